@@ -17,7 +17,6 @@ from pydantic import (
 )
 
 from sparkpub.plan import recipes
-from sparkpub.plan.durations import Seconds, seconds
 from sparkpub.plan.durations import WRITTEN, Seconds
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.workloads import WorkloadOptions
