@@ -196,6 +196,7 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
         packages=packages,
         packages_unavailable=why_none,
         variables=bench.redactor.variables(variables),
+        other_variables=bench.redactor.other_names(variables),
         seeds={"workload": bench.matrix.seed, "order": bench.matrix.seed},
     )
 

@@ -51,7 +51,7 @@ def _place(value: Any) -> Any:
     return Place(source, target, found["mode"] == "ro")
 
 
-Bind = Annotated[Place, BeforeValidator(_place)]
+Bind = Annotated[Place, BeforeValidator(_place, json_schema_input_type=str)]
 """In the matrix `/host/path:/inside/path[:ro|rw]`, as Docker spells it."""
 
 
