@@ -13,7 +13,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish, publish_tables
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import SiteOptions, unpacked
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import (
     Compiled,
@@ -276,7 +276,7 @@ def test_a_new_kind_is_one_module_and_one_line(
     made = Library(library.publication, tables, sources).figure("count", "c")
     assert made.rows == [{**AXES, "count": 13}]
     assert (
-        files[made.sources["counts"]].data
+        unpacked(files[made.sources["counts"]].data or b"")
         == b'[{"campaign":"c","model":"m","environment":"native",'
         b'"workload":"w","cell":"m \xc2\xb7 native","count":13}]'
     )
