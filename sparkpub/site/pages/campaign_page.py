@@ -275,6 +275,9 @@ def _hardware(records: Sequence[Record]) -> list[str]:
 
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
+    shared = publication.shared(campaign)
+    if shared:
+        return [shared]
     whole = Selection(publication, campaign, scope(campaign), {}, {})
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []

@@ -10,7 +10,6 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.machines import NAME
 from sparkpub.site.pages import campaign_kind, campaign_page
@@ -41,8 +40,7 @@ def titles_of(library: Library, campaign: CampaignData) -> list[str]:
 def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
     known = {campaign.name: campaign for campaign in campaigns}
     publication = publish(Dataset(Path(), MappingProxyType(known)), options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:

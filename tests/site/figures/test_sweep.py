@@ -16,7 +16,7 @@ from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions, placeholder
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds, pareto
+from sparkpub.site.figures import pareto
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, campaign_page, part_page
@@ -60,8 +60,7 @@ def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> 
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
     dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
     publication = publish(dataset, options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def throughput(
@@ -288,8 +287,7 @@ def test_two_environments_are_a_comparison_and_come_first(
 ) -> None:
     """The small campaign of two models in two environments."""
     publication = publish(load_folder(data), options)
-    tables = kinds.tables(publication)
-    library = Library(publication, tables, publish_tables(tables)[0])
+    library = Library(publication, publish_tables(publication)[0])
     (campaign,) = publication.campaigns
     assert campaign_kind.asked(publication, campaign).kind == "comparison"
     context = campaign_page.context(publication, library, campaign)
