@@ -192,7 +192,8 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
     """Every comparison of a container with the same machine without one, in output throughput."""
     by_cell = {(speed.campaign, speed.cell): speed for speed in publication.speeds}
     for (campaign, metric), rows in publication.comparisons.items():
-        if metric != GENERATION:
+        data = publication.dataset.campaign(campaign)
+        if metric != GENERATION or publication.shared(data):
             continue
         for row in rows:
             native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))

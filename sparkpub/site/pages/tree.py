@@ -13,6 +13,7 @@ from sparkpub.site.figures import users
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
+    badge,
     campaign_page,
     front_page,
     leaderboard_page,
@@ -74,10 +75,6 @@ class Pages:
         )
         reviews = [self._review(campaign) for campaign in campaigns]
         yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
-        coverage = [
-            self._coverage(campaign, campaign in shown) for campaign in campaigns
-        ]
-        yield "coverage/index.md", self._page("coverage", campaigns=coverage)
 
     def _page(
         self,
@@ -134,6 +131,7 @@ class Pages:
                 "campaign",
                 lead=lead,
                 pandas=metadata.pandas_line(self.publication, campaign),
+                badge=badge.line(self.publication, campaign),
                 image=campaign_page.preview(campaign),
                 source=source,
                 linked_data=metadata.linked_data(
@@ -141,6 +139,13 @@ class Pages:
                 ),
             )
             yield f"campaigns/{campaign.name}.md", page
+            shown = badge.badge_of(self.publication, campaign)
+            yield badge.address(campaign), Content(data=badge.svg(shown))
+            behind = campaign_page.diagnostics(self.publication, self.library, campaign)
+            yield (
+                f"campaigns/{campaign.name}/diagnostics.md",
+                self._page("diagnostics", lead=behind, source=source),
+            )
 
     def _models(self) -> Iterator[tuple[str, Content]]:
         """The list of all models, and the page of each."""
@@ -215,18 +220,4 @@ class Pages:
                 run: reason for run, reason in review.excluded.items() if run in runs
             },
             "counts": {severity: severities.count(severity) for severity in SEVERITIES},
-        }
-
-    def _coverage(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
-        figures = []
-        if in_full:
-            figures = self.library.place_known(campaign, ["coverage"])
-        return {
-            "campaign": campaign,
-            "in_full": in_full,
-            "figures": figures,
-            "failed": [
-                self._run(run) for run in campaign.runs if run.record.status != "ok"
-            ],
-            "quarantined": campaign.quarantined,
         }
