@@ -65,6 +65,8 @@ class Content:
     source: Path | None = None
     image: Picture | None = None
     linked_data: str | None = None
+    found_by: str = ""
+    """Words by which the search finds the page, besides those of its own text outside of blocks."""
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""

@@ -359,6 +359,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         content = None if page is None else self._tree.get(page.file.src_uri)
         return None if content is None else content.linked_data
 
+    @event_priority(-50)  # after the search, which has read the page by then
     def on_page_context(
         self,
         context: TemplateContext,
@@ -373,7 +374,20 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         if "title" in page.meta:
             title = html.unescape(str(page.meta["title"]))
             page.meta["title"] = html.escape(title)
+        self._add_to_search(page, config)
         return context
+
+    def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
+        """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
+        content = self._tree.get(page.file.src_uri)
+        search = config.plugins.get("search")
+        entries = getattr(getattr(search, "search_index", None), "entries", None)
+        if content is None or not content.found_by or entries is None:
+            return
+        for entry in entries:
+            if entry["location"] == page.url:
+                entry["text"] = f"{entry['text']} {html.escape(content.found_by)}"
+                return
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in."""

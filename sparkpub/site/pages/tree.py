@@ -15,6 +15,7 @@ from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     badge,
     campaign_page,
+    found_by,
     front_page,
     leaderboard_page,
     measure_page,
@@ -54,7 +55,11 @@ class Pages:
         yield from self._front()
         yield (
             "leaderboard/index.md",
-            self._page("leaderboard", **leaderboard_page.context(self.publication)),
+            self._page(
+                "leaderboard",
+                found_by=found_by.of_speeds(self.publication.speeds),
+                **leaderboard_page.context(self.publication),
+            ),
         )
         yield from self._campaigns()
         yield from self._models()
@@ -83,6 +88,7 @@ class Pages:
         image: Picture | None = None,
         source: Any = None,
         linked_data: str | None = None,
+        found_by: str = "",
         **context: Any,
     ) -> Content:
         page = self.templates.page(
@@ -99,6 +105,7 @@ class Pages:
             source=source,
             image=image,
             linked_data=linked_data,
+            found_by=found_by,
         )
 
     def _front(self) -> Iterator[tuple[str, Content]]:
@@ -106,7 +113,10 @@ class Pages:
         place, rows = self._own_chart(front_page.chart(self.publication))
         yield from rows
         found = front_page.context(self.publication, self.posts, place)
-        yield "index.md", self._page("index", front_page=found)
+        said = [answer.text for answer in found["answers"]]
+        asked = [answer.question for answer in found["answers"]]
+        words = found_by.with_synonyms([*asked, *said])
+        yield "index.md", self._page("index", front_page=found, found_by=words)
 
     def _own_chart(
         self, figure: Figure | None
@@ -137,6 +147,9 @@ class Pages:
                 linked_data=metadata.linked_data(
                     self.publication, campaign, lead["card"]["answer"]
                 ),
+                found_by=found_by.of_campaign(
+                    self.publication, campaign, [lead["card"]["answer"]]
+                ),
             )
             yield f"campaigns/{campaign.name}.md", page
             shown = badge.badge_of(self.publication, campaign)
@@ -157,7 +170,8 @@ class Pages:
             place, rows = self._own_chart(figure)
             yield from rows
             found = model_page.context(self.publication, model, place)
-            yield model.uri, self._page("model", model=found)
+            words = found_by.of_speeds(model.speeds)
+            yield model.uri, self._page("model", model=found, found_by=words)
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
