@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from sparkpub.plan import coverage
 from sparkpub.record.errors import CollectError, UsageError
+from sparkpub.review.capacity import Capacity, capacities
 from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT, POWER
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame, Group, Series
@@ -123,6 +124,8 @@ class Statistics:
     replications: tuple[ReplicationRow, ...] = ()
     measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
     """Campaign to its comparisons as its machines measured them."""
+    capacities: tuple[Capacity, ...] = ()
+    """The highest arrival rate of every sweep at each limit of the time to first token."""
 
     def over(
         self, campaigns: Sequence[str]
@@ -175,6 +178,7 @@ TABLES = (
     "repeats",
     "effects",
     "replications",
+    "capacities",
     "criteria",
 )
 
@@ -254,11 +258,13 @@ def statistics(
     overall = [
         row for row in rows if row.campaign in asked and not isinstance(row, MachineRow)
     ]
+    rows_of_cells = tuple(cell_rows(cells(runs(asked), asked, include)))
     return Statistics(
         include=include,
         excluded=excluded,
         completeness=tuple(_completeness(frame.campaign) for frame in chosen),
-        cells=tuple(cell_rows(cells(runs(asked), asked, include))),
+        cells=rows_of_cells,
+        capacities=capacities(asked, rows_of_cells),
         comparisons=tuple(overall),
         pooled=tuple(_pooled(overall)),
         against=against,
