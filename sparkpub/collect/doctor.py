@@ -40,7 +40,6 @@ TOOLS = {
     "llama-benchy": "llama-benchy",
 }
 """Program on PATH to the workload that needs it."""
-PACKAGES = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -187,12 +186,11 @@ def _engines() -> Iterator[Diagnosis]:
         else:
             detail = f"not on PATH: {workload} cannot run on the host"
             yield Diagnosis(tool, "warning", detail)
-    for name in PACKAGES:
-        if importlib.util.find_spec(name) is not None:
-            yield Diagnosis(name, "ok", "installed beside sparkpub")
-        else:
-            detail = "not installed beside sparkpub: generate needs it"
-            yield Diagnosis(name, "warning", detail)
+    if importlib.util.find_spec("torch") is not None:
+        yield Diagnosis("torch", "ok", "installed beside sparkpub")
+    else:
+        detail = "not installed beside sparkpub: matmul on a GPU needs it"
+        yield Diagnosis("torch", "warning", detail)
     try:
         yield Diagnosis("docker", "ok", described())
     except CollectError as error:

@@ -48,6 +48,8 @@ class Campaign(Strict):
     licence: str | None = None
     note: str | None = None
     footnotes: tuple[Footnote, ...] = ()
+    ended: str | None = None
+    """Why its owner lets a campaign end before every planned run is done; until then such a campaign is unfinished."""
     acknowledged: tuple[Acknowledgement, ...] = ()
     quarantined: tuple[Quarantine, ...] = ()
 

@@ -259,7 +259,10 @@ def _decided(name: str, side: _Side) -> list[str]:
     quarantined = [
         f"{item.run} quarantined: {item.reason}" for item in data.info.quarantined
     ]
-    return acknowledged + quarantined
+    ended = []
+    if data.info.ended is not None:
+        ended.append(f"ended before every planned run was done: {data.info.ended}")
+    return acknowledged + quarantined + ended
 
 
 def _new_and_gone(

@@ -4,16 +4,18 @@
 its log).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
+from sparkpub.plan.coverage import CellCoverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.errors import MatrixError, RecordError
+from sparkpub.record.errors import CollectError, MatrixError, RecordError
 from sparkpub.record.record import Record
 from sparkpub.record.store import (
     REMEDY,
@@ -92,14 +94,46 @@ class CampaignData:
             return float(self.matrix.equivalence_margin_percent)
         return float(Matrix.model_fields["equivalence_margin_percent"].default)
 
+    @property
+    def imported(self) -> bool:
+        """Whether runs of the campaign were measured elsewhere: its matrix was then written afterwards."""
+        return self.info.origin is not None or any(
+            record.origin is not None for record in self.records
+        )
+
+    @cached_property
+    def covered(self) -> Sequence[CellCoverage]:
+        """Planned runs by cell: done, failed, quarantined and missing; empty where nothing says what was planned."""
+        if self.matrix is None:
+            return ()
+        try:
+            return coverage.by_cell(self.matrix, self.records, self.quarantined)
+        except CollectError:
+            return ()  # the runs are of another matrix; `collect` refuses to go on with this one
+
+    @cached_property
+    def unfinished_cells(self) -> Collection[tuple[str, str, str]]:
+        """Cells of which `collect` would still measure runs. An import has none, nor has a campaign that was ended."""
+        if self.imported or self.info.ended is not None:
+            return ()
+        return {
+            (cell.model, cell.environment, cell.workload)
+            for cell in self.covered
+            if cell.missing
+        }
+
+    @property
+    def progress(self) -> str:
+        """How far the collection is, in words: `4 of 20 planned runs are done`."""
+        planned = sum(cell.planned for cell in self.covered)
+        missing = sum(cell.missing for cell in self.covered)
+        return f"{planned - missing} of {planned} planned runs are done"
+
     @cached_property
     def margin_declared(self) -> bool:
         """Whether the margin was declared before the first run: the collector stores the matrix before it measures, and
         each run records its margin; what was imported got its matrix, and its margin, afterwards."""
-        imported = self.info.origin is not None or any(
-            record.origin is not None for record in self.records
-        )
-        if self.matrix is None or imported:
+        if self.matrix is None or self.imported:
             return False
         recorded = [record.plan.analysis for record in self.records]
         margins = {found.margin_percent for found in recorded if found is not None}

@@ -259,9 +259,9 @@ class Frame:
 
         Raises ClaimError for a name that the campaign does not have.
         """
-        records = self.campaign.records
+        there = dict(zip(AXES, self.campaign.axes, strict=True))
         for axis, names in axes.items():
-            known = {getattr(record, axis) for record in records}
+            known = there[axis]
             for name in names:
                 if name not in known:
                     raise ClaimError(
@@ -272,7 +272,7 @@ class Frame:
         cells = [
             cell
             for cell, runs in self.recorded.items()
-            if runs and _matches(cell, wanted)
+            if runs and matches(cell, wanted)
         ]
         return Group(self, tuple(cells), include)
 
@@ -467,7 +467,7 @@ def _series(name: str, runs: Sequence[Stored]) -> Series | None:
     return None if metric is None else Series(metric, tuple(records), tuple(values))
 
 
-def _matches(cell: Cell, wanted: Sequence[Sequence[str]]) -> bool:
+def matches(cell: Cell, wanted: Sequence[Sequence[str]]) -> bool:
     """Whether every part of a cell is among the names wanted for its axis; no names want all."""
     return all(
         not names or part in names for part, names in zip(cell, wanted, strict=True)

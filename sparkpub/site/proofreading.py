@@ -133,7 +133,7 @@ def claim(sources: Path, review: Review, _speak: Speak | None) -> Iterator[Findi
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
     path = sources / CLAIMS_FILE
     for verdict in _verdicts(sources, review):
-        if verdict.verdict != verdict.claim.recorded:
+        if verdict.changed:
             places = prose.uses(sources, verdict.claim.id)
             text = (
                 f"Claim {verdict.claim.id} was recorded as {verdict.claim.recorded} and is now {verdict.verdict}: "

@@ -7,6 +7,7 @@ cell or a figure that is not there stops the build with file and line.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from jinja2 import StrictUndefined
@@ -86,6 +87,27 @@ _GIVE_VERDICTS = frozenset(
 )
 
 
+NOT_YET = "not measured yet"
+"""What stands in place of a figure of an unfinished campaign whose runs are still to be measured."""
+
+
+class NotMeasuredYetError(ClaimError):
+    """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
+
+
+def _perhaps_later(say: Callable[..., str]) -> Callable[..., str]:
+    """An expression that says `NOT_YET` where its runs are still to be measured."""
+
+    @wraps(say)
+    def said(*given: Any, **scope: Any) -> str:
+        try:
+            return say(*given, **scope)
+        except NotMeasuredYetError:
+            return NOT_YET
+
+    return said
+
+
 def proof(text: str, uri: str) -> str:
     """A page with a mark in place of each result, to be read for what was typed.
 
@@ -150,6 +172,7 @@ class Words:
         self._review = review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
+        self._figure = figure
         self._uri = ""
         self._default = ""
         self._links = True
@@ -159,7 +182,10 @@ class Words:
             finalize=_with_fixed_spaces,
         )
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
-        self._environment.globals |= {"figure": figure, "reference": reference.of}
+        self._environment.globals |= {
+            "figure": self.figure,
+            "reference": reference.of,
+        }
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
@@ -176,6 +202,7 @@ class Words:
         lines = front.count("\n")
         return head + expressions.render(self._environment, body, uri, lines)
 
+    @_perhaps_later
     def value(
         self,
         statistic: str,
@@ -188,12 +215,14 @@ class Words:
         environment="native")`. `include="all"` counts every record; `against` names a second metric."""
         return self._ask(statistic, metric, **scope).text(decimals)
 
+    @_perhaps_later
     def interval(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
         """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
         return self._ask(statistic, metric, **scope).interval(decimals)
 
+    @_perhaps_later
     def extent(
         self,
         statistic: str,
@@ -206,6 +235,7 @@ class Words:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
         runs_of = {axis: name for axis, name in scope.items() if axis not in _SIDES}
         chosen = self._select(**runs_of)
+        self._refuse_early(chosen)
         names = dict.fromkeys(getattr(record, over) for record in chosen.records)
         known: list[tuple[float, Quantity]] = []
         for name in names:
@@ -220,6 +250,7 @@ class Words:
         high, _ = max(known, key=_value)
         return f"{quantity.say(low, decimals, unit=False)} to {quantity.say(high, decimals)}"
 
+    @_perhaps_later
     def compare(
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
@@ -238,6 +269,7 @@ class Words:
             return str(found)
         return self._ask(statistic, metric, **sides).text(decimals)
 
+    @_perhaps_later
     def predict(
         self,
         metric: str,
@@ -457,6 +489,9 @@ class Words:
             other = self._select(environment=baseline, **scope)
         else:
             group = self._select(**scope)
+        for side in (group, other):
+            if side is not None and metric:
+                self._refuse_early(side)
         for name in (metric, against):
             if name and group.series(name) is None:
                 remedy = suggestion(name, sorted(group.metrics))
@@ -469,9 +504,9 @@ class Words:
     def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""
         campaign = self._campaign(**scope)
-        ran = list(dict.fromkeys(record.environment for record in campaign.records))
+        _, environments, _ = campaign.axes
         baseline = scope.get("baseline") or campaign.baseline
-        others = [name for name in ran if name != baseline]
+        others = [name for name in environments if name != baseline]
         if not scope.get("candidate") and len(others) != 1:
             raise ClaimError(
                 f"which environment is compared with {baseline}",
@@ -498,6 +533,11 @@ class Words:
 
     def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
+        cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
+        for side in (wanted["candidate"], wanted["baseline"]):
+            self._refuse_early(
+                self._select(campaign=campaign, environment=side, **cells)
+            )
         rows = [row for row in self._statistics.comparisons if _matches(row, wanted)]
         if len(rows) != 1:
             raise ClaimError(
@@ -505,6 +545,19 @@ class Words:
                 remedy="name model and workload",
             )
         return rows[0]
+
+    def _refuse_early(self, chosen: Group) -> None:
+        """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
+        campaign = chosen.frame.campaign
+        if campaign.unfinished_cells and not chosen.cells:
+            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
+
+    def figure(self, *name: str, **scope: str) -> str:
+        """A chart by name, or a line in its place while no run of its campaign is measured."""
+        data = self._dataset.campaigns.get(scope.get("campaign", ""))
+        if data is not None and data.unfinished_cells and not data.runs:
+            return f"*{NOT_YET}*"
+        return self._figure(*name, **scope)
 
     def _findings(
         self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sparkpub.plan.workloads import (
+    batches,
     command,
     ctranslate2,
     generate,
@@ -37,13 +38,13 @@ WORKLOADS: dict[str, Workload[Any]] = {
         matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed
     ),
     "generate": Workload(
-        generate.GenerateOptions, generate.command, generate.parse, generate.printed
+        generate.GenerateOptions, generate.command, batches.parse, batches.printed
     ),
     "ctranslate2": Workload(
         ctranslate2.Ctranslate2Options,
         ctranslate2.command,
-        generate.parse,
-        generate.printed,
+        batches.parse,
+        batches.printed,
     ),
     "command": Workload(command.CommandOptions, command.command, command.parse),
     "trtllm-bench": Workload(

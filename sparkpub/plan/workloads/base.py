@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
-from sparkpub.plan.address import base_of
+from sparkpub.plan.address import Address, base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads.load import Load
@@ -37,11 +37,6 @@ class RunningServer:
     url: str
     model: str | None
     """The model's name on it; None for the one that it serves."""
-
-    @classmethod
-    def at(cls, url: str | None, model: str | None) -> "RunningServer | None":
-        """The server at an address, however that is written; None where there is none."""
-        return None if url is None else cls(base_of(url), model)
 
 
 class Options(TypedOptions):
@@ -82,6 +77,28 @@ class Options(TypedOptions):
             for name, value in self
             if name not in ("type", "runs")
         }
+
+
+class ClientOptions(Options):
+    """What every client of a server can be told: which one it measures."""
+
+    url: Address | None = None
+    """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
+    environment."""
+    model: str | None = None
+    """The model's name on the server; none: the one that it has loaded, else the first that `/v1/models` lists."""
+
+    @property
+    def measures_server(self) -> bool:
+        """Unless the address of another server is given."""
+        return self.url is None
+
+    @property
+    def running_server(self) -> RunningServer | None:
+        """The server at `url`."""
+        if self.url is None:
+            return None
+        return RunningServer(base_of(self.url), self.model)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,27 @@
 """Text generation with CTranslate2 on the processor: a real engine that installs in seconds, for any small Llama.
 
-Our own payload makes the model with random weights from the configuration in the matrix. Its report has the form of
-that of `generate`, whose reader reads it.
+Our own payload makes the model with random weights from the configuration in the matrix, and is the demo's engine.
 """
 
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
+from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.architecture import config_bytes
-from sparkpub.plan.workloads.base import WORKDIR, Case, Command
-from sparkpub.plan.workloads.generate import CONFIG, BatchOptions, payload_command
+from sparkpub.plan.workloads.base import (
+    MEASURING,
+    PYTHON,
+    WORKDIR,
+    Case,
+    Command,
+    flags,
+)
+from sparkpub.plan.workloads.batches import BatchOptions
 from sparkpub.record.errors import WorkloadError
 
-_SCRIPT = "ctranslate.py"
+_SCRIPT, _CONFIG = "ctranslate.py", "config.json"
+_OUTPUTS = {"report": "report.json", "requests": "requests.json"}
 
 
 class Ctranslate2Options(BatchOptions):
@@ -48,6 +56,20 @@ def command(case: Case, options: Ctranslate2Options) -> Command:
         raise WorkloadError(
             "ctranslate2 needs the configuration of a Llama", where=where, remedy=remedy
         )
-    model = {"--config": f"{WORKDIR}/{CONFIG}"}
-    files = {CONFIG: config_bytes(case.model_config)}
-    return payload_command(_SCRIPT, case, options, model, files, {})
+    config = config_bytes(case.model_config)
+    written = {f"--{role}": f"{WORKDIR}/{name}" for role, name in _OUTPUTS.items()}
+    argv = flags(
+        {
+            "--config": f"{WORKDIR}/{_CONFIG}",
+            **options.flags(),
+            "--seed": case.seed,
+            **written,
+        }
+    )
+    return Command(
+        (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
+        {},
+        lambda: {**reading.timed_payload(_SCRIPT), _CONFIG: config},
+        _OUTPUTS,
+        MEASURING,
+    )

@@ -19,16 +19,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.address import Address
 from sparkpub.plan.workloads import reading, server_pages, vllm_bench
 from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
     Answer,
     Case,
+    ClientOptions,
     Command,
-    Options,
-    RunningServer,
     flags,
     no_answer,
 )
@@ -66,7 +64,7 @@ _FAILURES = (
 """Lines in which tool or driver say why there is no report, the surest first."""
 
 
-class LlamaBenchyOptions(Options):
+class LlamaBenchyOptions(ClientOptions):
     """llama-benchy on a server that is already running, or on that of the environment: rounds of requests that are all
     sent at once.
 
@@ -77,11 +75,6 @@ class LlamaBenchyOptions(Options):
     """
 
     type: Literal["llama-benchy"] = "llama-benchy"
-    url: Address | None = None
-    """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
-    environment."""
-    model: str | None = None
-    """The model's name on the server; none: the one that it has loaded, else the first that `/v1/models` lists."""
     tokenizer: Annotated[str, Field(min_length=1)] | None = None
     """Folder or file of the tokenizer (`tokenizer.json`), or its name on the hub, from which the tool then fetches it.
     None: that of the model's folder, or of the folder that the server names; where there is none, the server counts."""
@@ -109,16 +102,6 @@ class LlamaBenchyOptions(Options):
     are not asked."""
     extra_args: tuple[str, ...] = ()
     """Appended to the command, e.g. `--no-cache`."""
-
-    @property
-    def measures_server(self) -> bool:
-        """Unless the address of another server is given."""
-        return self.url is None
-
-    @property
-    def running_server(self) -> RunningServer | None:
-        """The server at `url`."""
-        return RunningServer.at(self.url, self.model)
 
     @property
     def programs(self) -> Mapping[str, str]:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.address import Address
 from sparkpub.plan.workloads import (
     aiperf,
     guidellm,
@@ -24,9 +23,8 @@ from sparkpub.plan.workloads.base import (
     WORKDIR,
     Answer,
     Case,
+    ClientOptions,
     Command,
-    Options,
-    RunningServer,
     flags,
     no_answer,
 )
@@ -48,7 +46,7 @@ _ENDS = r"Phase .*\(profiling\) complete"
 """What the clients print when their warm-up is over, and AIPerf when the measurement is."""
 
 
-class OpenaiEndpointOptions(Options):
+class OpenaiEndpointOptions(ClientOptions):
     """A load of random prompts, or of a file of prompts, on a server that is already running.
 
     The client takes a key for the server from the variable `OPENAI_API_KEY` of its environment, if it needs one.
@@ -57,11 +55,6 @@ class OpenaiEndpointOptions(Options):
     """
 
     type: Literal["openai-endpoint"] = "openai-endpoint"
-    url: Address | None = None
-    """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
-    environment."""
-    model: str | None = None
-    """The model's name on the server; none: the first one that `/v1/models` lists."""
     tokenizer: str | None = None
     """Folder or name of the tokenizer: clients make prompts and count tokens with it; none: the model's folder."""
     client: Literal["vllm", "aiperf"] | None = None
@@ -85,16 +78,6 @@ class OpenaiEndpointOptions(Options):
     """Requests before the measured ones; they do not count."""
     extra_args: tuple[str, ...] = ()
     """Appended to the command of the client; needs `client`."""
-
-    @property
-    def measures_server(self) -> bool:
-        """Unless the address of another server is given."""
-        return self.url is None
-
-    @property
-    def running_server(self) -> RunningServer | None:
-        """The server at `url`."""
-        return RunningServer.at(self.url, self.model)
 
     @property
     def programs(self) -> Mapping[str, str]:
@@ -188,23 +171,11 @@ def _vllm(
             "--disable-shuffle": True,
         }
     else:
-        data = {
-            "--dataset-name": "random",
-            "--random-input-len": options.input_tokens,
-            "--random-output-len": options.output_tokens,
-        }
+        data = vllm_bench.random_prompts(options)
     argv = flags(
         {"--model": "{model}", "--tokenizer": tokenizer, "--base-url": url}
         | data
-        | {
-            "--num-prompts": options.requests,
-            "--num-warmups": options.warmup,
-            "--max-concurrency": options.concurrency,
-            "--request-rate": options.request_rate,
-            "--temperature": options.temperature,
-            "--seed": case.prompt_seed,
-        }
-        | dict(vllm_bench.REPORTED)
+        | vllm_bench.client_flags(options, case.prompt_seed)
     )
     return ["vllm", "bench", "serve", *argv, *options.extra_args]
 

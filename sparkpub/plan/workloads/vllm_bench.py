@@ -15,7 +15,6 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import (
-    PYTHON,
     WORKDIR,
     Answer,
     Case,
@@ -29,8 +28,8 @@ from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
 
-REPORT, _DRIVER = "report.json", "vllm_serve.py"
-REPORTED: Mapping[str, object] = {
+REPORT = "report.json"
+_REPORTED: Mapping[str, object] = {
     "--ignore-eos": True,
     "--percentile-metrics": "ttft,tpot,itl,e2el",
     "--metric-percentiles": "50,90,95,99",
@@ -39,6 +38,18 @@ REPORTED: Mapping[str, object] = {
     "--result-filename": REPORT,
 }
 """Flags of the client: outputs of the length asked for, and what is reported of them."""
+_LENGTHS = {
+    "--random-input-len": "input_tokens",
+    "--random-output-len": "output_tokens",
+}
+_PACE = {
+    "--num-prompts": "requests",
+    "--num-warmups": "warmup",
+    "--max-concurrency": "concurrency",
+    "--request-rate": "request_rate",
+    "--temperature": "temperature",
+}
+"""Flags of the client, and the options whose values they take."""
 _NUMBER = r"([\d.,]+)"
 _SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 """Without it the line that begins the measurement would come when it is over."""
@@ -51,15 +62,15 @@ TOKENS_TOLERANCE = 0.02
 class VllmBenchOptions(Options):
     """Random prompts of `input_tokens` tokens, `output_tokens` generated with the end-of-sequence token ignored.
 
-    `serve` measures a server with a client. In an environment with a `server`, which lives for several runs, a run is
-    the client alone; elsewhere each run starts a server, waits until it is healthy, measures, and stops it.
+    `serve` is the client of the `server` that its environment keeps. For a server that somebody else started there are
+    `llama-benchy` and `openai-endpoint`.
 
     Example: {type: vllm-bench, mode: serve, requests: 64, input_tokens: 512, output_tokens: 128, concurrency: 8}
     """
 
     type: Literal["vllm-bench"] = "vllm-bench"
     mode: Literal["throughput", "latency", "serve"] = "throughput"
-    """`throughput` and `latency` run in one process; `serve` is a server and a client."""
+    """`throughput` and `latency` run in one process; `serve` is a client of the environment's `server`."""
     requests: PositiveInt = 100
     """Prompts of throughput and serve; in mode latency the number of measured batches."""
     input_tokens: PositiveInt = 512
@@ -67,8 +78,8 @@ class VllmBenchOptions(Options):
     output_tokens: PositiveInt = 128
     """Tokens generated per request."""
     batch_size: PositiveInt = 8
-    """Mode latency: requests in each batch; else the most sequences that vLLM runs together. Not for an environment
-    with a `server`, whose own arguments say it."""
+    """Mode latency: requests in each batch; mode throughput: the most sequences that vLLM runs together. In mode serve
+    the server's own arguments say it."""
     concurrency: PositiveInt | None = None
     """Mode serve: most requests in flight; None submits all at once."""
     request_rate: PositiveFloat | None = None
@@ -78,13 +89,9 @@ class VllmBenchOptions(Options):
     warmup: Annotated[int, Field(ge=0)] | None = None
     """Mode latency: batches before the measured ones; mode serve: requests before the measured ones. None: vLLM's own
     default, which is one request in mode serve: too few to compile what the first full batch needs."""
-    port: Annotated[int, Field(ge=1024, le=65535)] = 8137
-    """Mode serve: TCP port on 127.0.0.1."""
-    start_seconds: PositiveInt = 900
-    """Mode serve: how long the server may take to become healthy, in seconds."""
     extra_args: tuple[str, ...] = ()
-    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`; to
-    that of the client in an environment with a `server`."""
+    """Appended to the command of the engine, e.g. `--gpu-memory-utilization`, `"0.8"`, `--max-model-len`, `"4096"`; in
+    mode serve to that of the client."""
     executable: Annotated[str, Field(min_length=1)] = "vllm"
     """The program, by name or path."""
 
@@ -95,13 +102,7 @@ class VllmBenchOptions(Options):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for name in (
-            "concurrency",
-            "request_rate",
-            "temperature",
-            "port",
-            "start_seconds",
-        ):
+        for name in ("concurrency", "request_rate", "temperature"):
             if name in self.model_fields_set and self.mode != "serve":
                 raise ValueError(f"{name} is for mode serve")
         if "warmup" in self.model_fields_set and self.mode == "throughput":
@@ -109,7 +110,7 @@ class VllmBenchOptions(Options):
         return self
 
     def asked(self) -> dict[str, Any]:
-        """In mode serve without the default of `batch_size`, which an environment's own server does not take."""
+        """In mode serve without the default of `batch_size`, which the server's own arguments say."""
         options = super().asked()
         if self.mode == "serve" and "batch_size" not in self.model_fields_set:
             options["batch_size"] = None
@@ -132,9 +133,7 @@ class VllmBenchOptions(Options):
 def command(case: Case, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
-        if case.server:
-            return _client_of_environment(case, options)
-        return _server_and_client(case, options)
+        return _serve(case, options)
     model = case.folder("vllm-bench")
     if options.mode == "throughput":
         begins = "Processed prompts"
@@ -174,18 +173,27 @@ def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
     ]
 
 
-def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
+def _serve(case: Case, options: VllmBenchOptions) -> Command:
     """The client of the server that the environment keeps. Its prompts differ from run to run."""
-    assert case.server is not None
-    for name in ("batch_size", "port", "start_seconds"):
-        if name in options.model_fields_set:
-            what = f"{name} is said by the arguments of the environment's server"
-            raise WorkloadError(
-                what, where=f"workloads.{case.workload_key}", remedy=f"remove {name}:"
-            )
-    argv = client(options, case.folder("vllm-bench"), case.server.url, case.prompt_seed)
+    if case.server is None:
+        raise WorkloadError(
+            "mode serve of vllm-bench needs a server",
+            where=f"workloads.{case.workload_key}",
+            remedy="add server: to the environment",
+        )
+    if "batch_size" in options.model_fields_set:
+        raise WorkloadError(
+            "batch_size is said by the arguments of the environment's server",
+            where=f"workloads.{case.workload_key}",
+            remedy="remove batch_size:",
+        )
+    argv = flags(
+        {"--model": case.folder("vllm-bench"), "--base-url": case.server.url}
+        | random_prompts(options)
+        | client_flags(options, case.prompt_seed)
+    )
     return Command(
-        (*argv, *options.extra_args),
+        (options.executable, "bench", "serve", *argv, *options.extra_args),
         _SAID_AT_ONCE,
         dict,
         {"report": REPORT},
@@ -193,58 +201,16 @@ def _client_of_environment(case: Case, options: VllmBenchOptions) -> Command:
     )
 
 
-def _server_and_client(case: Case, options: VllmBenchOptions) -> Command:
-    """A driver starts the server, waits for it, runs the client and stops the server."""
-    model = case.folder("vllm-bench")
-    address = {
-        "--host": "127.0.0.1",
-        "--port": options.port,
-        "--max-num-seqs": options.batch_size,
-    }
-    server = (
-        options.executable,
-        "serve",
-        model,
-        *flags(address),
-        *_engine(case, options),
-    )
-    measuring = client(options, model, f"http://127.0.0.1:{options.port}", case.seed)
-    driver = (
-        PYTHON,
-        f"{WORKDIR}/{_DRIVER}",
-        str(options.port),
-        str(options.start_seconds),
-    )
-    return Command(
-        (*driver, "--", *server, "--", *measuring),
-        _SAID_AT_ONCE,
-        lambda: {_DRIVER: reading.payload(_DRIVER)},
-        {"report": REPORT},
-        CLIENT_BEGINS,
-    )
+def random_prompts(options: Options) -> dict[str, object]:
+    """Flags of the client for prompts of random tokens."""
+    lengths = {flag: getattr(options, name) for flag, name in _LENGTHS.items()}
+    return {"--dataset-name": "random", **lengths}
 
 
-def client(
-    options: VllmBenchOptions, model: str, url: str, seed: int
-) -> tuple[str, ...]:
-    """`vllm bench serve` against the server at `url`; `model` is its folder, and the name that the server gave it."""
-    argv = flags(
-        {
-            "--model": model,
-            "--base-url": url,
-            "--dataset-name": "random",
-            "--num-prompts": options.requests,
-            "--seed": seed,
-            "--random-input-len": options.input_tokens,
-            "--random-output-len": options.output_tokens,
-            "--max-concurrency": options.concurrency,
-            "--request-rate": options.request_rate,
-            "--num-warmups": options.warmup,
-            "--temperature": options.temperature,
-        }
-        | dict(REPORTED)
-    )
-    return (options.executable, "bench", "serve", *argv)
+def client_flags(options: Options, seed: int) -> dict[str, object]:
+    """Flags of the client for how many requests it sends, how fast, and what it reports of them."""
+    pace = {flag: getattr(options, name) for flag, name in _PACE.items()}
+    return pace | {"--seed": seed} | dict(_REPORTED)
 
 
 def parse(

@@ -24,7 +24,7 @@ from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import Question
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import AXES, Frame, Group
+from sparkpub.review.frame import AXES, Frame, Group, matches
 from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
@@ -110,11 +110,13 @@ class Verdict:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     here: bool = False
     """Whether it is a statement about the world that rests on one machine: it holds there, that day."""
+    early: bool = False
+    """Whether runs that it rests on are still to be measured: it is undecided until then."""
 
     @property
     def changed(self) -> bool:
-        """Whether the text was written for another verdict."""
-        return self.verdict != self.claim.recorded
+        """Whether the text was written for another verdict than that of the finished runs."""
+        return self.verdict != self.claim.recorded and not self.early
 
     def document(self) -> dict[str, Any]:
         """The verdict as in `sparkpub claims --json`."""
@@ -156,6 +158,11 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     if missing:
         text = f"The campaign {missing[0]} is not among these data."
         return Verdict(claim, "undecided", text)
+    for frame in frames:
+        if _is_early(claim, frame.campaign):
+            campaign = frame.campaign
+            text = f"Campaign {campaign.name} is not finished: {campaign.progress}."
+            return Verdict(claim, "undecided", text, early=True)
     groups = [_chosen(claim, frame) for frame in frames]
     readings = _readings(claim, groups)
     evidence: dict[str, Any] = {
@@ -178,6 +185,15 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
     return Verdict(claim, decided, text, evidence, here)
+
+
+def _is_early(claim: Claim, campaign: CampaignData) -> bool:
+    """Whether a cell that the claim is about has runs that are still to be measured."""
+    environments = claim.environments
+    if claim.compare is not None:
+        environments += tuple(claim.compare.split(" / "))
+    wanted = (claim.models, environments, claim.workloads)
+    return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
 
 
 def _chosen(claim: Claim, frame: Frame) -> Group:

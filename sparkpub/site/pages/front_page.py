@@ -260,15 +260,14 @@ def _comparisons_of(
 
 def _unfinished(publication: Publication) -> dict[str, Statement]:
     """Campaigns with planned runs that are not done, by name."""
-    found = {}
-    titles = {item.name: item.info.title for item in publication.campaigns}
-    for criterion in publication.statistics.criteria:
-        if criterion.criterion == "completeness" and criterion.met is False:
-            found[criterion.campaign] = {
-                "text": f"{criterion.why[:1].upper()}{criterion.why[1:]}.",
-                "verdict": "unfinished",
-                "href": f"coverage/#{criterion.campaign}",
-                "about": titles[criterion.campaign],
-                "here": False,
-            }
-    return found
+    return {
+        campaign.name: {
+            "text": f"{campaign.progress}.",
+            "verdict": "unfinished",
+            "href": f"coverage/#{campaign.name}",
+            "about": campaign.info.title,
+            "here": False,
+        }
+        for campaign in publication.campaigns
+        if campaign.unfinished_cells
+    }

@@ -6,8 +6,6 @@ numbers that are chosen, with the arithmetic beside them.
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads import reading, vllm_bench
+from sparkpub.plan.workloads import vllm_bench
 from sparkpub.plan.workloads.base import Answer, Case
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import WorkloadError
@@ -340,30 +338,14 @@ def test_the_engine_is_asked_for_the_lengths_that_are_declared() -> None:
         vllm_bench.command(case(model_path=None), VllmBenchOptions())
 
 
-def test_a_server_of_its_own() -> None:
-    options = VllmBenchOptions(mode="serve", concurrency=4, request_rate=2.5, warmup=16)
-    serve = vllm_bench.command(case(random_weights=True), options)
-    assert serve.argv[:2] == ("{python}", "{workdir}/vllm_serve.py")
-    assert [str(name) for name in serve.files()] == ["vllm_serve.py"]
-    server, client = " ".join(serve.argv).split(" -- ")[1:]
-    assert server == (
-        "vllm serve /models/tiny --host 127.0.0.1 --port 8137 --max-num-seqs 8 --seed 42 --load-format dummy"
-    )
-    for words in (
-        "--max-concurrency 4",
-        "--request-rate 2.5",
-        "--num-warmups 16",
-        "--temperature 0.0",
-        "--seed 42",
-    ):
-        assert words in client
-    assert "--base-url http://127.0.0.1:8137" in client
-
-
 def test_the_server_of_the_environment() -> None:
     served = case(server=Server(argv=("vllm", "serve"), port=8200), workload_key="c4")
     options = VllmBenchOptions(
-        mode="serve", concurrency=4, extra_args=("--burstiness", "2")
+        mode="serve",
+        concurrency=4,
+        request_rate=2.5,
+        warmup=16,
+        extra_args=("--burstiness", "2"),
     )
     client = vllm_bench.command(served, options)
     assert client.argv[:7] == (
@@ -378,10 +360,21 @@ def test_the_server_of_the_environment() -> None:
     assert (
         client.argv[client.argv.index("--seed") + 1] == str(served.prompt_seed) != "42"
     )
+    for words in (
+        "--random-input-len 512 --random-output-len 128",
+        "--max-concurrency 4",
+        "--request-rate 2.5",
+        "--num-warmups 16",
+        "--temperature 0.0",
+        "--ignore-eos",
+    ):
+        assert words in " ".join(client.argv)
     assert client.argv[-2:] == ("--burstiness", "2")
     assert client.files() == {}
     with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
         vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
+    with pytest.raises(WorkloadError, match="add server: to the environment"):
+        vllm_bench.command(case(), options)
 
 
 @pytest.mark.parametrize(
@@ -410,63 +403,10 @@ def test_the_measurement_begins_with_a_line_that_comes_at_once(
     mode: str, begins: str, before: str
 ) -> None:
     command = vllm_bench.command(
-        case(), VllmBenchOptions.model_validate({"mode": mode})
+        case(server=Server(argv=("vllm", "serve"))),
+        VllmBenchOptions.model_validate({"mode": mode}),
     )
     assert command.variables["PYTHONUNBUFFERED"] == "1"
     assert command.measured_from is not None
     assert re.search(command.measured_from, begins)
     assert not re.search(command.measured_from, before)
-
-
-SERVER = """
-import http.server, sys
-class Healthy(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers()
-    def log_message(self, *rest): pass
-server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy)
-print("serving", flush=True)
-server.serve_forever()
-"""
-
-
-def drive(
-    port: int, server: list[str], client: list[str]
-) -> subprocess.CompletedProcess[bytes]:
-    driver = [
-        sys.executable,
-        "-c",
-        reading.payload("vllm_serve.py").decode(),
-        str(port),
-        "20",
-    ]
-    return subprocess.run(
-        [*driver, "--", *server, "--", *client], check=False, capture_output=True
-    )
-
-
-def test_the_driver_waits_for_the_server_and_stops_it(
-    unused_port: int, tmp_path: Path
-) -> None:
-    mark = tmp_path / "measured"
-    client = [
-        sys.executable,
-        "-c",
-        f"import pathlib, sys; pathlib.Path({str(mark)!r}).touch(); sys.exit(7)",
-    ]
-    done = drive(unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client)
-    assert mark.exists()
-    assert done.returncode == 7
-    # The port is free again: the server has ended with the benchmark.
-    assert (
-        drive(
-            unused_port, [sys.executable, "-c", SERVER, str(unused_port)], client
-        ).returncode
-        == 7
-    )
-
-
-def test_a_server_that_dies_is_not_waited_for(unused_port: int) -> None:
-    done = drive(unused_port, [sys.executable, "-c", "raise SystemExit(3)"], ["true"])
-    assert done.returncode == 1
-    assert b"exit code 3 before it was healthy" in done.stdout

@@ -41,38 +41,15 @@ WARMUP = "Warmup " * 10
 """What llama-benchy sends first: it takes what the server counts besides for the template of the chat."""
 
 
-class StopError(Exception):
-    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
-
-    def __init__(self, why: str, *, lasts: bool = True) -> None:
-        self.lasts = lasts
-        super().__init__(why)
-
-
 def find_client(candidates: list[list[str]]) -> list[str]:
     """The first of the commands whose program is there. Raises StopError."""
     for name, *rest in candidates:
         program = pages.find_program(name)
         if program is not None:
             return [program, *rest]
-    raise StopError(
+    raise pages.StopError(
         "llama-benchy is not installed; install it with: uv tool install llama-benchy"
     )
-
-
-def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
-    """The model's name on the server, and what its pages say. Raises StopError."""
-    page = pages.ask(url, pages.MODELS)
-    refused = pages.refusal(url, page)
-    if refused is not None:
-        raise StopError(refused, lasts=page.status is not None)
-    names = pages.listed(page.document)
-    said = pages.who(url)
-    chosen = wanted or next(iter(pages.loaded(said) or names), None)
-    lacking = pages.unserved(url, names, chosen)
-    if lacking is not None:
-        raise StopError(lacking)
-    return str(chosen), said
 
 
 def find_tokenizer(places: list[str]) -> str | None:
@@ -161,7 +138,7 @@ def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]
             pieces = evenly_cut(url, model, text, template)
             how = "pieces of even length"
     except ValueError as error:
-        raise StopError(str(error)) from None
+        raise pages.StopError(str(error)) from None
     write_tokenizer(pieces, warmup)
     counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
     return BETWEEN.join(pieces), counted | {"template_tokens": template}
@@ -258,7 +235,9 @@ def prepare(
     if named is not None:
         found = find_tokenizer([named])
         if found is None and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", named) is None:
-            raise StopError(f"no tokenizer at {named}; name a folder with {TOKENIZER}")
+            raise pages.StopError(
+                f"no tokenizer at {named}; name a folder with {TOKENIZER}"
+            )
         server["tokenizer"] = {"file": found or named, "by": "matrix"}
         return found or named, text
     found = find_tokenizer([*wanted["places"], *places_of(model, server["said"])])
@@ -275,13 +254,13 @@ def check_answer(wanted: dict[str, Any], server: dict[str, Any]) -> None:
     try:
         server["answer"] = pages.answer(wanted["url"], server["model"])
     except pages.NoAnswerError as error:
-        raise StopError(
+        raise pages.StopError(
             f"the server gave no answer: {error}", lasts=error.lasts
         ) from None
     write(server)
     wrong = server["answer"]["problem"]
     if wrong is not None and not wanted["random_weights"]:
-        raise StopError(f"the model's answer makes no sense: {wrong}")
+        raise pages.StopError(f"the model's answer makes no sense: {wrong}")
 
 
 def main() -> int:
@@ -294,10 +273,10 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         client = find_client(wanted["clients"])
-        server["model"], server["said"] = choose_model(url, wanted["model"])
+        server["model"], server["said"] = pages.choose_model(url, wanted["model"])
         check_answer(wanted, server)
         tokenizer, text = prepare(wanted, server, text)
-    except StopError as error:
+    except pages.StopError as error:
         print(f"llama_benchy: error: {error}")
         return pages.LASTING if error.lasts else 1
     write(server)

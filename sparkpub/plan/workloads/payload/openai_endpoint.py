@@ -58,39 +58,37 @@ def write_prompts(wanted: Any) -> None:
             file.write(json.dumps(entry) + "\n")
 
 
-def stop(text: str, *, lasts: bool = True) -> int:
-    print(f"openai_endpoint: {text}")
-    return pages.LASTING if lasts else 1
-
-
-def main() -> int:
-    wanted = json.loads((FOLDER / "endpoint.json").read_text())
-    url = wanted["url"]
-    listed = pages.ask(url, pages.MODELS)
-    refused = pages.refusal(url, listed)
-    if refused is not None:
-        return stop(refused, lasts=listed.status is not None)
-    names = pages.listed(listed.document)
-    model = wanted["model"] or next(iter(names), None)
-    lacking = pages.unserved(url, names, model)
-    if lacking is not None:
-        return stop(lacking)
-    said = pages.who(url)
-    installed = []
-    for client in wanted["clients"]:
+def installed(clients: Any) -> Any:
+    """The first client that is there, with the path of its program. Raises StopError."""
+    for client in clients:
         program = pages.find_program(client["argv"][0])
         if program is not None:
-            installed.append(client | {"argv": [program, *client["argv"][1:]]})
-    if not installed:
-        programs = ", ".join(client["argv"][0] for client in wanted["clients"])
-        return stop(f"none of these clients is installed here: {programs}")
+            return client | {"argv": [program, *client["argv"][1:]]}
+    programs = ", ".join(client["argv"][0] for client in clients)
+    raise pages.StopError(f"none of these clients is installed here: {programs}")
+
+
+def prepare(wanted: Any) -> tuple[str, dict[str, Any], Any]:
+    """Model, what the server says, and the client, with its prompts written. Raises StopError."""
+    model, said = pages.choose_model(wanted["url"], wanted["model"])
+    client = installed(wanted["clients"])
     if wanted["dataset"] is not None:
         try:
             write_prompts(wanted)
         except (OSError, ValueError) as error:
             what = f"the data set {wanted['dataset']} cannot be used: {error}"
-            return stop(what, lasts=False)  # it is not the server's fault
-    client = installed[0]
+            raise pages.StopError(what, lasts=False) from None  # not the server's fault
+    return model, said, client
+
+
+def main() -> int:
+    wanted = json.loads((FOLDER / "endpoint.json").read_text())
+    url = wanted["url"]
+    try:
+        model, said, client = prepare(wanted)
+    except pages.StopError as error:
+        print(f"openai_endpoint: {error}")
+        return pages.LASTING if error.lasts else 1
     argv = [
         word.replace("{model}", model).replace("{workdir}", str(FOLDER))
         for word in client["argv"]

@@ -122,6 +122,29 @@ def who(url: str) -> dict[str, Any]:
     return said
 
 
+class StopError(Exception):
+    """Why nothing can be measured; `lasts` where the next attempt would end the same way."""
+
+    def __init__(self, why: str, *, lasts: bool = True) -> None:
+        self.lasts = lasts
+        super().__init__(why)
+
+
+def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
+    """The model's name on the server, and what its pages say. Raises StopError."""
+    page = ask(url, MODELS)
+    refused = refusal(url, page)
+    if refused is not None:
+        raise StopError(refused, lasts=page.status is not None)
+    names = listed(page.document)
+    said = who(url)
+    chosen = wanted or next(iter(loaded(said) or names), None)
+    lacking = unserved(url, names, chosen)
+    if lacking is not None:
+        raise StopError(lacking)
+    return str(chosen), said
+
+
 def entries(document: Any, name: str) -> list[dict[str, Any]]:
     """The objects of a list in a document; empty where there is none."""
     found = document.get(name) if isinstance(document, dict) else None

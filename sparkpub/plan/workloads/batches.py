@@ -1,0 +1,117 @@
+"""Text generated batch after batch: the load, and the reader of the reports.
+
+Every batch holds `batch_size` requests of `input_tokens` random tokens, submitted together; each emits exactly
+`output_tokens` tokens, greedily, with the end-of-sequence token ignored. All requests of a batch therefore share
+their time to first token and their latency, and a run measures `batches` of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads.base import Answer, Options, no_answer
+from sparkpub.plan.workloads.load import Load
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue
+
+
+class BatchOptions(Options):
+    """What is asked of an engine that computes batches."""
+
+    @classmethod
+    def load(cls, asked: Mapping[str, Any]) -> Load:
+        """A batch at once, and `batches` of them."""
+        load = Load.declared(asked).in_batches()
+        batches = asked.get("batches")
+        if load.batch is None or not isinstance(batches, int):
+            return load
+        return replace(load, requests=batches * load.batch)
+
+
+def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> Answer:
+    """Metrics and identity from the report, times from the requests."""
+    report = reading.json_object(files.get("report"))
+    if report is None:
+        return no_answer("no report: the generation did not finish")
+    document = reading.json_object(files.get("requests")) or {}
+    requests = reading.objects(document.get("requests"))
+    metrics = (
+        _measured(report)
+        | _unavailable(report)
+        | _times(requests, document.get("itl_ms"))
+    )
+    told = report.get("problems")
+    problems = [str(problem) for problem in told] if isinstance(told, list) else []
+    if not reading.known(metrics, "output_throughput_tok_s"):
+        problems.append("the report holds no throughput")
+    series = tuple(_by_batch(requests).values())
+    return reading.own_answer(report, metrics, report.get("observed"), problems, series)
+
+
+def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The metrics of the report; what sparkpub does not know is left out."""
+    given = report.get("metrics")
+    if not isinstance(given, dict):
+        return {}
+    return {
+        name: reading.metric(name, value, "report")
+        for name, value in given.items()
+        if name in METRICS
+    }
+
+
+def _unavailable(report: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """Metrics that could not be measured, with the reason."""
+    reasons = reading.words(report.get("unavailable"))
+    return {
+        name: reading.metric(name, None, "report", reason=reason)
+        for name, reason in reasons.items()
+        if name in METRICS
+    }
+
+
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """What the payload's last line says."""
+    return reading.printed(
+        log, {"output_throughput_tok_s": r"batch \d+: ([\d.]+) output tokens/s"}
+    )
+
+
+def _by_batch(requests: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    """Batch to the latency of its slowest request, in milliseconds."""
+    slowest: dict[int, float] = {}
+    for request in requests:
+        batch, latency = request.get("batch"), request.get("latency_ms")
+        if isinstance(batch, int) and isinstance(latency, int | float):
+            slowest[batch] = max(slowest.get(batch, 0.0), float(latency))
+    return slowest
+
+
+def _times(
+    requests: Sequence[Mapping[str, Any]], batches: Any
+) -> dict[str, MetricValue]:
+    """Distributions over requests; between tokens, over all steps of all `batches`."""
+    latencies: list[float] = []
+    firsts: list[float] = []
+    per_token: list[float] = []
+    for request in requests:
+        first = reading.number(request.get("ttft_ms"))
+        latency = reading.number(request.get("latency_ms"))
+        tokens = reading.positive_int(request.get("output_tokens"))
+        if first is None or latency is None or tokens is None or tokens < 2:
+            continue
+        latencies.append(latency)
+        firsts.append(first)
+        per_token.append((latency - first) / (tokens - 1))
+    steps: list[float] = []
+    if isinstance(batches, list):
+        for batch in batches:
+            steps += reading.numbers(batch)
+    series = {
+        "request_latency": latencies,
+        "ttft": firsts,
+        "tpot": per_token,
+        "itl": steps,
+    }
+    return reading.distributions(series, "report")

@@ -1,0 +1,138 @@
+"""A campaign that collect has not finished: it can be published, its claims are undecided, its figures come later."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from sparkpub.plan import matrix
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import ClaimError
+from sparkpub.record.record import Origin
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.summary import statistics
+from sparkpub.site.words import Words
+from tests.building import a_record
+from tests.review.claims.campaigns import a_review, verdict_on
+
+MATRIX = """\
+campaign: c
+title: Two environments
+models: {m: {id: x/m}}
+environments: {one: {type: host}, two: {type: host}}
+baseline: one
+workloads:
+  w: {type: matmul, device: cpu, size: 8, iterations: 1, dtype: float32}
+iterations: 5
+"""
+CLAIM: dict[str, Any] = {
+    "says": "Every cell was measured in {number} runs.",
+    "metric": "output_throughput_tok_s",
+    "scope": "each cell",
+    "expect": {"holds": "n = 5"},
+}
+VALUE = 'value("mean", "output_throughput_tok_s", environment="{}")'
+Measured = Callable[..., Dataset]
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Matrix:
+    path = tmp_path / "m.yaml"
+    path.write_text(MATRIX)
+    return matrix.read(path)
+
+
+@pytest.fixture
+def measured(declared: Matrix) -> Measured:
+    """The campaign with so many runs of each environment."""
+
+    def after(one: int, two: int, **info: Any) -> Dataset:
+        runs = []
+        for name, number in (("one", one), ("two", two)):
+            for iteration in range(1, number + 1):
+                record = a_record(
+                    {"output_throughput_tok_s": 100.0 + iteration},
+                    run_id=f"c-{name}{iteration}",
+                    campaign="c",
+                    model="m",
+                    environment=name,
+                    workload="w",
+                    iteration=iteration,
+                )
+                runs.append(Stored(record, Path(f"c/{record.stem}.json")))
+        about = Campaign(campaign="c", title="t", matrix=declared.document(), **info)
+        data = CampaignData(about, Path("c"), tuple(runs))
+        return Dataset(Path(), MappingProxyType({"c": data}))
+
+    return after
+
+
+def said(dataset: Dataset, expression: str) -> str:
+    found = a_review(dataset)
+    words = Words(
+        dataset,
+        statistics(dataset, found.frames),
+        found,
+        [],
+        {},
+        lambda *_, **__: "drawn",
+    )
+    return words.render(f"{{{{ {expression} }}}}", "p.md")
+
+
+def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
+    measured: Measured,
+) -> None:
+    """Two runs of each environment: n = 5 would be refuted, and that is no news of a campaign under way."""
+    data = measured(2, 2)
+    verdict = verdict_on(data, a_review(data), **CLAIM)
+    assert (verdict.verdict, verdict.changed) == ("undecided", False)
+    assert verdict.text == "Campaign c is not finished: 4 of 10 planned runs are done."
+
+
+def test_a_claim_is_judged_by_its_own_cells(measured: Measured) -> None:
+    data = measured(5, 2)
+    done = verdict_on(data, a_review(data), **CLAIM, environments=("one",))
+    assert done.verdict == "supported", done.text
+    verdict = verdict_on(data, a_review(data), **CLAIM, environments=("two",))
+    assert verdict.verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    "info",
+    [{"ended": "The machine was taken away."}, {"origin": Origin(title="elsewhere")}],
+)
+def test_a_campaign_that_was_ended_or_imported_is_finished(
+    measured: Measured, info: dict[str, Any]
+) -> None:
+    data = measured(2, 2, **info)
+    assert not data.campaigns["c"].unfinished_cells
+    verdict = verdict_on(data, a_review(data), **CLAIM)
+    assert (verdict.verdict, verdict.changed) == ("refuted", True)
+
+
+def test_an_expression_about_runs_to_come_says_so(measured: Measured) -> None:
+    data = measured(2, 0)
+    assert said(data, VALUE.format("one")) == "101.50\u00a0tok/s"  # (101 + 102) / 2
+    assert said(data, VALUE.format("two")) == "not measured yet"
+    for statistic in ("difference_percent", "verdict"):
+        expression = f'compare("{statistic}", "output_throughput_tok_s")'
+        assert said(data, expression) == "not measured yet"
+    assert said(data, 'figure("x", campaign="c")') == "drawn"
+    none = measured(0, 0)
+    assert said(none, VALUE.format("one")) == "not measured yet"
+    assert said(none, 'figure("x", campaign="c")') == "*not measured yet*"
+
+
+def test_a_mistake_in_an_expression_is_still_one(measured: Measured) -> None:
+    data = measured(2, 0)
+    with pytest.raises(ClaimError, match="no environment 'three'"):
+        said(data, VALUE.format("three"))
+    with pytest.raises(ClaimError, match="metric 'output'"):
+        said(data, 'value("mean", "output", environment="one")')
+    with pytest.raises(ClaimError, match="has the metric"):
+        said(measured(2, 0, ended="enough"), VALUE.format("two"))
