@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from sparkpub.site.figures import (
     bars,
     box,
+    capacity,
     coverage,
     forest,
     heat,
@@ -30,6 +31,7 @@ KINDS: tuple[Kind, ...] = (
     order.KIND,
     sweep.KIND,
     pareto.KIND,
+    capacity.KIND,
     relative.KIND,
     scatter.KIND,
     forest.KIND,

@@ -19,7 +19,7 @@ from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.tables.cells import CellStatistic
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import machines, panels, pareto, sweep
+from sparkpub.site.figures import capacity, machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind, metric_page
@@ -109,6 +109,8 @@ def _answering(
         found.append(Section("Is the difference real?", comparison))
         each = _place(library, campaign, machines.NAME)
         found.append(Section("Does it hold on other machines?", each))
+    bears = _place(library, campaign, capacity.NAME)
+    found.append(Section("How many requests does each build bear?", bears))
     if question.ranks:
         found.append(_ranking(library, campaign, leading))
     if question.sweeps:
