@@ -50,7 +50,7 @@ site_name: leaderboard
 site_url: https://leaderboard.invalid/
 docs_dir: docs
 theme: {{name: material, font: false, logo: assets/sparkpub/icon.svg, favicon: assets/sparkpub/icon.svg}}
-plugins: [search, {{sparkpub: {{folders: {data}, max_run_pages: 0}}}}, blog]
+plugins: [search, {{sparkpub: {{folders: {data}}}}}, blog]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 EMPTY = re.compile(r'<div class="sp-empty">.*?</div>', re.DOTALL)

@@ -17,9 +17,10 @@ from random import Random
 from benchmarks import harness, quick
 from benchmarks.harness import Row, row
 from sparkpub.record.store import campaign_folders
+from sparkpub.review import stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 
 SIZES = (1_000, 10_000, 100_000)
 
@@ -76,8 +77,10 @@ def times(data: Path) -> dict[str, float]:
     found["load"] = harness.seconds(lambda: load(data))
     dataset = load(data)
     found["review"] = harness.seconds(lambda: review(dataset))
-    frames = review(dataset).frames
-    found["statistics"] = harness.seconds(lambda: statistics(dataset, frames))
+    reviewed = review(dataset)
+    found["statistics"] = harness.seconds(
+        lambda: stats_told.document(Results(reviewed))
+    )
     found["together"] = found["load"] + found["review"] + found["statistics"]
     return found
 

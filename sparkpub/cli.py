@@ -208,13 +208,15 @@ def init(
 
     Example: sparkpub init my-spark --title "My Spark"
     """
+    from sparkpub.collect import beginning
     from sparkpub.site import starter
 
-    there = f"cd {shlex.quote(str(folder))}"
+    there = f"next: cd {shlex.quote(str(folder))} &&"
     if source is None:
         starter.write(folder, title)
-        click.echo(f"{folder} is written. Continue with the commands of its README:")
-        click.echo(f"{there} && sparkpub collect matrix/demo.yaml && mkdocs serve")
+        beginning.declare_matrix(folder, starter.DEMO)
+        click.echo(beginning.first_commit(folder, title))
+        click.echo(f"{there} sparkpub collect {starter.DEMO} && mkdocs serve")
         return
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import Given
@@ -225,7 +227,8 @@ def init(
     outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     _print(False, outcome.document, outcome.lines)
-    click.echo(f"{folder} is written. Preview it with: {there} && mkdocs serve")
+    click.echo(beginning.first_commit(folder, title))
+    click.echo(f"{there} mkdocs serve")
     _finish(failed=bool(outcome.refused))
 
 
@@ -834,10 +837,9 @@ def stats(
     from sparkpub.review import stats_told
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
-    from sparkpub.review.summary import statistics
+    from sparkpub.review.results import Results
 
-    dataset = load(data)
-    found = statistics(dataset, review(dataset).frames, **asked)
+    found = Results(review(load(data)), **asked)
     click.echo(stats_told.render(found, form or "text"), nl=False)
 
 

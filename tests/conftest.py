@@ -55,6 +55,12 @@ def _chroot() -> str | None:
     )
 
 
+def _nspawn() -> str | None:
+    if shutil.which("systemd-nspawn") is None:
+        return "needs systemd-nspawn, of Debian's systemd-container"
+    return _chroot()
+
+
 def _gpu() -> str | None:
     import pynvml
 
@@ -89,6 +95,7 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "docker": _docker,
     "browser": _browser,
     "chroot": _chroot,
+    "nspawn": _nspawn,
     "gpu": _gpu,
     "torch": _torch,
     "node": _node,

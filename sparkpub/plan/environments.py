@@ -6,9 +6,9 @@ What is done with them is `sparkpub.collect.environments`; a kind there has the 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from sparkpub.plan.durations import Seconds
 from sparkpub.plan.options import TypedOptions
@@ -109,16 +109,29 @@ class HostOptions(Options):
     type: Literal["host"] = "host"
 
 
-class ChrootOptions(Options):
-    """Options of `type: chroot`."""
+_LIMITS = (
+    "as|core|cpu|data|fsize|locks|memlock|msgqueue|nice|nofile|nproc|rss|rtprio|rttime|"
+    "sigpending|stack"
+)
+Limit = Annotated[str, Field(pattern=rf"^({_LIMITS})$")]
+"""A limit of a process, as setrlimit(2) knows it."""
 
-    type: Literal["chroot"] = "chroot"
+
+class RootOptions(Options):
+    """Options of every environment with a root file system of its own in a folder."""
+
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
     """The folder that becomes `/`, for instance an unpacked container image."""
     binds: tuple[Bind, ...] = ()
-    """Host folders and files made visible inside: `/host:/inside[:ro]`. /proc, /sys and /dev always are."""
+    """Host folders and files made visible inside: `/host:/inside[:ro]`."""
     user: str | None = None
     """`user`, `uid` or `uid:gid` inside; root where it is not given."""
+
+
+class ChrootOptions(RootOptions):
+    """Options of `type: chroot`. /proc, /sys and /dev are those of the machine."""
+
+    type: Literal["chroot"] = "chroot"
 
 
 Size = (
@@ -126,6 +139,19 @@ Size = (
     | Annotated[int, Field(gt=0)]
 )
 """Bytes, or a number with a unit as Docker reads it: `60g`, `512m`."""
+_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def bytes_of(size: str | int) -> int:
+    """A size in bytes."""
+    text = str(size).lower()
+    if text[-1] in _UNITS:
+        return int(float(text[:-1]) * _UNITS[text[-1]])
+    return int(float(text))
+
+
+Processors = Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")]
+"""A list of processors as Docker and the kernel read it: `0-9,12`."""
 
 
 def _device(text: str) -> str:
@@ -157,7 +183,7 @@ class DockerOptions(Options):
     """`--volume`: host folders and files made visible inside, `/host:/inside[:ro]`."""
     network: str | None = None
     """`--network`: `none`, `host` or the name of a network; none: the engine's bridge."""
-    cpuset: Annotated[str, Field(pattern=r"^\d+(-\d+)?(,\d+(-\d+)?)*$")] | None = None
+    cpuset: Processors | None = None
     """`--cpuset-cpus`: the processors that may be used, e.g. `0-9,12`."""
     memory: Size | Literal["unlimited"] | None = None
     """`--memory`: bytes, a size such as `60g`, or `unlimited`; what CUDA allocates is not charged to it, on unified
@@ -178,13 +204,41 @@ class DockerOptions(Options):
     """`--security-opt`, e.g. `seccomp=unconfined`."""
 
 
+class NspawnOptions(RootOptions):
+    """Options of `type: nspawn`: a container of systemd-nspawn, without an engine, images or layers. Processes, mounts,
+    IPC and /dev are its own; network, users and control groups are those of a run on the host."""
+
+    type: Literal["nspawn"] = "nspawn"
+    devices: tuple[Annotated[str, Field(pattern=r"^/dev/.+")], ...] = ()
+    """Devices made visible inside, by their paths: `/dev/nvidia0`. Drivers' libraries come from the root file system or
+    through `binds`."""
+    ulimits: Mapping[Limit, Annotated[int, Field(ge=-1)]] = Field(default_factory=dict)
+    """`--rlimit`, soft and hard alike: `memlock` in bytes (-1: unlimited), `stack` in bytes."""
+    network: Literal["host", "none"] = "host"
+    """`none` leaves the container its loopback alone; no environment with a `server` can have that."""
+    cpuset: Processors | None = None
+    """`--cpu-affinity`: the processors that may be used, e.g. `0-9,12`."""
+    memory: Size | None = None
+    """Limit of the run's control group: bytes or a size such as `60g`; what CUDA allocates is not charged to it."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.server is not None and self.network == "none":
+            raise ValueError(
+                "a server needs network host: its clients could not reach it"
+            )
+        return self
+
+
 EnvironmentOptions = Annotated[
-    HostOptions | ChrootOptions | DockerOptions, Field(discriminator="type")
+    HostOptions | ChrootOptions | NspawnOptions | DockerOptions,
+    Field(discriminator="type"),
 ]
 """The options of any environment, told apart by `type`."""
 OPTIONS: dict[str, type[Options]] = {
     "host": HostOptions,
     "chroot": ChrootOptions,
+    "nspawn": NspawnOptions,
     "docker": DockerOptions,
 }
 """`type:` in the matrix -> the options it takes."""

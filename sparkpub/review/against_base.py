@@ -16,9 +16,8 @@ from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import CampaignData, Dataset, load
-from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import Statistics, statistics
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import TableRow
 
 State = Literal["added", "changed", "removed", "unreadable"]
 
@@ -132,8 +131,12 @@ class _Side:
     folder: Path
     whole: Dataset
     dataset: Dataset
-    review: Review
-    figures: Statistics
+    results: Results
+
+    @property
+    def review(self) -> Review:
+        """What the checks say of these campaigns."""
+        return self.results.review
 
 
 def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
@@ -150,9 +153,9 @@ def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
         campaigns=tuple(_campaign(name, before, after) for name in names),
         found=found,
         gone=gone,
-        cells=tuple(_cells(before.figures.cells, after.figures.cells)),
+        cells=tuple(_cells(before.results.cell_rows, after.results.cell_rows)),
         verdicts=tuple(
-            _verdicts(before.figures.comparisons, after.figures.comparisons)
+            _verdicts(before.results.comparison_rows, after.results.comparison_rows)
         ),
         claims=tuple(_claims(claims, names, before, after)),
     )
@@ -179,9 +182,7 @@ def _side(folder: Path, names: Sequence[str]) -> _Side:
     whole = load(folder, skip=lambda _: None)
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
     dataset = Dataset(folder, campaigns, whole.skipped)
-    found = review(dataset)
-    figures = statistics(dataset, found.frames)
-    return _Side(folder, whole, dataset, found, figures)
+    return _Side(folder, whole, dataset, Results(review(dataset)))
 
 
 def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:
@@ -288,7 +289,7 @@ def _identity(finding: Finding) -> tuple[str | None, ...]:
 
 
 def _cells(
-    before: Iterable[CellStatistic], after: Iterable[CellStatistic]
+    before: Iterable[TableRow], after: Iterable[TableRow]
 ) -> Iterator[CellChange]:
     for row, old, new in _changed(before, after, _cell_key, _figure):
         yield CellChange(
@@ -304,16 +305,16 @@ def _cells(
         )
 
 
-def _cell_key(row: CellStatistic) -> tuple[str, ...]:
+def _cell_key(row: TableRow) -> tuple[str, ...]:
     return row.campaign, *row.cell, row.metric
 
 
-def _figure(row: CellStatistic) -> CellMean:
+def _figure(row: TableRow) -> CellMean:
     return CellMean(row.n, row.mean)
 
 
 def _verdicts(
-    before: Iterable[ComparisonRow], after: Iterable[ComparisonRow]
+    before: Iterable[TableRow], after: Iterable[TableRow]
 ) -> Iterator[VerdictChange]:
     for row, old, new in _changed(before, after, _comparison_key, _verdict):
         yield VerdictChange(
@@ -329,13 +330,14 @@ def _verdicts(
         )
 
 
-def _comparison_key(row: ComparisonRow) -> tuple[str, ...]:
+def _comparison_key(row: TableRow) -> tuple[str, ...]:
     sides = (row.baseline, row.candidate)
     return row.campaign, row.model, row.workload, row.metric, *sides
 
 
-def _verdict(row: ComparisonRow) -> str:
-    return row.verdict
+def _verdict(row: TableRow) -> str:
+    verdict: str = row.verdict
+    return verdict
 
 
 def _claims(

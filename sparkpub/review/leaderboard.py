@@ -1,6 +1,6 @@
 """The leaderboard: every cell with a token rate, ranked among the cells that it can be compared with.
 
-    standings(statistics, review)  ->  sections by tool, in each the loads, in each the ranked rows
+    standings(results)  ->  sections by tool, in each the loads, in each the ranked rows
 
 A group is one tool under one load. Rows of other groups are never ranked against it: a rate at another prompt length,
 with other requests in flight or counted by another tool says nothing about this one. Figures are those of the cells in
@@ -23,9 +23,10 @@ from sparkpub.record.text import counted, listed, number
 from sparkpub.review.checks import CHECKS, Finding, Review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell, Frame, machine_of
+from sparkpub.review.results import Results
 from sparkpub.review.setup import Setup, setup_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Description
-from sparkpub.review.summary import Statistics
+from sparkpub.review.tables.column import TableRow
 
 ColumnName = Literal["generation", "prompt", "ttft", "memory", "efficiency"]
 EFFICIENCY = METRICS["output_tokens_per_joule"]
@@ -142,8 +143,9 @@ class Standings:
         return tuple(row for section in self.sections for row in section.rows)
 
 
-def standings(statistics: Statistics, review: Review) -> Standings:
+def standings(results: Results) -> Standings:
     """Every cell of the reviewed campaigns in its group, or left out with the reason."""
+    review = results.review
     tools: dict[str, list[Row]] = {}
     left_out: dict[tuple[str, Cell], str] = {}
     for name, frame in review.frames.items():
@@ -155,7 +157,7 @@ def standings(statistics: Statistics, review: Review) -> Standings:
             if not frame.counted.get(cell):
                 left_out[key] = "none of its runs counts"
                 continue
-            row = _row(frame, cell, statistics, review)
+            row = _row(frame, cell, results, review)
             if _lead(row.figures) is None:
                 left_out[key] = "no token rate was measured"
                 continue
@@ -168,13 +170,13 @@ def standings(statistics: Statistics, review: Review) -> Standings:
 # -- rows --------------------------------------------------------------------------------------------------
 
 
-def _row(frame: Frame, cell: Cell, statistics: Statistics, review: Review) -> Row:
+def _row(frame: Frame, cell: Cell, results: Results, review: Review) -> Row:
     campaign = frame.campaign
     records = [stored.record for stored in frame.counted[cell]]
-    figures: dict[str, Description] = {}
+    figures: dict[str, TableRow] = {}
     for names in SOURCES.values():
         for name in names:
-            found = statistics.cell(campaign.name, *cell, name)
+            found = results.cell(campaign.name, *cell, name)
             if found is not None:
                 figures[name] = found
     setup = _common_setup(records)

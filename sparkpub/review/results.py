@@ -1,45 +1,96 @@
-"""What a data folder shows: the three tables, as `sparkpub.load` gives them to notebooks.
+"""What a data folder shows: the three tables, as `sparkpub.load` gives them to notebooks, and what follows from them.
 
 results = load(Path("data/comprehensive"))
 results.runs, results.cells, results.comparisons
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
+from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
 from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.frame import Frame
-from sparkpub.review.summary import Statistics, statistics
-from sparkpub.review.tables import cells, comparisons, runs
+from sparkpub.review.tables import (
+    capacities,
+    cells,
+    comparisons,
+    criteria,
+    pooled,
+    repeats,
+    replications,
+    runs,
+)
 from sparkpub.review.tables.cells import Include
+from sparkpub.review.tables.column import TableRow, rows, table
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The campaigns of data folders with their review. Each table is made when it is first asked for, and once.
+    """Reviewed campaigns. Each table is made when it is first asked for, and once.
 
-    `include` says which runs cells and comparisons are made of: those that count, or every recorded one. The tables'
-    columns are described in `COLUMNS` of their modules, in `sparkpub.review.tables`.
+    `include` says which runs the tables are made of: those that count, or every recorded one. `campaign` names the only
+    one asked for, `against` an earlier one that it repeats. The tables' columns are described in `COLUMNS` of their
+    modules, in `sparkpub.review.tables`.
+
+    Raises UsageError for a campaign that is not there, and where `against` leaves open what is compared.
     """
 
-    dataset: Dataset
+    review: Review
     include: Include = "counted"
+    campaign: str | None = None
+    against: str | None = None
 
-    @cached_property
-    def review(self) -> Review:
-        """What the checks found, and which runs count."""
-        return review(self.dataset)
+    def __post_init__(self) -> None:
+        for name in (self.campaign, self.against):
+            if name is not None and name not in self.dataset.campaigns:
+                raise UsageError(
+                    f"no campaign {name!r}",
+                    remedy=f"there are: {', '.join(self.dataset.campaigns) or 'none'}",
+                )
+        if self.against is None:
+            return
+        if len(self.frames) != 1 or self.campaign == self.against:
+            raise UsageError(
+                "--against compares one campaign with another",
+                remedy="name the first with --campaign",
+            )
 
     @property
+    def dataset(self) -> Dataset:
+        """The campaigns as recorded."""
+        return self.review.dataset
+
+    @cached_property
     def frames(self) -> Mapping[str, Frame]:
-        """Each campaign with its runs by cell."""
-        return self.review.frames
+        """The campaigns that are asked for, with their runs by cell."""
+        known = self.review.frames
+        if self.campaign is not None:
+            return {self.campaign: known[self.campaign]}
+        return {name: known[name] for name in known if name != self.against}
+
+    @cached_property
+    def excluded(self) -> Mapping[str, str]:
+        """Runs left out of these tables, with the reason."""
+        found: dict[str, str] = {}
+        if self.include != "all":
+            for frame in self._with_earlier.values():
+                found |= frame.excluded
+        return found
+
+    @cached_property
+    def _with_earlier(self) -> Mapping[str, Frame]:
+        """The campaigns that are asked for, and behind them the one that they are held against."""
+        if self.against is None:
+            return self.frames
+        return {**self.frames, self.against: self.review.frames[self.against]}
+
+    # -- the three tables ------------------------------------------------------------------------------------
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -52,14 +103,104 @@ class Results:
         return cells.cells(self.runs, self.frames, self.include)
 
     @cached_property
-    def statistics(self) -> Statistics:
-        """The rows of cells and comparisons, and what follows from them."""
-        return statistics(self.dataset, self.frames, include=self.include)
-
-    @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        return comparisons.comparisons(self.frames, self.include)
+        return self._compared[self._compared["campaign"].isin(list(self.frames))]
+
+    @cached_property
+    def _compared(self) -> pd.DataFrame:
+        """The same, and behind them those of the earlier campaign."""
+        return comparisons.comparisons(self._with_earlier, self.include)
+
+    # -- what follows from them ------------------------------------------------------------------------------
+
+    @cached_property
+    def overall(self) -> pd.DataFrame:
+        """The comparisons over all machines."""
+        return comparisons.over_all_machines(self.comparisons)
+
+    @cached_property
+    def pooled(self) -> pd.DataFrame:
+        """A row per metric of a campaign: what its cells show together."""
+        return pooled.pooled_effects(self.overall)
+
+    @cached_property
+    def repeats(self) -> pd.DataFrame:
+        """A row per metric of each cell that the earlier campaign has, too."""
+        if self.against is None:
+            return table(repeats.COLUMNS, {name: [] for name in repeats.COLUMNS})
+        (frame,) = self.frames.values()
+        return repeats.repeats(frame, self.review.frames[self.against], self.include)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """A row per comparison that several machines or sessions made, and machine."""
+        return replications.effects(self._groups)
+
+    @cached_property
+    def replications(self) -> pd.DataFrame:
+        """A row per such comparison: what the machines or sessions show together."""
+        return replications.replications(self._groups)
+
+    @cached_property
+    def capacities(self) -> pd.DataFrame:
+        """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
+        return capacities.capacities(self.cells, self.frames)
+
+    @cached_property
+    def criteria(self) -> pd.DataFrame:
+        """A row per success criterion of the methodology and cell, or campaign."""
+        campaigns = [frame.campaign for frame in self.frames.values()]
+        return criteria.criteria(
+            campaigns, self.cells, self.overall, self.repeats, self.against
+        )
+
+    def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """`effects` and `replications` of all these campaigns together, in this order."""
+        campaign = self._sessions["campaign"]
+        sessions = [self._sessions[campaign == name] for name in campaigns]
+        groups = [pd.concat(sessions)]
+        return replications.effects(groups), replications.replications(groups)
+
+    @cached_property
+    def _sessions(self) -> pd.DataFrame:
+        """The comparisons as single machines measured them."""
+        alone = {}
+        for name, frame in self._with_earlier.items():
+            machines = comparisons.machines_of(frame, self.include)
+            if len(machines) == 1:
+                alone[name] = machines[0]
+        return replications.sessions(self._compared, alone)
+
+    @cached_property
+    def _groups(self) -> list[pd.DataFrame]:
+        """The sessions that are looked at together: those of a campaign, or of a campaign and the earlier one."""
+        if self.against is not None:
+            return [self._sessions]
+        by_campaign = self._sessions.groupby("campaign", observed=True, sort=False)
+        return [sessions for _, sessions in by_campaign]
+
+    # -- single figures --------------------------------------------------------------------------------------
+
+    @cached_property
+    def cell_rows(self) -> list[TableRow]:
+        """The table of cells row by row, for code that puts rows into words."""
+        return rows(self.cells)
+
+    @cached_property
+    def comparison_rows(self) -> list[TableRow]:
+        """The comparisons over all machines row by row."""
+        return rows(self.overall)
+
+    @cached_property
+    def _cells(self) -> Mapping[tuple[str, ...], TableRow]:
+        return {(row.campaign, *row.cell, row.metric): row for row in self.cell_rows}
+
+    def cell(
+        self, campaign: str, model: str, environment: str, workload: str, metric: str
+    ) -> TableRow | None:
+        """One metric of one cell, None where it was not measured."""
+        return self._cells.get((campaign, model, environment, workload, metric))
 
 
 def load(
@@ -73,4 +214,4 @@ def load(
     Raises RecordError with every damaged file, unless `skip` takes each as a line of text.
     """
     folders = [Path(folder) for folder in (data, *more)]
-    return Results(datasets.load(*folders, skip=skip), include)
+    return Results(review(datasets.load(*folders, skip=skip)), include)

@@ -3,17 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import p_text, significant
-from sparkpub.review.summary import TABLES, Statistics, row_document
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.results import Results
+from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED
+from sparkpub.review.tables.column import TableRow, rows
 
 Form = Literal["text", "markdown", "csv", "json"]
 
-_CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend"
+_CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope"
 _CHANGE = "difference ci95_difference difference_percent"
 _COLUMNS = {
     "cells": (
@@ -64,7 +66,7 @@ _HEADINGS = {
     "prediction95": "95 % prediction",
     "heterogeneity_p": "p of heterogeneity",
     "n_effective": "n eff.",
-    "trend": "trend per run",
+    "trend_slope": "trend per run",
 }
 _IN_UNIT = frozenset(
     ["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"]
@@ -80,19 +82,85 @@ _SIGNED = frozenset(
 )
 
 
-def render(found: Statistics, form: Form) -> str:
+TABLES = tuple(_COLUMNS)
+_IN_NO_DOCUMENT = {
+    "cells": {"runs", "cell"},
+    "comparisons": {"machine"},
+    "repeats": {"cell"},
+}
+"""Columns that the rows of a document lack. The parts of a cell are there."""
+_OF_A_TREND = ("slope", "p_value", "inflation", "spearman", "lag1", "n")
+
+
+def table_rows(found: Results, name: str) -> list[TableRow]:
+    """The rows of one of `TABLES`. Comparisons are those over all machines: `effects` has those within each."""
+    if name == "cells":
+        return found.cell_rows
+    if name == "comparisons":
+        return found.comparison_rows
+    return rows(getattr(found, name))
+
+
+def heading(found: Results) -> dict[str, Any]:
+    """What stands before the tables of `sparkpub stats --json`."""
+    out = [{"run": run, "reason": reason} for run, reason in found.excluded.items()]
+    bootstrap = {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"}
+    method = {
+        "confidence": 1 - ALPHA,
+        "minimum_runs": MINIMUM_RUNS,
+        "bootstrap": bootstrap,
+    }
+    return {"include": found.include, "excluded": out, "method": method}
+
+
+def document(found: Results) -> dict[str, Any]:
+    """As `sparkpub stats --json` prints it: JSON values, figures with 12 significant digits."""
+    return heading(found) | {name: list(documents(found, name)) for name in TABLES}
+
+
+def documents(found: Results, name: str) -> Iterator[dict[str, Any]]:
+    """The rows of one of `TABLES` as JSON values."""
+    left_out = _IN_NO_DOCUMENT.get(name, set())
+    for row in table_rows(found, name):
+        values = row._asdict()
+        if name == "cells":
+            values["trend"] = _trend_of(values)
+        yield {
+            key: _json(value) for key, value in values.items() if key not in left_out
+        }
+
+
+def _trend_of(values: dict[str, Any]) -> dict[str, Any] | None:
+    """The columns of a cell's trend as one object, which they are taken out for."""
+    trend = {name: values.pop(f"trend_{name}") for name in _OF_A_TREND}
+    return None if trend["n"] is None else trend
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return float(f"{value:.12g}")
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _json(item) for name, item in value.items()}
+    return value
+
+
+def render(found: Results, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
-        text = json.dumps(found.document(), indent=1, ensure_ascii=False)
+        text = json.dumps(document(found), indent=1, ensure_ascii=False)
         return f"{text}\n"
-    rows = {name: getattr(found, name) for name in TABLES}
     if form == "csv":
-        return _csv(rows)
+        return _csv({name: list(documents(found, name)) for name in TABLES})
     parts = [_counted(found)]
     for kind, (names, title) in _COLUMNS.items():
-        if not rows[kind]:
+        shown = table_rows(found, kind)
+        if not shown:
             continue
-        table = _filled(names.split(), rows[kind])
+        table = _filled(names.split(), shown)
         if form == "markdown":
             parts.append(_markdown(title, table))
         else:
@@ -100,8 +168,8 @@ def render(found: Statistics, form: Form) -> str:
     return "\n".join(parts)
 
 
-def _counted(found: Statistics) -> str:
-    runs = {run for cell in found.cells for run in cell.runs}
+def _counted(found: Results) -> str:
+    runs = {run for cell in found.cells["runs"] for run in cell}
     if found.include == "all":
         return f"All {len(runs)} runs as recorded, including excluded ones.\n"
     lines = [f"{len(runs)} runs counted, {len(found.excluded)} excluded."]
@@ -120,7 +188,7 @@ def _filled(names: Sequence[str], rows: Sequence[Any]) -> list[list[str]]:
 
 def _cell(row: Any, name: str) -> str:
     value = getattr(row, name)
-    if name == "trend":
+    if name == "trend_slope":
         return _trend(row)
     if name == "n":
         return _runs(row)
@@ -136,7 +204,7 @@ def _cell(row: Any, name: str) -> str:
     return text
 
 
-def _runs(row: CellStatistic) -> str:
+def _runs(row: TableRow) -> str:
     """The number of runs, with those of each machine where the campaign has several: `16 (a: 8, b: 8)`."""
     if not row.machines:
         return str(row.n)
@@ -145,13 +213,13 @@ def _runs(row: CellStatistic) -> str:
     return f"{row.n} ({each})"
 
 
-def _trend(row: CellStatistic) -> str:
-    if row.trend is None:
+def _trend(row: TableRow) -> str:
+    if row.trend_n is None:
         return "—"
     p_value = row.trend_p_adjusted
     if p_value is None:
-        p_value = row.trend.p_value
-    return f"{_figure(row, 'slope', row.trend.slope)} ({p_text(p_value)})"
+        p_value = row.trend_p_value
+    return f"{_figure(row, 'slope', row.trend_slope)} ({p_text(p_value)})"
 
 
 def _figure(row: Any, name: str, value: float | bool | None) -> str:
@@ -191,13 +259,13 @@ def _text(title: str, rows: list[list[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _csv(kinds: Mapping[str, Sequence[Any]]) -> str:
+def _csv(kinds: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """All rows in one table: `table` says which they belong to, and columns of the others stay empty."""
     rows: list[dict[str, object]] = []
     columns = {"table": None}
     for kind, group in kinds.items():
         for item in group:
-            row = {"table": kind, **_flat(row_document(item))}
+            row = {"table": kind, **_flat(item)}
             columns |= dict.fromkeys(row)
             rows.append(row)
     text = io.StringIO()

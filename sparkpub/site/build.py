@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.review.checks import Review
+from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
@@ -23,7 +23,6 @@ from sparkpub.site.content import (
     Content,
     SiteOptions,
     packed_pieces,
-    placeholder,
 )
 from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
@@ -56,9 +55,9 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
         tables = kinds.tables(publication)
-        addresses, shared = publish_tables(tables, compressed=publication.large)
+        addresses, shared = publish_tables(tables)
         compared = programs.compared(publication)
-        address, content = _published(programs.COMPARED, compared, publication.large)
+        address, content = _published(programs.COMPARED, compared)
         addresses[programs.COMPARED] = address
         shared[address] = content
         library = Library(publication, tables, addresses, drawings)
@@ -74,17 +73,14 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, _evidence(publication))
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
-        _add(
-            tree,
-            downloads.contents(publication, results_of(dataset), library, templates),
-        )
+        _add(tree, downloads.contents(publication, templates))
         _add(tree, blog.previews(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
 
         placed = placing.Placing(library, templates, drawings.finished())
         tree = placed.tree(tree, cache)
-        _put_short_pages(tree, publication, templates, placed)
+        _put_run_files(tree, publication, templates, placed)
         _add(
             tree,
             {
@@ -133,22 +129,20 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     results = results_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
     verdicts = ledger.judge(claims, results.review)
-    return Publication(dataset, options, results.statistics, results.review, verdicts)
+    return Publication(results, options, verdicts)
 
 
 @lru_cache(maxsize=1)
 def results_of(dataset: Dataset) -> Results:
     """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
     a preview builds again where only a page changed."""
-    return Results(dataset)
+    return Results(review(dataset))
 
 
 def words(publication: Publication, figure: Any = None) -> Words:
     """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
     return Words(
-        publication.dataset,
-        publication.statistics,
-        publication.review,
+        publication.results,
         publication.verdicts,
         known_facts(publication.options.sources),
         figure or (lambda name, *_, **__: f"[figure {name}]"),
@@ -183,31 +177,24 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
 
 
 def publish_tables(
-    tables: SiteTables, *, compressed: bool = False
+    tables: SiteTables,
 ) -> tuple[dict[str, str], dict[str, Content]]:
-    """Name of a table to its address, which changes with its content; and the files at these addresses, as JSON."""
+    """Name of a table to its address, which changes with its content; and the files at these addresses: JSON,
+    compressed."""
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
     for name in tables.names:
-        address, content = _published(name, tables.text(name), compressed)
+        address, content = _published(name, tables.text(name))
         addresses[name] = address
         files[address] = content
     return addresses, files
 
 
-def _published(
-    name: str, pieces: Iterable[bytes], compressed: bool
-) -> tuple[str, Content]:
+def _published(name: str, pieces: Iterable[bytes]) -> tuple[str, Content]:
     """Address and file of a table."""
     digest = hashlib.sha256()
-    if compressed:
-        data = packed_pieces(_digested(pieces, digest))
-        suffix = "packed"
-    else:
-        data = b"".join(_digested(pieces, digest))
-        suffix = "json"
-    address = f"data/{name}.{digest.hexdigest()[:8]}.{suffix}"
-    return address, Content(data=data)
+    data = packed_pieces(_digested(pieces, digest))
+    return f"data/{name}.{digest.hexdigest()[:8]}.packed", Content(data=data)
 
 
 def _digested(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
@@ -248,53 +235,40 @@ def _written(
 def _run_pages(
     publication: Publication, library: Library, templates: Templates
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of every run: its samples, and its page or beyond the limit the short one."""
+    """(address, file) of every run: its samples and its short page; and the page in which the browser shows a run."""
     pages = RunPages(publication, templates)
-    for campaign, index, drawn in _in_order(publication):
+    for campaign, index in _in_order(publication):
         stored = campaign.runs[index]
-        figure = telemetry.figure(stored, drawn=drawn)
-        place = ""
+        figure = telemetry.figure(stored)
         if figure is not None:
             for address, data in runs.samples(figure):
                 yield address, Content(data=data)
-            if drawn:
-                place = library.add(figure)
-            else:
-                library.add_later(figure.without_rows)
-        if drawn:
-            page = pages.page(campaign, index, place, drawn=True)
-            yield f"runs/{stored.run_id}.md", page
-        else:
-            short = partial(pages.short, campaign, index)
-            yield f"runs/{stored.run_id}/index.html", Content(made=short)
-    if publication.large:
-        yield runs.VIEW, templates.page("view")
+            library.add_later(figure.without_rows)
+        short = partial(pages.short, campaign, index)
+        yield f"runs/{stored.run_id}/index.html", Content(made=short)
+    yield runs.VIEW, templates.page("view")
 
 
-def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int, bool]]:
-    """Every run as its campaign, its place there, and whether it has a page of its own."""
-    left = publication.options.max_run_pages
+def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
+    """Every run as its campaign and its place there."""
     for campaign in publication.campaigns:
         for index in range(len(campaign.runs)):
-            yield campaign, index, left > 0
-            left -= 1
+            yield campaign, index
 
 
-def _put_short_pages(
+def _put_run_files(
     tree: dict[str, Content],
     publication: Publication,
     templates: Templates,
     placed: placing.Placing,
 ) -> None:
-    """Put what the page of a run beyond the limit would hold into the run's file, as it is written.
+    """Put what the page of a run shows into the run's file, as it is written.
 
-    One after the other, when all figures are there: thousands of such pages at once take more memory than the rest of
-    the site.
+    One after the other, when all figures are there: thousands of them at once take more memory than the rest of the
+    site.
     """
     pages = RunPages(publication, templates)
-    for campaign, index, drawn in _in_order(publication):
-        if drawn:
-            continue
+    for campaign, index in _in_order(publication):
         address = run_file(campaign.runs[index])
         samples = tree[address].data if address in tree else None
         whole = partial(_run_file, pages, placed, campaign, index, samples)
@@ -308,13 +282,13 @@ def _run_file(
     index: int,
     samples: bytes | None,
 ) -> bytes:
-    """The file of a run without a page of its own."""
-    if samples is None:
-        return runs.with_page(None, pages.page(campaign, index, "", drawn=False))
-    known = runs.recalled(samples)
-    figure = telemetry.figure_of(campaign.runs[index], known, drawn=False)
-    page = pages.page(campaign, index, placeholder(figure.block), drawn=False)
-    return runs.with_page(samples, placed.alone(page, figure))
+    """What the browser fetches of a run."""
+    figure = ""
+    if samples is not None:
+        known = runs.recalled(samples)
+        drawing = telemetry.figure_of(campaign.runs[index], known)
+        figure = placed.alone(drawing)
+    return runs.with_page(samples, pages.page(campaign, index, figure))
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

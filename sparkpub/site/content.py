@@ -29,6 +29,8 @@ _JSON_ADDRESS = "&quot;"
 
 _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
+LEVEL = 6
+"""Of compression: a higher one takes twice the time for a hundredth of the bytes."""
 
 
 SITE_CARD = "cards/-site.png"
@@ -80,9 +82,8 @@ class SiteOptions:
     """What the site is built with. Nothing here may change a figure.
 
     `commits` maps a path relative to the repository to the last commit that touched it; `repo_url` without a
-    slash at the end. `max_run_pages` bounds the pages of runs; beyond it the
-    browser puts a run's page together from a file. Records, logs and telemetry are files of the site, or
-    without `evidence_on_site` links to the repository, as far as they are committed there.
+    slash at the end. Records, logs and telemetry are files of the site, or without `evidence_on_site` links to the
+    repository, as far as they are committed there.
     """
 
     sources: Path
@@ -93,7 +94,6 @@ class SiteOptions:
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)
     templates: Path | None = None
-    max_run_pages: int = 500
     evidence_on_site: bool = True
     compiled: BytecodeCache | None = field(default=None, compare=False)
     """The code of templates, kept by who builds more than once."""
@@ -101,13 +101,15 @@ class SiteOptions:
 
 def packed(data: bytes) -> bytes:
     """The content of a file that ends in `.packed`, for `unpacked` of live.js; the same for the same bytes."""
-    return gzip.compress(data, mtime=0)
+    return gzip.compress(data, compresslevel=LEVEL, mtime=0)
 
 
 def packed_pieces(pieces: Iterable[bytes]) -> bytes:
     """The same of content that comes in pieces, none of which is kept."""
     found = io.BytesIO()
-    with gzip.GzipFile(fileobj=found, mode="wb", mtime=0) as stream:
+    with gzip.GzipFile(
+        fileobj=found, mode="wb", compresslevel=LEVEL, mtime=0
+    ) as stream:
         for piece in pieces:
             stream.write(piece)
     return found.getvalue()

@@ -76,7 +76,6 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
-    max_run_pages = option.Type(int, default=500)
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
 
@@ -223,7 +222,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             commits=last_commits(folder, data) if repo_url else {},
             repository=folder,
             templates=Path(self.config.templates) if self.config.templates else None,
-            max_run_pages=self.config.max_run_pages,
             evidence_on_site=self.config.evidence == "site",
             compiled=self._our_templates,
         )

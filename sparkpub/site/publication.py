@@ -14,9 +14,8 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
-from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import Statistics
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published
@@ -46,18 +45,21 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Publication:
-    """A dataset with its statistics, its review and the verdicts on its claims."""
+    """What a dataset shows, and the verdicts on its claims."""
 
-    dataset: Dataset
+    results: Results
     options: SiteOptions
-    statistics: Statistics
-    review: Review
     verdicts: Sequence[Verdict] = ()
 
     @property
-    def large(self) -> bool:
-        """Whether there are more runs than pages of runs: then files that every run makes longer are packed."""
-        return len(self.dataset.runs) > self.options.max_run_pages
+    def dataset(self) -> Dataset:
+        """The campaigns as recorded."""
+        return self.results.dataset
+
+    @property
+    def review(self) -> Review:
+        """What the checks found in them."""
+        return self.results.review
 
     @cached_property
     def names(self) -> Names:
@@ -86,26 +88,26 @@ class Publication:
         return "excluded" if run in self.review.excluded else "counted"
 
     @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Sequence[CellStatistic]]:
+    def cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
         """(campaign, metric) to the statistics of its cells."""
-        return grouped(self.statistics.cells, lambda cell: (cell.campaign, cell.metric))
-
-    @cached_property
-    def comparisons(self) -> Mapping[tuple[str, str], Sequence[ComparisonRow]]:
-        """(campaign, metric) to its comparisons."""
         return grouped(
-            self.statistics.comparisons, lambda row: (row.campaign, row.metric)
+            self.results.cell_rows, lambda cell: (cell.campaign, cell.metric)
         )
 
-    def cells_of(
-        self, campaign: CampaignData, metric: Metric
-    ) -> Sequence[CellStatistic]:
+    @cached_property
+    def comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
+        """(campaign, metric) to its comparisons."""
+        return grouped(
+            self.results.comparison_rows, lambda row: (row.campaign, row.metric)
+        )
+
+    def cells_of(self, campaign: CampaignData, metric: Metric) -> Sequence[TableRow]:
         """The statistics of a metric's cells in a campaign."""
         return self.cells.get((campaign.name, metric.name), ())
 
     def comparisons_of(
         self, campaign: CampaignData, metric: Metric
-    ) -> Sequence[ComparisonRow]:
+    ) -> Sequence[TableRow]:
         """The comparisons of a metric in a campaign."""
         return self.comparisons.get((campaign.name, metric.name), ())
 

@@ -18,17 +18,15 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
-from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.summary import PooledRow
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 
 MOST_NAMES = 3
 MOST_WORDS = 20
 """Words of a chart's headline."""
 
 
-def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+def differences(metric: Metric, rows: Sequence[TableRow]) -> str:
     """All comparisons of a metric, a sentence for each verdict; empty where there is nothing to compare."""
     sentences = []
     for same in _by_pair(rows):
@@ -41,7 +39,7 @@ def differences(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     return " ".join(sentences)
 
 
-def headline(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+def headline(metric: Metric, rows: Sequence[TableRow]) -> str:
     """All comparisons of a metric in at most `MOST_WORDS` words: how many have which verdict, where naming them takes
     more."""
     text = differences(metric, rows)
@@ -50,12 +48,12 @@ def headline(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     return " ".join(_counts(metric, same) for same in _by_pair(rows))
 
 
-def _by_pair(rows: Sequence[ComparisonRow]) -> Iterable[Sequence[ComparisonRow]]:
+def _by_pair(rows: Sequence[TableRow]) -> Iterable[Sequence[TableRow]]:
     """The comparisons of each candidate and baseline."""
     return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
-def _counts(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+def _counts(metric: Metric, rows: Sequence[TableRow]) -> str:
     """`Output throughput, container against native: 3 equivalent within ±1 %, 1 inconclusive.`"""
     words = {"undecided": "inconclusive", "confounded": "not comparable"}
     words["equivalent"] = f"equivalent within {_margin(rows)}"
@@ -65,7 +63,7 @@ def _counts(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
     return f"{metric.subject}, {sides}: {', '.join(counts)}."
 
 
-def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+def _first(metric: Metric, verdict: str, rows: Sequence[TableRow]) -> str:
     """What is compared with what, and for which of the rows it has this verdict."""
     mine = [row for row in rows if row.verdict == verdict]
     which = _which(mine, rows)
@@ -86,7 +84,7 @@ def _first(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
     )
 
 
-def _further(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str:
+def _further(metric: Metric, verdict: str, rows: Sequence[TableRow]) -> str:
     """Which of the rows have another verdict, after a sentence that names both sides."""
     mine = [row for row in rows if row.verdict == verdict]
     which = _which(mine, rows)
@@ -99,18 +97,18 @@ def _further(metric: Metric, verdict: str, rows: Sequence[ComparisonRow]) -> str
     return f"It is inconclusive for {which}."
 
 
-def _margin(rows: Sequence[ComparisonRow]) -> str:
+def _margin(rows: Sequence[TableRow]) -> str:
     return f"±{rows[0].equivalence_margin_percent:g}{SPACE}%"
 
 
-def _apart(mine: Sequence[ComparisonRow]) -> str:
+def _apart(mine: Sequence[TableRow]) -> str:
     """Why environments cannot be compared: no machine ran both, or they ran in blocks."""
     if all(row.analysis == "description" and row.machines > 1 for row in mine):
         return "on different machines"
     return "in separate blocks of time"
 
 
-def _which(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
+def _which(mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
     """The configurations that have a verdict, and on how many machines where they were compared on several."""
     compared = {row.machines for row in mine if row.analysis == "machines"}
     return f"{_names(mine, rows)}{_on(compared)}"
@@ -124,7 +122,7 @@ def _on(machines: Iterable[int]) -> str:
     return f" on {span([str(number) for number in numbers])} machines"
 
 
-def _names(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
+def _names(mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
     """The configurations that have a verdict, of all: by name where they are few."""
     one_workload = len({row.workload for row in rows}) == 1
     noun = "model" if one_workload else "configuration"
@@ -138,7 +136,7 @@ def _names(mine: Sequence[ComparisonRow], rows: Sequence[ComparisonRow]) -> str:
     return listed(f"{row.model} ({row.workload})" for row in mine)
 
 
-def _amount(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+def _amount(metric: Metric, rows: Sequence[TableRow]) -> str:
     """How large differences are, without sign: in per cent where the scale has a true zero."""
     shares = [
         abs(row.difference_percent)
@@ -156,7 +154,7 @@ _SMALL_GIB = 0.1
 """Memory below this reads better in MiB."""
 
 
-def together(metric: Metric, row: PooledRow, rows: Sequence[ComparisonRow]) -> str:
+def together(metric: Metric, row: TableRow, rows: Sequence[TableRow]) -> str:
     """What the cells of a campaign show together, and how many of them show it alone."""
     side = "higher" if row.effect > 0 else "lower"
     low, high = row.ci95_effect
@@ -181,7 +179,7 @@ def together(metric: Metric, row: PooledRow, rows: Sequence[ComparisonRow]) -> s
     return text
 
 
-def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+def means(metric: Metric, cells: Sequence[TableRow]) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run has a value for {metric.within_sentence}."
@@ -201,7 +199,7 @@ def means(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     )
 
 
-def _elsewhere(one: CellStatistic, other: CellStatistic) -> str:
+def _elsewhere(one: TableRow, other: TableRow) -> str:
     """What a reader has to know where two means that are named together are of different machines."""
     if set(one.machines) == set(other.machines):
         return ""
@@ -219,7 +217,7 @@ def distinct_names(
     return names
 
 
-def sample(cells: Sequence[CellStatistic], excluded: Mapping[str, str]) -> str:
+def sample(cells: Sequence[TableRow], excluded: Mapping[str, str]) -> str:
     """How many runs stand behind a chart, and which were left out and why."""
     sizes = sorted({cell.n for cell in cells})
     if not sizes:

@@ -17,16 +17,15 @@ from sparkpub.record.catalogue import Kind
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.text import SPACE, counted, p_text
-from sparkpub.review.checks import Finding, Review
+from sparkpub.review.checks import Finding
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group, Include
-from sparkpub.review.replications import ReplicationRow
-from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.replication import HERE
-from sparkpub.review.summary import Statistics
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
@@ -160,16 +159,14 @@ class Words:
 
     def __init__(
         self,
-        dataset: Dataset,
-        statistics: Statistics,
-        review: Review,
+        results: Results,
         verdicts: Sequence[Verdict],
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
     ) -> None:
-        self._dataset = dataset
-        self._statistics = statistics
-        self._review = review
+        self._results = results
+        self._dataset = results.dataset
+        self._review = results.review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
         self._figure = figure
@@ -259,7 +256,7 @@ class Words:
         machines `machines` is their number, and `replication` whether they show one thing."""
         sides = self._sides(scope)
         if statistic == "replication":
-            return self._replication(metric, **sides).replication
+            return str(self._replication(metric, **sides).replication)
         if statistic in {"verdict", "p_adjusted", "why", "machines"}:
             found = getattr(self._row(metric, **sides), statistic)
             if statistic == "p_adjusted":
@@ -427,7 +424,7 @@ class Words:
             if found.kind == "comparison" and name not in _NOT_LISTED:
                 names.append(name)
         names += ["p_adjusted", "verdict"]
-        for row in self._statistics.comparisons:
+        for row in self._results.comparison_rows:
             scope = {
                 "model": row.model,
                 "workload": row.workload,
@@ -520,31 +517,33 @@ class Words:
 
     def _replication(
         self, metric: str, *, campaign: str = "", **wanted: Any
-    ) -> ReplicationRow:
+    ) -> TableRow:
         name = self._campaign(campaign=campaign).name
         wanted |= {"campaign": name, "metric": metric}
-        rows = [row for row in self._statistics.replications if _matches(row, wanted)]
-        if len(rows) != 1:
+        known = rows(self._results.replications)
+        found = [row for row in known if _matches(row, wanted)]
+        if len(found) != 1:
             raise ClaimError(
-                f"{len(rows)} comparisons of {metric} in {name} were made on several machines",
+                f"{len(found)} comparisons of {metric} in {name} were made on several machines",
                 remedy="name model and workload of one, or write a claim with repeated_in:",
             )
-        return rows[0]
+        return found[0]
 
-    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> ComparisonRow:
+    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
         wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
             self._refuse_early(
                 self._select(campaign=campaign, environment=side, **cells)
             )
-        rows = [row for row in self._statistics.comparisons if _matches(row, wanted)]
-        if len(rows) != 1:
+        known = self._results.comparison_rows
+        found = [row for row in known if _matches(row, wanted)]
+        if len(found) != 1:
             raise ClaimError(
-                f"{len(rows)} comparisons of {metric} match",
+                f"{len(found)} comparisons of {metric} match",
                 remedy="name model and workload",
             )
-        return rows[0]
+        return found[0]
 
     def _refuse_early(self, chosen: Group) -> None:
         """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""

@@ -37,7 +37,7 @@ from sparkpub.review import export, results, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import runs
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
@@ -97,7 +97,7 @@ def _runs(name: str, content: bytes, folder: Path) -> None:
 def _reviewed(data: Path) -> None:
     dataset = load(data)
     found = review(dataset)
-    summed = statistics(dataset, found.frames)
+    summed = Results(found)
     for form in ("json", "markdown"):
         stats_told.render(summed, form)
     for write in export.FORMATS.values():

@@ -10,7 +10,7 @@ from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review import export, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import runs
 from tests.published import MEASURED
 
@@ -34,7 +34,7 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     dataset = load(tmp_path)
     found = review(dataset)
-    assert stats_told.render(statistics(dataset, found.frames), "json")
+    assert stats_told.render(Results(found), "json")
     assert export.FORMATS["csv"](runs(found.frames))
     assert any(
         f"no such {axis[:-1]}" in item.message or "its cell" in item.message

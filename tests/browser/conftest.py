@@ -167,7 +167,7 @@ TAIL = """
 site_name: tail
 docs_dir: docs
 theme: {{name: material, font: false}}
-plugins: [{{sparkpub: {{folders: {data}, max_run_pages: 0}}}}, blog]
+plugins: [{{sparkpub: {{folders: {data}}}}}, blog]
 markdown_extensions: [attr_list, md_in_html, tables, toc]
 """
 

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.record.record import Machine
 from sparkpub.review.leaderboard import standings
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page
@@ -49,7 +49,7 @@ def board() -> str:
                     machine=Machine(kind="dgx-spark"),
                 )
     review = reviewed(dataset_of(*records))
-    found = standings(statistics(review.dataset, review.frames), review)
+    found = standings(Results(review))
     page = Templates().page("leaderboard", **leaderboard_page.context(found))
     return "".join(page.blocks.values())
 

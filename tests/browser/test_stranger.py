@@ -10,7 +10,7 @@ import pytest
 from tests.browser.conftest import PREFIX, served
 from tests.site.test_starter import ROOT, run, wheel
 
-TYPED = "A typed figure: 12 GFLOP/s."
+TYPED = "A typed figure: 12 tok/s."
 
 
 @pytest.mark.slow
@@ -20,9 +20,9 @@ def test_a_strangers_path_from_the_wheel(tmp_path: Path, chromium: Any) -> None:
     venv.create(place, with_pip=True)
     python = str(place / "bin/python")
     lock = tmp_path / "constraints.txt"
-    text = (ROOT / "requirements/site.txt").read_text()
+    text = (ROOT / "requirements/demo.txt").read_text()
     lock.write_text("\n".join(re.findall(r"^[\w.-]+==[^\\\n]+", text, re.MULTILINE)))
-    package = f"{wheel(tmp_path)}[site]"
+    package = f"{wheel(tmp_path)}[site,demo]"
     options = ["--quiet", "--constraint", str(lock), package]
     installed = run(python, "-m", "pip", "install", *options, cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
@@ -51,7 +51,7 @@ def test_a_strangers_path_from_the_wheel(tmp_path: Path, chromium: Any) -> None:
     assert "site_url in mkdocs.yml" in notice
     assert line.startswith("error: ")
     number = len(whole.splitlines()) + 2
-    assert f"first.md:{number}: '12 GFLOP/s' is typed into the text" in line
+    assert f"first.md:{number}: '12 tok/s' is typed into the text" in line
     assert not (mine / "site").exists()
     post.write_text(whole)
 
@@ -71,13 +71,13 @@ def look_at(chromium: Any, site: Path) -> None:
     page.wait_for_url("**/blog/")
     page.get_by_role("link", name="From a matrix to a page").first.click()
     page.wait_for_url("**/blog/first/")
-    assert "GFLOP/s" in page.locator("article").inner_text()
+    assert "tok/s" in page.locator("article").inner_text()
     assert page.locator(".sp-supported").count() == 1
     chart = page.locator(".sp-chart[data-sp-chart]").first
     chart.scroll_into_view_if_needed()
     chart.dispatch_event("pointerenter")
     chart.locator(".sp-wide > div > svg").wait_for()
-    page.locator("#demo-matmul .sp-mark").focus()
+    page.locator("#demo-output-throughput .sp-mark").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/demo-*/")

@@ -10,6 +10,7 @@ import pytest
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, by_machine, states
 from sparkpub.plan.durations import seconds
+from sparkpub.plan.environments import bytes_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
@@ -519,3 +520,10 @@ def test_what_a_site_could_not_show_is_refused_before_it_is_measured(
 def test_a_key_that_was_renamed_has_the_iterations_of_the_matrix() -> None:
     """Records that were measured under the old key stay among the data."""
     assert matrices.parse(declared(iterations=7)).iterations_of("before") == 7
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(5, 5), ("5", 5), ("2k", 2048), ("1.5G", 3 * 2**29)]
+)
+def test_a_size_is_read_as_docker_reads_it(size: str | int, found: int) -> None:
+    assert bytes_of(size) == found

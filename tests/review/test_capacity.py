@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Record
-from sparkpub.review.capacity import Capacity
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import TableRow, rows
 from tests.leaderboards import dataset_of, reviewed, runs_of
 
 ARRIVING = {
@@ -36,11 +36,10 @@ def at(rate: float, ttft_seconds: float, **more: Any) -> Record:
     return record.model_copy(update={"run_id": f"c-{record.workload}"})
 
 
-def measured(*records: Record) -> dict[float, Capacity]:
+def measured(*records: Record) -> dict[float, TableRow]:
     """Limit in seconds to the capacity."""
-    dataset = dataset_of(*records)
-    found = statistics(dataset, reviewed(dataset).frames).capacities
-    return {capacity.limit_seconds: capacity for capacity in found}
+    results = Results(reviewed(dataset_of(*records)))
+    return {row.limit_seconds: row for row in rows(results.capacities)}
 
 
 def test_it_is_the_highest_rate_that_stays_below_the_limit() -> None:
@@ -53,7 +52,7 @@ def test_it_is_the_highest_rate_that_stays_below_the_limit() -> None:
 
 def test_where_no_rate_holds_it_lies_below_the_lowest() -> None:
     found = measured(at(0.1, 12), at(0.5, 30))[10]
-    assert (found.rate, found.text, found.is_at_least) == (None, "below 0.1", False)
+    assert (found.rate, found.text, found.at_least) == (None, "below 0.1", False)
 
 
 @pytest.mark.parametrize(("failed", "rate"), [(1.0, 0.5), (1.1, 0.1)])
@@ -81,5 +80,6 @@ def test_one_rate_is_no_sweep_and_other_loads_are_other_sweeps() -> None:
 
 
 def test_the_load_is_told_without_its_rate() -> None:
-    load = measured(at(0.1, 1), at(0.5, 1))[2].load
-    assert (load.request_rate, load.input_tokens, load.burstiness) == (None, 4000, 0.7)
+    assert (
+        measured(at(0.1, 1), at(0.5, 1))[2].load == "4,000 in, 500 out, burstiness 0.7"
+    )

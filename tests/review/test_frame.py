@@ -10,7 +10,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group
 from sparkpub.review.statistics.design import declared_order
-from sparkpub.review.tables.column import figures
+from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.tables.runs import runs
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
@@ -226,7 +226,7 @@ def test_times_of_a_sample_are_seconds() -> None:
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
     frame = Frame(campaign, {"c-vm_m_w_01": "hot"})
-    rows = list(figures(runs({"c": frame})))
+    rows = [row._asdict() for row in rows_of(runs({"c": frame}))]
     assert len(rows) == 3 + 3 + 2 + 3
     assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}

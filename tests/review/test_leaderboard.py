@@ -15,8 +15,8 @@ from sparkpub.review.leaderboard import (
     places,
     standings,
 )
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.describe import describe
-from sparkpub.review.summary import statistics
 from tests.leaderboards import (
     LOAD,
     PROMPT,
@@ -38,7 +38,7 @@ def ranked(
 ) -> Standings:
     """The standings of campaigns made of these records; `out` are runs that do not count."""
     review = reviewed(dataset_of(*records, **info), out=out, findings=findings)
-    return standings(statistics(review.dataset, review.frames), review)
+    return standings(Results(review))
 
 
 def models(rows: Sequence[Row]) -> list[str]:
@@ -361,7 +361,7 @@ def test_a_cell_of_several_machines_says_so() -> None:
     """Its figure is the mean over machines, and its interval that between them."""
     fleet = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)})
     found = reviewed(a_dataset(fleet))
-    board = standings(statistics(found.dataset, found.frames), found)
+    board = standings(Results(found))
     assert len(board.rows) == 2
     for row in board.rows:
         (caveat,) = [item for item in row.caveats if item.kind == "machines"]

@@ -14,13 +14,14 @@ from sparkpub.review import stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.drift import trend
 from sparkpub.review.statistics.replication import between
-from sparkpub.review.summary import Statistics, statistics
+from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.runs import runs
 from tests.review.machines import TPUT, a_fleet, drawn, moved
-from tests.review.statistics.campaigns import a_campaign, a_dataset
+from tests.review.statistics.campaigns import a_campaign, a_dataset, unreviewed
 
 NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
@@ -174,28 +175,28 @@ def test_one_machine_is_level_with_itself_and_so_is_none() -> None:
 # -- what stats tells ----------------------------------------------------------------------------------------------
 
 
-def told(*measured: float) -> Statistics:
+def told(*measured: float) -> Results:
     """A campaign whose machines found these differences, in percent."""
     cells = {
         name: drawn(100 + 20 * place, change, place)
         for place, (name, change) in enumerate(zip("abcde", measured, strict=False))
     }
-    return statistics(a_dataset(a_fleet(cells)))
+    return unreviewed(a_dataset(a_fleet(cells)))
 
 
 def test_stats_shows_each_machine_and_all_together() -> None:
     found = told(5, 5, 5)
-    assert [effect.machine for effect in found.effects] == ["a", "b", "c"]
-    assert [effect.n_baseline for effect in found.effects] == [8, 8, 8]
-    (row,) = found.replications
-    (comparison,) = found.comparisons
+    assert [effect.machine for effect in rows(found.effects)] == ["a", "b", "c"]
+    assert [effect.n_baseline for effect in rows(found.effects)] == [8, 8, 8]
+    (row,) = rows(found.replications)
+    (comparison,) = found.comparison_rows
     assert row.effect == pytest.approx(comparison.difference_percent)
     assert row.verdict == comparison.verdict == "higher"
     assert (row.machines, row.replication) == (3, "replicates")
     assert row.prediction95 is not None
     assert row.prediction95[0] < 5 < row.prediction95[1]
     assert row.campaigns == ("c",)
-    (native,) = [cell for cell in found.cells if cell.environment == "native"]
+    (native,) = [cell for cell in found.cell_rows if cell.environment == "native"]
     assert native.machines == ("a", "b", "c")
     assert native.n_by_machine == (8, 8, 8)
     text = stats_told.render(found, "text")
@@ -208,18 +209,19 @@ def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None
     sides = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     renamed = {("n", place[1]): values for place, values in sides["b"].items()}
     fleet = a_fleet({"a": sides["a"], "b": renamed}, machines="split")
-    cells = statistics(a_dataset(fleet)).cells
+    cells = unreviewed(a_dataset(fleet)).cell_rows
     assert {(cell.model, cell.machines, cell.n_by_machine) for cell in cells} == {
         ("m", ("a",), (8,)),
         ("n", ("b",), (8,)),
     }
-    assert [cell.n_in_words for cell in cells] == ["8"] * 4
-    alone = statistics(a_dataset(a_fleet({"a": sides["a"]}, machines="split"))).cells
+    alone = unreviewed(
+        a_dataset(a_fleet({"a": sides["a"]}, machines="split"))
+    ).cell_rows
     assert {cell.machines for cell in alone} == {()}
 
 
 def test_machines_that_decide_differently_do_not_replicate() -> None:
-    (row,) = told(5, -5).replications
+    (row,) = rows(told(5, -5).replications)
     assert row.verdicts == ("higher", "lower")
     assert (row.verdict, row.replication) == ("undecided", "does not replicate")
     assert row.i2_percent is not None
@@ -229,7 +231,7 @@ def test_machines_that_decide_differently_do_not_replicate() -> None:
 
 def test_two_machines_that_agree_roughly_are_too_few() -> None:
     """Differences of 3 % and 8 %: one degree of freedom reaches 12.7 × 2.5 % to either side."""
-    (row,) = told(3, 8).replications
+    (row,) = rows(told(3, 8).replications)
     assert row.verdicts == ("higher", "higher")
     assert row.replication == "undecided"
     assert "2 machines leave 1 degree of freedom" in row.why
@@ -239,9 +241,9 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
     one = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}, name="one")
     two = a_fleet({"d": drawn(100, 5, 3), "e": drawn(140, 5, 4)}, name="two")
     data = a_dataset(one, two)
-    apart = statistics(data).replications
+    apart = rows(unreviewed(data).replications)
     assert [(row.campaign, row.machines) for row in apart] == [("one", 2), ("two", 2)]
-    (joined,) = statistics(data, campaign="two", against="one").replications
+    (joined,) = rows(unreviewed(data, campaign="two", against="one").replications)
     assert (joined.machines, joined.campaigns) == (4, ("two", "one"))
 
 

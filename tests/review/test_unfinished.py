@@ -14,7 +14,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site.words import Words
 from tests.building import a_record
 from tests.review.claims.campaigns import a_review, verdict_on
@@ -72,15 +72,8 @@ def measured(declared: Matrix) -> Measured:
 
 
 def said(dataset: Dataset, expression: str) -> str:
-    found = a_review(dataset)
-    words = Words(
-        dataset,
-        statistics(dataset, found.frames),
-        found,
-        [],
-        {},
-        lambda *_, **__: "drawn",
-    )
+    found = Results(a_review(dataset))
+    words = Words(found, [], {}, lambda *_, **__: "drawn")
     return words.render(f"{{{{ {expression} }}}}", "p.md")
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import markdown
 import pytest
@@ -43,7 +44,8 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "environments/c/container.md",
         "metrics/peak-memory.md",
         "runs/index.md",
-        f"runs/{RUN}.md",
+        f"runs/{RUN}/index.html",
+        "runs/view.md",
         "review/index.md",
         "coverage/index.md",
         "data/index.md",
@@ -51,15 +53,13 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "blog/posts/first.md",
         "cards/c.png",
         SITE_CARD,
-        "charts/c-peak-memory.svg",
-        "charts/c-peak-memory.csv",
         "charts/c-output-throughput.png",
         "data/runs.parquet",
         "data/record.schema.json",
     ]
     assert [uri for uri in wanted if uri not in tree] == []
-    pages = [uri for uri in tree if uri.startswith("runs/c-") and uri.endswith(".md")]
-    assert len(pages) == 13
+    short = [uri for uri in tree if re.fullmatch("runs/c-[^/]*/index.html", uri)]
+    assert len(short) == 13
 
 
 def test_every_placeholder_has_its_html(
@@ -77,7 +77,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(
 ) -> None:
     tree = build(load(data), options)
     for record in (RUN, FAILED):
-        page = whole(tree, f"runs/{record}.md")
+        page = page_of(tree, record)
         for path in sorted((data / "c").glob(f"{record.removeprefix('c-')}*")):
             address = f"evidence/c/{path.name}" + (
                 ".txt" if path.suffix == ".log" else ""
@@ -94,18 +94,17 @@ def test_evidence_is_published_as_it_is_with_its_digest(
         "3 of 3",
         "<dt>measured_from</dt><dd>not set</dd>",
     ):
-        assert part in whole(tree, f"runs/{RUN}.md")
-    assert 'id="L2"' in whole(tree, f"runs/{FAILED}.md")
+        assert part in page_of(tree, RUN)
 
 
 def test_a_failed_run_says_why_and_is_in_no_figure(
     data: Path, options: SiteOptions, whole: Whole
 ) -> None:
     tree = build(load(data), options)
-    assert "out of memory" in whole(tree, f"runs/{FAILED}.md")
+    assert "out of memory" in page_of(tree, FAILED)
     assert "out of memory" in whole(tree, "coverage/index.md")
-    rows = json.loads(tree["charts/c-output-throughput.json"].data or b"")["rows"]
-    assert len(rows) == 12
+    page = whole(tree, "metrics/output-throughput.md")
+    assert "n = 3 runs per cell" in page
 
 
 def test_figures_come_from_the_statistics(
@@ -277,14 +276,10 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(
         "campaigns/c.md",
         "models/n.md",
         "data/runs.csv",
-        "charts/c-output-throughput.csv",
+        f"runs/c-{path.stem}/run.packed",
+        "charts/c-output-throughput.png",
     } <= changed
-    assert f"runs/c-{path.stem}.md" in changed
-    assert {
-        f"runs/{RUN}.md",
-        "charts/c-peak-memory-m.svg",
-        "charts/c-output-throughput-m.csv",
-    } & changed == set()
+    assert {f"runs/{RUN}/run.packed", f"runs/{RUN}/index.html"} & changed == set()
 
 
 def test_links_out_of_the_folders_are_not_followed(
@@ -306,9 +301,9 @@ def test_links_out_of_the_folders_are_not_followed(
 
 
 def test_two_pages_never_share_an_address(data: Path, options: SiteOptions) -> None:
-    path = next((data / "c").glob("native_m_w_iter01_*.json"))
-    path.write_text(path.read_text().replace(f'"{RUN}"', '"index"'))
-    with pytest.raises(SiteError, match=r"share the address runs/index\.md"):
+    (options.sources / "data").mkdir()
+    (options.sources / "data" / "runs.csv").write_text("run\n")
+    with pytest.raises(SiteError, match=r"share the address data/runs\.csv"):
         build(load(data), options)
 
 
@@ -322,96 +317,62 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(
 
 
 def page_of(tree: Mapping[str, Content], run: str) -> str:
-    """The HTML of a run that has no page of its own."""
+    """The HTML that the browser shows of a run."""
     address = f"runs/{run}/run.packed"
     document = json.loads(gzip.decompress(tree[address].inlined(address)))
     return str(document["page"])
 
 
-def test_beyond_the_limit_a_run_is_two_small_files(
-    data: Path, options: SiteOptions, whole: Whole
-) -> None:
-    drawn = build(load(data), options)
-    tree = build(load(data), replace(options, max_run_pages=0))
+def unpacked_of(tree: Mapping[str, Content], address: str) -> Any:
+    return json.loads(gzip.decompress(tree[address].inlined(address)))
+
+
+def test_a_run_is_two_small_files(data: Path, options: SiteOptions) -> None:
+    tree = build(load(data), options)
     folder = f"runs/{RUN}"
-    assert {uri for uri in drawn if uri.startswith(folder)} == {
-        f"{folder}.md",
-        f"{folder}/run.packed",
-    }
     files = {uri for uri in tree if uri.startswith(folder)}
     names = ("index.html", "run.packed")
     assert files == {f"{folder}/{name}" for name in names}
     assert sum(len(tree[uri].inlined(uri)) for uri in files) < 20_000
     assert not [uri for uri in tree if "telemetry-" in uri]
-    before = whole(drawn, f"{folder}.md")
-    after = page_of(tree, RUN)
-    headings = re.findall("^##? (.*)", before, re.MULTILINE)
-    assert re.findall("<h[12][^>]*>(.*?)</h[12]>", after) == headings
-    assert (before.count("data-sp-now"), after.count("data-sp-now")) == (0, 1)
-    assert "data-sp-block" not in after
-    for page, text in (("drawn", before), ("short", after)):
-        found = re.findall('data-sp-data="([^"]*)"', text)[0]
-        addresses = json.loads(html.unescape(found))
-        place = f"../../{folder}/run.packed"
-        assert addresses == {
-            "samples": f"{place}#samples",
-            "phases": f"{place}#phases",
-        }, page
-    file = f"{folder}/run.packed"
-    samples = json.loads(gzip.decompress(tree[file].inlined(file)))
+    page = page_of(tree, RUN)
+    headings = re.findall("<h2[^>]*>(.*?)</h2>", page)
+    assert headings[:3] == ["Metrics", "How to repeat it", "Findings"]
+    assert page.count("data-sp-now") == 1
+    assert "data-sp-block" not in page
+    found = re.findall('data-sp-data="([^"]*)"', page)[0]
+    place = f"../../{folder}/run.packed"
+    assert json.loads(html.unescape(found)) == {
+        "samples": f"{place}#samples",
+        "phases": f"{place}#phases",
+    }
+    samples = unpacked_of(tree, f"{folder}/run.packed")
     (heat,) = [of for signal, of in samples["samples"].items() if "temp" in signal]
     times, values = heat
     # A sample a second from 40 °C, a tenth of a degree more each: in hundredths.
     assert (times[:3], values[:3]) == ([0, 100, 100], [4000, 10, 10])
-    assert re.findall(r"<svg[^>]*>(.*?)</svg>", after) == ["", ""]
+    assert re.findall(r"<svg[^>]*>(.*?)</svg>", page) == ["", ""]
     assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
-    specification = re.findall('data-sp-chart="../../([^"]*)"', after)[0]
-    both = json.loads(gzip.decompress(tree[specification].inlined(specification)))
-    plain = specification.removesuffix(".packed")
-    for width, suffix in (("wide", "vega.json"), ("narrow", "narrow.vega.json")):
-        assert both[width] == json.loads(drawn[f"{plain}.{suffix}"].data or b"")
-    assert 'id="L2"' in whole(drawn, f"runs/{FAILED}.md")
+    specification = re.findall('data-sp-chart="../../([^"]*)"', page)[0]
+    assert set(unpacked_of(tree, specification)) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
     assert 'id="L2"' not in failed
     assert "data-sp-log" in failed
-    assert "runs/view.md" in tree
-    assert "runs/view.md" not in drawn
 
 
-def test_beyond_the_limit_what_every_run_makes_longer_is_packed(
-    data: Path, options: SiteOptions
+def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
+    data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Thirteen runs: twelve pages are fewer."""
-    plain = build(load(data), replace(options, max_run_pages=13))
-    tree = build(load(data), replace(options, max_run_pages=12))
-
-    def tables(files: Mapping[str, Content], suffix: str) -> dict[str, bytes]:
-        found = (
-            uri
-            for uri in files
-            if re.fullmatch(rf"data/\w+\.[0-9a-f]{{8}}\.{suffix}", uri)
-        )
-        return {uri.split(".")[0]: files[uri].data or b"" for uri in found}
-
-    packed = tables(tree, "packed")
-    assert {name: gzip.decompress(data) for name, data in packed.items()} == tables(
-        plain, "json"
-    )
-    assert "data/runs" in packed
-    assert tables(tree, "json") == {}
-    assert tables(plain, "packed") == {}
-    forms = {"data/runs.csv", "data/runs.json"}
-    assert forms <= plain.keys()
-    assert not forms & tree.keys()
-    assert tree["data/runs.parquet"] == plain["data/runs.parquet"]
-    name = "data/statistics.json"
-    assert json.loads(tree[name].data or b"") == json.loads(plain[name].data or b"")
-    pages = [uri for uri in tree if uri.startswith("runs/c-") and uri.endswith(".md")]
-    assert len(pages) == 12
-    charts = {uri for uri in plain if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)}
-    assert "charts/c-peak-memory.csv" in charts
-    assert not charts & tree.keys()
-    assert "charts/c-output-throughput.png" in tree
+    tree = build(load(data), options)
+    tables = {uri.split(".")[0]: uri for uri in tree if uri.endswith(".packed")}
+    assert len(unpacked_of(tree, tables["data/runs"])) == 13
+    assert "data/runs.csv" in tree
+    assert not [uri for uri in tree if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)]
+    size = len(tree["data/runs.csv"].data or b"")
+    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", size - 1)
+    short = build(load(data), options)
+    assert "data/runs.csv" not in short
+    assert short["data/runs.parquet"] == tree["data/runs.parquet"]
 
 
 def test_pages_that_gather_campaigns_list_the_earlier_ones(
@@ -444,7 +405,6 @@ def test_pages_that_gather_campaigns_list_the_earlier_ones(
         links = set(re.findall(f'{of_metric}(#[^"]*)?"', page))
         assert links == {part, ""}  # the heads of tables lead to the page
     assert "{ #later }" in whole(tree, "metrics/output-throughput.md")
-    assert "charts/c-output-throughput.svg" in tree
     coverage = whole(tree, "coverage/index.md")
     assert 'id="later-coverage"' in coverage
     assert 'id="c-coverage"' not in coverage
@@ -462,27 +422,6 @@ def test_pages_that_gather_campaigns_list_the_earlier_ones(
     assert "13 runs of this campaign are linked" in runs
     _, _, runs = whole(everything, "runs/index.md").partition("data-sp-static")
     assert f"runs/{RUN}/" in runs
-
-
-def test_of_many_runs_the_explorer_first_draws_the_newest_campaigns(
-    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """12 runs of each campaign have figures, and one failed."""
-    shutil.copytree(data / "c", data / "later")
-    for path in (data / "later").glob("*.json"):
-        text = path.read_text(encoding="utf-8")
-        text = text.replace('"c"', '"later"').replace('"c-', '"later-')
-        text = text.replace("2026-01-01T", "2026-01-02T")
-        path.write_text(text, encoding="utf-8")
-    monkeypatch.setattr("sparkpub.site.publication.SHOWN_IN_FULL", 1)
-    for limit, drawn in ((500, {"c", "later"}), (0, {"later"})):
-        tree = build(load(data), replace(options, max_run_pages=limit))
-        page, _, _ = whole(tree, "runs/index.md").partition("data-sp-static")
-        figure = page[page.index('id="explorer"') :]
-        svg = figure[: figure.index("sp-narrow")]
-        assert "26 runs of all campaigns" in figure
-        assert ("Until the chart is used" in figure) is (limit == 0)
-        assert set(re.findall('href="../runs/(c|later)-', svg)) == drawn
 
 
 @pytest.mark.parametrize(
@@ -514,7 +453,7 @@ def test_the_explorers_drawing_has_a_bounded_number_of_points(
     assert says is None or says in figure
     source = re.search(r"runs&quot;: &quot;\.\./([^&]+)&quot;", figure)
     assert source is not None
-    assert len(json.loads(tree[source[1]].data or b"")) == 13
+    assert len(unpacked_of(tree, source[1])) == 13
 
 
 def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
@@ -550,7 +489,7 @@ def test_long_documents_are_compressed(
 def test_the_short_page_of_a_run_needs_no_script(
     data: Path, options: SiteOptions
 ) -> None:
-    tree = build(load(data), replace(options, max_run_pages=0))
+    tree = build(load(data), options)
     address = f"runs/{RUN}/index.html"
     page = tree[address].inlined(address).decode()
     assert "<script>" not in page
@@ -574,7 +513,6 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
         repo_url="https://example.org/repo",
         repository=data.parent,
         commits={f"data/c/{name}": "0" * 40 for name in names},
-        max_run_pages=0,
     )
     tree = build(load(data), there)
     blob = "https://example.org/repo/blob/" + "0" * 40

@@ -14,7 +14,7 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.leaderboard import Standings, standings
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site.content import Content, SiteOptions
 from sparkpub.site.pages import blog, front_page
 from sparkpub.site.pages.blog import Post
@@ -34,17 +34,11 @@ def published(
 ) -> Publication:
     review = reviewed(dataset_of(*records, **info), findings=findings)
     options = SiteOptions(sources=Path(), name="ours")
-    return Publication(
-        review.dataset,
-        options,
-        statistics(review.dataset, review.frames),
-        review,
-        ledger.judge(claims, review),
-    )
+    return Publication(Results(review), options, ledger.judge(claims, review))
 
 
 def ranked(publication: Publication) -> Standings:
-    return standings(publication.statistics, publication.review)
+    return standings(publication.results)
 
 
 def page(
@@ -137,8 +131,7 @@ def test_a_campaign_that_has_not_run_yet_is_open() -> None:
     about = Campaign(campaign="c", title="Planned", matrix=matrix)
     review = reviewed(Dataset(Path(), {"c": CampaignData(about, Path("c"), ())}))
     options = SiteOptions(sources=Path(), name="ours")
-    figures = statistics(review.dataset, review.frames)
-    html = page(Publication(review.dataset, options, figures, review))
+    html = page(Publication(Results(review), options))
     assert "0 runs in 1 campaign." in html
     assert "Nothing yet: no comparison of these runs has a verdict." in html
     assert "0 of 3 planned runs are done." in section(html, "What is open")

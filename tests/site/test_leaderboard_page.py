@@ -11,8 +11,8 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Record
 from sparkpub.review.checks import Finding
 from sparkpub.review.leaderboard import Row, Standings, standings
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.describe import describe
-from sparkpub.review.summary import statistics
 from sparkpub.site.pages import leaderboard_page
 from sparkpub.site.pages.leaderboard_page import place_text, spread_text
 from sparkpub.site.pages.templating import Templates
@@ -30,7 +30,7 @@ SPARK = Machine(kind="dgx-spark")
 
 def found(*records: Record, findings: Sequence[Finding] = ()) -> Standings:
     review = reviewed(dataset_of(*records), findings=findings)
-    return standings(statistics(review.dataset, review.frames), review)
+    return standings(Results(review))
 
 
 def page(*records: Record, findings: Sequence[Finding] = ()) -> str:

@@ -16,6 +16,7 @@ from sparkpub.record.record import Origin
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import load
+from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import COLUMNS
 from sparkpub.site.build import build, publish
 from sparkpub.site.content import SiteOptions
@@ -84,7 +85,7 @@ def test_frictionless_finds_the_tables_as_they_are_described(
 
 def test_every_column_is_described_and_no_other(publication: Publication) -> None:
     content = b"run,metric\n"
-    package = json.loads(metadata.data_package(publication, {metadata.CSV: content}))
+    package = json.loads(metadata.data_package(publication, {"data/runs.csv": content}))
     (resource,) = package["resources"]
     assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
     assert resource["bytes"] == len(content)
@@ -136,7 +137,6 @@ def test_a_campaign_is_a_dataset(publication: Publication) -> None:
     assert found["url"] == "https://site.test/x/campaigns/c/"
     assert found["temporalCoverage"] == "2026-01-01/2026-01-01"
     assert [item["contentUrl"] for item in found["distribution"]] == [
-        "https://site.test/x/data/runs.csv",
         "https://site.test/x/data/runs.parquet",
     ]
     measured = {item["name"]: item["unitText"] for item in found["variableMeasured"]}
@@ -162,11 +162,8 @@ def test_without_an_address_nothing_has_one(data: Path, options: SiteOptions) ->
     assert found["includedInDataCatalog"] == {"@type": "DataCatalog", "name": "test"}
 
 
-def test_a_large_site_has_parquet_alone(data: Path, options: SiteOptions) -> None:
-    large = publish(load(data), replace(options, max_run_pages=1))
-    (download,) = linked(large)["distribution"]
-    assert download["contentUrl"].endswith("runs.parquet")
-    line = metadata.pandas_line(large, large.campaigns[0])
+def test_the_line_of_pandas_reads_one_campaign(publication: Publication) -> None:
+    line = metadata.pandas_line(publication, publication.campaigns[0])
     assert line.startswith('pd.read_parquet("https://site.test/x/data/runs.parquet", ')
 
 
@@ -200,7 +197,7 @@ def test_a_badge_says_what_the_checks_found(
         for severity in severities
     )
     review = replace(publication.review, findings=findings)
-    shown = badge.badge(replace(publication, review=review))
+    shown = badge.badge(replace(publication, results=Results(review)))
     assert shown == badge.Badge("13 runs checked", message, colour)
     assert json.loads(badge.endpoint(shown)) == {
         "schemaVersion": 1,

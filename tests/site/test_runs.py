@@ -19,7 +19,7 @@ CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 def test_samples_travel_as_steps_and_come_back(data: Path) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
-    figure = telemetry.figure(stored, drawn=False)
+    figure = telemetry.figure(stored)
     assert figure is not None
     ((_, packed),) = samples(figure)
     document = json.loads(unpacked(packed))["samples"]
@@ -29,7 +29,7 @@ def test_samples_travel_as_steps_and_come_back(data: Path) -> None:
         "GPU power": [times, [29, 28, 123399]],
     }
     trace = recalled(packed)
-    again = telemetry.figure_of(stored, trace, drawn=False)
+    again = telemetry.figure_of(stored, trace)
     assert again.data == figure.data
     assert again.table == figure.table
     assert again.job == figure.job

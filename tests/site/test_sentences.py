@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.review.summary import PooledRow, statistics
 from sparkpub.site import sentences
 from tests.review.machines import TPUT, a_fleet, drawn, moved
-from tests.review.statistics.campaigns import a_dataset
+from tests.review.statistics.campaigns import a_dataset, unreviewed
 
 
 def a_row(
     effect: float, unit: str, *, heterogeneity_p: float = 0.5, left_out: int = 0
-) -> PooledRow:
-    return PooledRow(
+) -> SimpleNamespace:
+    return SimpleNamespace(
         campaign="c",
         metric="system_peak_gib",
         unit=unit,
@@ -165,20 +164,22 @@ def test_comparisons_are_said_by_verdict(compared: list[Any], words: str) -> Non
 
 def test_comparisons_on_several_machines_say_on_how_many() -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
-    found = statistics(a_dataset(a_fleet(measured)))
+    found = unreviewed(a_dataset(a_fleet(measured)))
     metric = METRICS[TPUT]
-    text = sentences.differences(metric, found.comparisons)
+    text = sentences.differences(metric, found.comparison_rows)
     assert text.endswith("higher in container than in native for m on 2 machines.")
-    assert sentences.sample(found.cells, {}) == "n = 16 runs per cell on 2 machines."
-    alone = statistics(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
-    assert "machine" not in sentences.differences(metric, alone.comparisons)
-    assert sentences.sample(alone.cells, {}) == "n = 8 runs per cell."
+    assert (
+        sentences.sample(found.cell_rows, {}) == "n = 16 runs per cell on 2 machines."
+    )
+    alone = unreviewed(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
+    assert "machine" not in sentences.differences(metric, alone.comparison_rows)
+    assert sentences.sample(alone.cell_rows, {}) == "n = 8 runs per cell."
 
 
 def test_environments_on_different_machines_are_not_called_blocks() -> None:
     torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
-    found = statistics(a_dataset(torn))
-    text = sentences.differences(METRICS[TPUT], found.comparisons)
+    found = unreviewed(a_dataset(torn))
+    text = sentences.differences(METRICS[TPUT], found.comparison_rows)
     assert text.endswith("container and native ran on different machines.")
 
 

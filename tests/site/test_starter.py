@@ -20,6 +20,7 @@ from sparkpub.site.publication import SHOWN_IN_FULL
 from tests.review.test_against_base import a_folder
 
 ROOT = Path(__file__).parents[2]
+LOCK = ROOT / "requirements/demo.txt"
 OF_THE_STUDY = re.compile(
     r"phase1|h200|deepseek|gpt120b|qwen72b|dense7b|published study|analysis report",
     re.IGNORECASE,
@@ -72,6 +73,7 @@ def test_every_file_is_written_and_no_mark_is_left(tmp_path: Path) -> None:
         ".github/workflows/publish.yml",
         "mkdocs.yml",
         "requirements.txt",
+        "sparkpub.txt",
         "matrix/demo.yaml",
         "matrix/command.yaml",
         "matrix/vllm.yaml",
@@ -84,6 +86,36 @@ def test_every_file_is_written_and_no_mark_is_left(tmp_path: Path) -> None:
     assert not [path for path in written if "@@" in path.read_text()]
     settings = yaml_load((folder / "mkdocs.yml").read_text())
     assert settings["site_name"] == 'Spark: "one" #2'
+    assert (folder / "requirements.txt").read_text() == LOCK.read_text()
+    assert not (folder / "requirements.txt").is_symlink()
+
+
+def test_a_repository_is_made_whose_pages_speak_of_runs_to_come(
+    tmp_path: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is pushed first has no run. Its workflow builds the site all the same."""
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@example.org")
+    folder = tmp_path / "mine"
+    assert called(monkeypatch, "init", str(folder), "--title", "Mine") == 0
+    *_, last = capsys.readouterr().out.splitlines()
+    assert (
+        last
+        == f"next: cd {folder} && sparkpub collect matrix/demo.yaml && mkdocs serve"
+    )
+    assert run("git", "status", "--porcelain", cwd=folder).stdout == ""
+    assert run("git", "log", "--format=%s", cwd=folder).stdout == "Start Mine\n"
+    argv = [sys.executable, "-m", "sparkpub", "build"]
+    built = run(*argv, cwd=folder, XDG_CACHE_HOME=str(cache))
+    assert built.returncode == 0, built.stderr
+    post = (folder / "site/blog/first/index.html").read_text()
+    assert "not measured yet" in post
+    page = (folder / "site/campaigns/demo/index.html").read_text()
+    assert "0 of 20 planned runs are done" in page
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(
@@ -112,7 +144,13 @@ def test_its_matrices_are_whole(tmp_path: Path) -> None:
         declared = matrix.read(path)
         assert declared.campaign in path.stem
         kinds |= {options.type for options in declared.workloads.values()}
-    assert kinds == {"matmul", "command", "vllm-bench", "llama-bench", "trtllm-bench"}
+    assert kinds == {
+        "ctranslate2",
+        "command",
+        "vllm-bench",
+        "llama-bench",
+        "trtllm-bench",
+    }
 
 
 def test_its_settings_are_those_of_this_site(tmp_path: Path) -> None:
@@ -221,7 +259,10 @@ def wheel(folder: Path) -> Path:
 
 
 def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
-    names = set(zipfile.ZipFile(wheel(tmp_path)).namelist())
+    archive = zipfile.ZipFile(wheel(tmp_path))
+    names = set(archive.namelist())
+    lock = archive.read("sparkpub/site/starter/files/requirements.txt")
+    assert lock == LOCK.read_bytes()
     package = ROOT / "sparkpub"
     missing = [
         path

@@ -19,7 +19,7 @@ def test_the_published_matrix_says_what_it_lacks_to_be_run() -> None:
     matrix = read(MATRICES / "phase1.yaml")
     with pytest.raises(WorkloadError, match="input_tokens"):
         WORKLOADS["trtllm-bench"].command(
-            case(matrix, "deepseek"), matrix.workloads["throughput"]
+            case(matrix, "deepseek", "native"), matrix.workloads["throughput"]
         )
 
 
@@ -68,4 +68,4 @@ def test_phase_two_changes_one_thing_at_a_time() -> None:
     assert changed["shm-1g"] == changed["shm-60g"] == {"ipc", "shm_size"}
     assert changed["network-host"] == {"network"}
     assert changed["cpus-0-9"] == {"cpuset"}
-    assert len(plan(matrix)) == 12 * 5
+    assert len(plan(matrix)) == 13 * 5

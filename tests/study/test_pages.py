@@ -11,7 +11,7 @@ from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.claims.ledger import judge
 from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.dataset import load
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, known_facts, publish
 from sparkpub.site.pages import campaign_page
@@ -32,9 +32,7 @@ def reviewed() -> Review:
 @pytest.fixture(scope="module")
 def rendered(reviewed: Review) -> dict[str, str]:
     words = Words(
-        reviewed.dataset,
-        statistics(reviewed.dataset, reviewed.frames),
-        reviewed,
+        Results(reviewed),
         judge(read_claims(SOURCES / "claims.yaml"), reviewed),
         known_facts(SOURCES),
         lambda *_, **__: "",

@@ -10,8 +10,8 @@ from sparkpub.collect import importers
 from sparkpub.collect.importers.base import Given
 from sparkpub.record.record import Record
 from sparkpub.record.store import DEFAULT_DATA, read_campaign, read_folder
-from sparkpub.review.dataset import load
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import load
+from sparkpub.review.tables.column import rows
 from tests.study.conftest import ROOT
 
 ABOUT = ROOT / "matrix/imports/dgx-spark-benchmarks.yaml"
@@ -201,14 +201,13 @@ def test_capacity_is_the_authors() -> None:
         for limit, rate in build["capacity_by_slo_ms"].items()
     }
     assert len(theirs) == 3 * 38
-    dataset = load(ROOT / DEFAULT_DATA)
     profiles = {
         record.cell[:2]: (record.requested.model_id, _profile(record))
         for record in records(ROOT / DEFAULT_DATA / "spark-open-loop").values()
     }
     ours = {
         (*profiles[row.model, row.environment], row.limit_seconds): row.rate
-        for row in statistics(dataset, campaign="spark-open-loop").capacities
+        for row in rows(load(ROOT / DEFAULT_DATA).capacities)
     }
     differing = {key for key in theirs if key not in ours or ours[key] != theirs[key]}
     omni = "nvidia/Nemotron-3-Nano-Omni-30B-A3B-Reasoning-FP8"

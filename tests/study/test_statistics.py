@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
+from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
-from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.summary import Statistics, statistics
+from sparkpub.review.results import Results
+from sparkpub.review.tables.column import TableRow
 
 DATA = Path(__file__).parents[2] / "data" / "comprehensive"
 SOURCE = Path(__file__).parents[3] / "shared" / "reference" / "phase1_runs.csv"
@@ -18,14 +19,14 @@ TPUT, PEAK, KV = "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib"
 
 
 @pytest.fixture(scope="module")
-def found() -> Statistics:
-    return statistics(load(DATA), include="all", campaign="phase1")
+def found() -> Results:
+    return Results(review(load(DATA)), include="all", campaign="phase1")
 
 
-def row(found: Statistics, model: str, metric: str) -> ComparisonRow:
+def row(found: Results, model: str, metric: str) -> TableRow:
     (only,) = [
         item
-        for item in found.comparisons
+        for item in found.comparison_rows
         if (item.model, item.metric) == (model, metric)
     ]
     return only
@@ -43,7 +44,7 @@ def row(found: Statistics, model: str, metric: str) -> ComparisonRow:
     ],
 )
 def test_the_published_tables_reproduce(
-    found: Statistics,
+    found: Results,
     model: str,
     environment: str,
     n: int,
@@ -73,7 +74,7 @@ def test_the_published_tables_reproduce(
     ],
 )
 def test_overheads_and_ratios_reproduce(
-    found: Statistics,
+    found: Results,
     model: str,
     overhead: float,
     percent: int,
@@ -94,7 +95,7 @@ def test_overheads_and_ratios_reproduce(
     ("model", "difference"), [("deepseek", -0.39), ("gpt120b", 0.14), ("qwen72b", 0.18)]
 )
 def test_blocks_of_time_forbid_a_verdict_on_throughput(
-    found: Statistics, model: str, difference: float
+    found: Results, model: str, difference: float
 ) -> None:
     """What these runs show stays: the published differences. What the environments differ by cannot be said."""
     throughput = row(found, model, TPUT)
@@ -106,30 +107,32 @@ def test_blocks_of_time_forbid_a_verdict_on_throughput(
     assert (throughput.p_value, throughput.equivalence_p) == (None, None)
 
 
-def test_the_family_is_three_models_by_three_metrics(found: Statistics) -> None:
+def test_the_family_is_three_models_by_three_metrics(found: Results) -> None:
     """Request throughput restates output throughput and temperatures are states of the machine: nine tests are left."""
-    assert len([item for item in found.comparisons if item.family == "primary"]) == 9
-    assert {item.metric for item in found.comparisons if item.family == "primary"} == {
+    assert (
+        len([item for item in found.comparison_rows if item.family == "primary"]) == 9
+    )
+    assert {
+        item.metric for item in found.comparison_rows if item.family == "primary"
+    } == {
         TPUT,
         PEAK,
         KV,
     }
 
 
-def test_the_drift_shows(found: Statistics) -> None:
+def test_the_drift_shows(found: Results) -> None:
     throughput = found.cell("phase1", "deepseek", "native", "throughput", TPUT)
     peak = found.cell("phase1", "gpt120b", "native", "throughput", PEAK)
     assert throughput is not None
     assert peak is not None
-    assert throughput.trend is not None
-    assert peak.trend is not None
-    assert throughput.trend.spearman == pytest.approx(-0.92, abs=0.005)
-    assert throughput.trend.lag1 == pytest.approx(0.70, abs=0.01)
+    assert throughput.trend_spearman == pytest.approx(-0.92, abs=0.005)
+    assert throughput.trend_lag1 == pytest.approx(0.70, abs=0.01)
     assert throughput.n_effective == pytest.approx(1.87, abs=0.005)
-    assert peak.trend.spearman == pytest.approx(-0.86, abs=0.005)
+    assert peak.trend_spearman == pytest.approx(-0.86, abs=0.005)
     drifting = {
         (cell.model, cell.environment, cell.metric)
-        for cell in found.cells
+        for cell in found.cell_rows
         if (cell.trend_p_adjusted or 1) < 0.05
     }
     assert drifting == {
@@ -141,7 +144,7 @@ def test_the_drift_shows(found: Statistics) -> None:
 
 
 def test_the_containers_kv_cache_varies_more_than_five_percent(
-    found: Statistics,
+    found: Results,
 ) -> None:
     cells = [
         found.cell("phase1", model, "container", "throughput", KV)
@@ -154,7 +157,7 @@ def test_the_containers_kv_cache_varies_more_than_five_percent(
     ]
 
 
-def test_the_repeated_iteration_counts_once(found: Statistics) -> None:
+def test_the_repeated_iteration_counts_once(found: Results) -> None:
     done = CliRunner().invoke(
         cli, ["stats", str(DATA), "--campaign", "phase1", "--json"]
     )
@@ -189,11 +192,11 @@ def test_the_command_prints_every_form() -> None:
     )
 
 
-def test_the_records_carry_the_published_figures(found: Statistics) -> None:
+def test_the_records_carry_the_published_figures(found: Results) -> None:
     if not SOURCE.is_file():
         pytest.skip("the published table is not beside this checkout")
     with SOURCE.open(newline="") as handle:
         published = [float(line["peak_memory_gib"]) for line in csv.DictReader(handle)]
-    cells = [cell for cell in found.cells if cell.metric == PEAK]
+    cells = [cell for cell in found.cell_rows if cell.metric == PEAK]
     assert sum(cell.mean * cell.n for cell in cells) == pytest.approx(sum(published))
     assert sum(cell.n for cell in cells) == len(published) == 63

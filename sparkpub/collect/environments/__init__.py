@@ -4,9 +4,11 @@ from sparkpub.collect.environments.base import Environment
 from sparkpub.collect.environments.chroot import Chroot
 from sparkpub.collect.environments.docker import Docker
 from sparkpub.collect.environments.host import Host
+from sparkpub.collect.environments.nspawn import Nspawn
 
 ENVIRONMENTS: dict[str, Environment] = {
     "host": Host(),
     "chroot": Chroot(),
+    "nspawn": Nspawn(),
     "docker": Docker(),
 }

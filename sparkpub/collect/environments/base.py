@@ -74,6 +74,11 @@ class Launch:
     server: Running | None = None
     """The server that the command is a client of; where it has a network of its own, the command is put into it."""
 
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """Variables by which the processes of the run are found again."""
+        return {RUN_VARIABLE: self.run, OWNER_VARIABLE: self.owner}
+
 
 class Environment(ABC):
     """One kind of place. Members of the registry `ENVIRONMENTS` are instances without state."""
@@ -126,8 +131,8 @@ def resolved(
         name: fill(value)
         for name, value in (dict(launch.command.variables) | dict(options.env)).items()
     }
-    marks = {RUN_VARIABLE: launch.run, OWNER_VARIABLE: launch.owner}
-    return tuple(fill(part) for part in launch.command.argv), variables | marks
+    argv = tuple(fill(part) for part in launch.command.argv)
+    return argv, variables | dict(launch.marks)
 
 
 def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obstacle]:

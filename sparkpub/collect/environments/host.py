@@ -122,6 +122,18 @@ class HostProcess:
             str(self._group / "cgroup.procs"),
         )
 
+    def limit_memory(self, size: int) -> None:
+        """Limit its control group, in bytes. Raises CollectError, with the command ended, where that cannot be."""
+        if cgroup.limit(self._group, size):
+            return
+        self.stop(0)
+        self.close()
+        raise CollectError(
+            "the memory of a run cannot be limited",
+            where=f"control group {self.isolation.control_group}",
+            remedy="remove memory:, or run the collector in a control group of its own",
+        )
+
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds. Children that outlive the command are ended with it."""
         if self._exit is None and ends_within(self.pid, timeout):

@@ -17,7 +17,6 @@ from sparkpub.collect.importers import (
     placing,
     report_mapping,
     table,
-    vllm_bench,
 )
 from sparkpub.collect.importers.base import (
     About,
@@ -47,7 +46,6 @@ READERS: Mapping[str, MakeReader] = {
     "llama-bench": LlamaBench,
     "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
     "trtllm-bench": TrtllmBench,
-    "vllm-bench": partial(ReportReader, vllm_bench.TOOL),
 }
 """Formats that are read file by file."""
 IMPORTERS: Mapping[str, Importer] = {

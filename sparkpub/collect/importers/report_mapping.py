@@ -5,7 +5,9 @@ the terms: `{at: max_concurrency, as: count, option: concurrency, key: c}` makes
 """
 
 import fnmatch
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -13,26 +15,33 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from sparkpub.collect.importers import printed
 from sparkpub.collect.importers.base import local_moment, unix_moment
 from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.reports import Report, Tool, key_of
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.record.record import Declared, Key, Moment
 
 Where = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""A dotted path; `phases[kind=profiling].rate` chooses an item of a list."""
+"""A dotted path; `phases[kind=profiling].rate` chooses an item of a list, and `a|b` is the first that is there."""
+NO_SUCCESS = "no request succeeded"
 
 
 class Term(Declared):
     """One thing that a client was told."""
 
     at: Where
-    kind: Literal["word", "count", "number", "path", "mark"] = Field("word", alias="as")
-    """`count` is a whole number above zero; `path` is the path of an address, without `/v1/`; `mark` is a thing that is
-    so, unless the value is one of `unless`."""
+    kind: Literal["word", "count", "length", "number", "path", "mark", "there"] = Field(
+        "word", alias="as"
+    )
+    """`count` is a whole number above zero; `length` is how many a list has; `path` is the path of an address, without
+    `/v1/`; `mark` is a thing that is so, unless the value is one of `unless`; `there` is one that the report has."""
     option: str | None = None
     """The option that it is; a mark makes it false."""
     key: str | None = None
@@ -41,6 +50,10 @@ class Term(Declared):
     """What it is where it counts, in place of what lies there."""
     unless: tuple[str | bool | int | float, ...] = ()
     """Values that go without saying."""
+    join: tuple[Where, ...] = ()
+    """What follows it, after hyphens."""
+    unlimited: bool = False
+    """Whether null and `inf` say that the client was to do without it."""
     only: dict[Where, str] = Field(default_factory=dict)
     """It counts where what lies there is like this, with `*` for any letters."""
     never: dict[Where, str] = Field(default_factory=dict)
@@ -52,20 +65,39 @@ class Term(Declared):
         if not fits or any(_is_like(document, *item) for item in self.never.items()):
             return None
         found = _at(document, self.at)
-        if found in self.unless:
+        value = self._read(found)
+        if found in self.unless or value in self.unless:
             return None
         if self.says is not None:
             return self.says
+        if value is not None and self.join:
+            more = [_at(document, path) for path in self.join]
+            return "-".join(map(str, (value, *more)))
+        return value
+
+    def _read(self, found: Any) -> Any:
+        """What lies there, as it counts."""
         match self.kind:
             case "mark":
                 return ""
+            case "there":
+                return None if found is None else ""
             case "count":
                 return reading.positive_int(found)
+            case "length":
+                return len(found) if isinstance(found, list) else None
             case "number":
                 return reading.number(found)
             case "path":
                 return None if found is None else str(found).removeprefix("/v1/")
         return reading.word(found)
+
+    def is_unlimited(self, document: Any) -> bool:
+        """Whether the client was told to do without it, and says so."""
+        around, _, name = self.at.rpartition(".")
+        fields = _at(document, around) if around else document
+        is_said = isinstance(fields, Mapping) and name in fields
+        return self.unlimited and is_said and fields[name] in (None, "inf")
 
 
 class ReportMapping(Declared):
@@ -87,6 +119,19 @@ class ReportMapping(Declared):
     model: Where | None = None
     started: Where | None = None
     """A local time, or seconds since 1970."""
+    took: Where | None = None
+    """The seconds that lie between the start and the time that the report says, where that is its end."""
+    succeeded: Where | None = None
+    """What is there, and not 0, where any request succeeded; without it, the number of requests."""
+    sizes: tuple[Where, ...] = ()
+    """Tokens of all requests, for reports that do not say which lengths were asked for."""
+    divided_by: Where | None = None
+    """The number of requests that the sizes are of."""
+    command: bool = False
+    """Whether the client's options may stand in a log or text beside the report: `told.random_input_len`. What notes
+    beside it say is `noted.input_tokens`."""
+    texts: bool = False
+    """Whether the table that the client prints is read too."""
     warnings: Where | None = None
     """A list of objects with a `message`."""
     asked: dict[str, str] = Field(default_factory=dict)
@@ -98,17 +143,60 @@ class ReportMapping(Declared):
 
 
 def tools() -> Iterator[Tool]:
-    """The clients whose mappings come with the package."""
+    """The clients whose mappings come with the package; one with several forms of reports has a mapping of each."""
     folder = resources.files("sparkpub.collect.importers") / "reports_of"
+    forms: dict[str, list[ReportMapping]] = {}
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
         mapping = ReportMapping.model_validate(document)
-        yield Tool(
-            mapping.tool,
-            partial(_report, mapping),
-            partial(_may_be_report, mapping),
-            None if mapping.runs is None else partial(_runs, mapping),
-        )
+        forms.setdefault(mapping.tool, []).append(mapping)
+    for tool, mappings in forms.items():
+        yield _tool(tool, mappings)
+
+
+def _tool(name: str, mappings: Sequence[ReportMapping]) -> Tool:
+    first = mappings[0]
+    reads_texts = any(mapping.texts for mapping in mappings)
+    tool = Tool(
+        name,
+        partial(_report_of, mappings),
+        partial(_may_be_report, first),
+        None if first.runs is None else partial(_runs, first),
+    )
+    if reads_texts:
+        suffixes = (*tool.suffixes, *printed.SUFFIXES)
+        return replace(tool, suffixes=suffixes, objects=_objects, twin=_twin)
+    return tool
+
+
+def _objects(file: ResultFile) -> list[dict[str, Any]]:
+    """Of a report or of a text. Raises FileError."""
+    if file.suffix in printed.SUFFIXES:
+        return printed.results(file)
+    return json_objects(file)
+
+
+def _twin(file: ResultFile) -> str | None:
+    """The report beside a text that says the same with more, or a text that does."""
+    if file.suffix not in printed.SUFFIXES:
+        return None
+    before = printed.SUFFIXES[: printed.SUFFIXES.index(file.suffix)]
+    for path in sorted(file.path.parent.iterdir()):
+        name = path.name.removesuffix(".gz")
+        is_text = name in [file.stem + suffix for suffix in before]
+        is_json = name.startswith(file.stem) and name.endswith((".json", ".jsonl"))
+        if (is_json or is_text) and _has_rate(path):
+            return path.name
+    return None
+
+
+def _has_rate(path: Path) -> bool:
+    """Whether a file holds what a client of a server reports."""
+    try:
+        content = unpacked(path)
+    except (OSError, UnfitError):
+        return False
+    return b'"output_throughput"' in content or printed.TITLE.encode() in content
 
 
 def _may_be_report(mapping: ReportMapping, file: ResultFile) -> bool:
@@ -124,24 +212,40 @@ def _runs(mapping: ReportMapping, document: dict[str, Any]) -> list[dict[str, An
     return [{**run, **around} for run in found]
 
 
+def _report_of(
+    mappings: Sequence[ReportMapping],
+    document: dict[str, Any],
+    content: bytes,
+    beside: Sidecars,
+) -> Report | None:
+    """As the first mapping reads it that the report is of."""
+    for mapping in mappings:
+        if all(_has(document, condition) for condition in mapping.when):
+            return _report(mapping, document, content, beside)
+    return None
+
+
 def _report(
     mapping: ReportMapping,
     document: dict[str, Any],
     content: bytes,
     beside: Sidecars,
-) -> Report | None:
-    if not all(_has(document, condition) for condition in mapping.when):
-        return None
+) -> Report:
     answer = WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
+    if mapping.command:
+        document = {printed.TOLD: _told(beside), **document, "noted": beside.notes}
     parts: dict[str, Any] = {} if mapping.begins is None else {mapping.begins: ""}
     asked: dict[str, Any] = {"type": mapping.reads, **mapping.asked}
+    fits: dict[str, tuple[object, ...]] = {}
     for term in mapping.load:
         value = term.value(document)
-        if term.key is not None:
+        if term.key is not None and parts.get(term.key) is None:
             is_word = isinstance(value, str)
             parts[term.key] = value.replace("/", "-") if is_word else value
         if term.option is not None and value is not None:
-            asked[term.option] = False if term.kind == "mark" else value
+            asked.setdefault(term.option, False if term.kind == "mark" else value)
+        if term.option is not None and term.is_unlimited(document):
+            fits[term.option] = (None,)
     is_known = all(_at(document, path) is not None for path in mapping.needs)
     return Report(
         answer,
@@ -152,15 +256,56 @@ def _report(
         asked=asked,
         started=_started(mapping, document),
         notes=tuple(_warnings(mapping, document)),
-        failure=None if answer.observed.requests else "no request succeeded",
+        sizes=_sizes(mapping, document, asked),
+        fits=fits,
+        failure=None if _succeeded(mapping, document, answer) else NO_SUCCESS,
     )
+
+
+def _told(beside: Sidecars) -> dict[str, str]:
+    """The client's options: as it printed them, else as the text beside the report says."""
+    return (
+        printed.told_first(beside.log)
+        or printed.told(reading.text(beside.told))
+        or printed.told(reading.text(beside.log))
+    )
+
+
+def _succeeded(
+    mapping: ReportMapping, document: Mapping[str, Any], answer: Answer
+) -> bool:
+    if mapping.succeeded is None:
+        return bool(answer.observed.requests)
+    found = _at(document, mapping.succeeded)
+    return bool(reading.number(found)) or (isinstance(found, list) and bool(found))
+
+
+def _sizes(
+    mapping: ReportMapping, document: Mapping[str, Any], asked: Mapping[str, Any]
+) -> tuple[float, ...]:
+    """Mean tokens of a request, where nothing says what was asked for."""
+    if mapping.divided_by is None or {"dataset", "input_tokens"} & set(asked):
+        return ()
+    requests = reading.number(_at(document, mapping.divided_by))
+    if not requests:
+        return ()
+    totals = [reading.number(_at(document, path)) for path in mapping.sizes]
+    return tuple((total or 0) / requests for total in totals)
 
 
 def _started(mapping: ReportMapping, document: Mapping[str, Any]) -> Moment | None:
     said = None if mapping.started is None else _at(document, mapping.started)
     if isinstance(said, int | float):
         return unix_moment(said)
-    return local_moment(said)
+    ended = local_moment(said)
+    took = None if mapping.took is None else reading.number(_at(document, mapping.took))
+    if ended is None or took is None:
+        return ended
+    try:
+        began = datetime.fromisoformat(ended.value) - timedelta(seconds=round(took))
+    except OverflowError:
+        return ended
+    return local_moment(began) or ended
 
 
 def _warnings(mapping: ReportMapping, document: Mapping[str, Any]) -> Iterator[str]:
@@ -187,7 +332,15 @@ def _is_like(document: Any, path: str, pattern: str) -> bool:
 
 
 def _at(document: Any, path: str) -> Any:
-    """What lies at a path; None where nothing does."""
+    """What lies at a path, or at the first of several with `|` between them; None where nothing does."""
+    path, _, others = path.partition("|")
+    found = _at_one(document, path)
+    if found is None and others:
+        return _at(document, others)
+    return found
+
+
+def _at_one(document: Any, path: str) -> Any:
     for part in path.split("."):
         name, _, condition = part.rstrip("]").partition("[")
         document = reading.at(document, name)

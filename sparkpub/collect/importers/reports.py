@@ -102,6 +102,8 @@ class ReportReader:
             if report is not None:
                 taken.append(self._run(source, report, content, beside))
         twin = layout.twin(file) if taken else None
+        if twin is not None and is_sidecar(file):
+            return False  # it is read with the report
         if twin is not None:
             taken = [Left(file.source, f"the same results as {twin}", refused=False)]
         self._found += taken
@@ -232,7 +234,7 @@ def _originals(
     file: ResultFile, content: bytes, beside: Sidecars, telemetry: Samples
 ) -> Iterator[tuple[bytes, str]]:
     """Files that were read and are not a run's own as they are."""
-    if content != file.content:
+    if file.content not in (content, beside.log):
         yield file.content, file.suffix
     if telemetry.content and beside.telemetry != telemetry.content:
         yield beside.telemetry, ".csv"

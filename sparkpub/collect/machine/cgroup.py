@@ -199,10 +199,29 @@ def _limited(group: Path) -> bool:
     return False
 
 
+def limit(folder: Path | None, size: int) -> bool:
+    """Limit the memory of a group, in bytes; False where that cannot be."""
+    for name in ("memory.max", "memory.limit_in_bytes"):
+        if folder is not None and (folder / name).is_file():
+            with suppress(OSError):
+                _write(folder / name, str(size))
+                return True
+    return False
+
+
+def of_run(folder: Path) -> Path:
+    """The group that was made for a run, of a group that systemd-nspawn made below it for itself or its container."""
+    own = folder.name.startswith(PREFIX)
+    if not own and folder.parent.name.startswith(PREFIX):
+        return folder.parent
+    return folder
+
+
 def remove(folder: Path) -> bool:
-    """Remove an empty group. False where processes are still in it."""
-    with suppress(OSError):
-        folder.rmdir()
+    """Remove an empty group with the groups below it. False where processes are still in it."""
+    for place in (*sorted(folder.glob("*/"), reverse=True), folder):
+        with suppress(OSError):
+            place.rmdir()
     return not folder.exists()
 
 

@@ -50,6 +50,7 @@ def own_folder(pid: int) -> tuple[Path | None, str]:
             None,
             "no memory control group on this machine, or the run ended before it could be read",
         )
+    folder = cgroup.of_run(folder)
     if folder == ours:
         return None, "the run shares its control group with the collector"
     return folder, ""

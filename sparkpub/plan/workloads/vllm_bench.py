@@ -5,6 +5,7 @@ latency file gives seconds per batch and not the size of the batch. None of them
 engine's log does.
 """
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -55,6 +56,8 @@ _SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 """Without it the line that begins the measurement would come when it is over."""
 CLIENT_BEGINS = "Starting main benchmark run"
 """What the client prints when its warm-up is over."""
+_DETAIL_TOLERANCE = 1e-6
+"""A summary is made of the very numbers that a detailed report lists."""
 TOKENS_TOLERANCE = 0.02
 """Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 
@@ -227,6 +230,7 @@ def parse(
         return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
+    problems += _unlike_its_requests(report)
     if options is not None:
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(
@@ -248,6 +252,30 @@ def parse(
         problems=tuple(problems),
         samples=samples,
     )
+
+
+def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
+    """Where a detailed report's summary is not of the requests in it. Failed ones are in the lists, with zeros."""
+    if reading.number(report.get("failed")):
+        return []
+    problems = []
+    for name, key in (("mean_ttft_ms", "ttfts"), ("mean_itl_ms", "itls")):
+        said, lists = reading.number(report.get(name)), report.get(key)
+        if said is None or not isinstance(lists, list):
+            continue
+        parts = lists if key == "itls" else [lists]
+        times = [
+            1e3 * time
+            for part in parts
+            if isinstance(part, list)
+            for time in reading.numbers(part)
+        ]
+        mean = sum(times) / len(times) if times else said
+        if not math.isclose(mean, said, rel_tol=_DETAIL_TOLERANCE):
+            problems.append(
+                f"{name} is {said:g}, and the mean of its {key} is {mean:g}"
+            )
+    return problems
 
 
 def _said_at(report: Mapping[str, Any]) -> datetime | None:
@@ -403,12 +431,8 @@ def _observed(
     }
     loaded = reading.search(printed, r"with config: model='([^']+)'")
     path = loaded or reading.word(report.get("model_id"))
-    # A client's report alone does not say what served it, unless it used vLLM's own protocol.
-    is_vllm = (
-        loaded is not None
-        or (bool(report) and _kind(report) != "serve")
-        or report.get("backend") == "vllm"
-    )
+    # A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
+    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
     facts: dict[str, Any] = {}
     if is_vllm:
         facts["engine"] = "vLLM"

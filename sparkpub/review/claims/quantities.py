@@ -19,8 +19,8 @@ from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import Interval
 from sparkpub.review.statistics.drift import least_squares
-from sparkpub.review.statistics.pooling import pooled
 from sparkpub.review.statistics.replication import Combined, combined
+from sparkpub.review.tables.pooled import over_cells
 
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
 Estimate = tuple[float | None, Interval | None]
@@ -179,19 +179,18 @@ def _gap(question: Question) -> Estimate:
 
 
 def _pooled_difference(question: Question) -> Estimate:
-    """Over the models and workloads of a group: see `statistics.pooling`."""
+    """Over the models and workloads of a group: see `tables.pooled`."""
     assert question.baseline is not None
-    effects = []
+    found = []
     for part in question.group.frame.split(question.group, ("model", "workload")):
         places = {(cell[0], cell[2]) for cell in part.cells}
         cells = [
             cell for cell in question.baseline.cells if (cell[0], cell[2]) in places
         ]
         base = replace(question.baseline, cells=tuple(cells))
-        found = replace(question, group=part, baseline=base).comparison()
-        if found is not None and found.estimate is not None:
-            effects.append(found.estimate)
-    together = pooled(effects)
+        found.append(replace(question, group=part, baseline=base).comparison())
+    known = [one for one in found if one is not None]
+    together = over_cells(known, percent=False)
     if together is None:
         return NO_ESTIMATE
     return together.difference, together.ci95

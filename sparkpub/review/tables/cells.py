@@ -5,8 +5,8 @@ a campaign. Which metrics are primary: see `family_of`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -14,20 +14,19 @@ import pandas as pd
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.review.frame import Frame
-from sparkpub.review.rows import Family, Row
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
-    Description,
     bootstrap_many,
     describe_many,
     or_none,
 )
 from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import describe_machines, levelled
-from sparkpub.review.tables.column import Column, Columns, figures, table
+from sparkpub.review.tables.column import Column, Columns, table
 
 Include = Literal["counted", "all"]
 """Which runs: those in the figures, or every recorded one."""
+Family = Literal["primary", "secondary"]
 
 _ABOUT = ("campaign", "model", "environment", "workload", "metric", "unit")
 CELL = ["campaign", "model", "environment", "workload"]
@@ -63,57 +62,11 @@ COLUMNS: Columns = {
     "trend_inflation": Column("number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"),
     "trend_spearman": Column("number", "Rank correlation with run order"),
     "trend_lag1": Column("number", "Autocorrelation of neighbours, where a trend was looked for"),
-    "trend_n": Column("number", "Runs in which a trend was looked for; empty where none was"),
+    "trend_n": Column("count", "Runs in which a trend was looked for; empty where none was"),
     "runs": Column("list", "Ids of the runs, in order of time"),
     "machines": Column("list", "Ids of the machines, in a campaign that ran on several"),
     "n_by_machine": Column("list", "Runs on each of them"),
 }  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class CellStatistic(Description, Row):
-    """A row of the table of cells, for code that puts one into words. `runs` are run ids in order of time.
-
-    Of a campaign that ran on several machines `machines` are the ids of those of the cell, and `n_by_machine` their
-    runs. `trend` is None but for primary metrics and memory, `trend_p_adjusted` None outside of the primary family.
-    """
-
-    environment: str
-    runs: tuple[str, ...]
-    trend: Trend | None
-    trend_p_adjusted: float | None = None
-    machines: tuple[str, ...] = ()
-    n_by_machine: tuple[int, ...] = ()
-
-    @property
-    def cell(self) -> tuple[str, str, str]:
-        """(model, environment, workload)."""
-        return self.model, self.environment, self.workload
-
-    @property
-    def n_in_words(self) -> str:
-        """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
-        if len(self.machines) < 2:
-            return str(self.n)
-        each = ", ".join(map(str, self.n_by_machine))
-        return f"{self.n} on {len(self.machines)} machines ({each})"
-
-
-def cell_rows(cells: pd.DataFrame) -> Iterator[CellStatistic]:
-    """The rows of a table of cells, one by one."""
-    for row in figures(cells):
-        found = {
-            name.removeprefix("trend_"): row.pop(name)
-            for name in list(row)
-            if name.startswith("trend_") and name != "trend_p_adjusted"
-        }
-        row["trend"] = None
-        if found["n"] is not None:
-            row["trend"] = Trend(**found | {"n": int(found["n"])})
-        for name in ("ci95", "ci95_bootstrap"):
-            low, high = row.pop(f"{name}_low"), row.pop(f"{name}_high")
-            row[name] = None if low is None else (low, high)
-        yield CellStatistic(**row)
 
 
 def family_of(metric: Metric, frame: Frame) -> Family:

@@ -1,19 +1,21 @@
-"""A column of a table: its type, and what it holds."""
+"""A column of a table: its type, and what it holds; and the rows of a table, for code that takes them one by one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from sparkpub.review.statistics.describe import or_none
-
-Kind = Literal["text", "integer", "number", "boolean", "list"]
+Kind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
+"""`count` is an integer, and `answer` a boolean, that may be missing."""
 _DTYPES: Mapping[Kind, Any] = {
     "text": "category",
     "integer": "int64",
+    "count": "Int64",
     "number": "float64",
     "boolean": "bool",
+    "answer": "boolean",
     "list": "object",
 }
 
@@ -27,6 +29,8 @@ class Column:
 
 
 Columns = Mapping[str, Column]
+TableRow: TypeAlias = Any
+"""A row of a table: each column is an attribute, see `rows`."""
 
 
 def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
@@ -37,8 +41,35 @@ def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame
     return pd.DataFrame(series)
 
 
-def figures(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Each row of a table by column, None where there is nothing."""
-    names = [str(name) for name in table]
-    for values in table.itertuples(index=False, name=None):
-        yield {name: or_none(value) for name, value in zip(names, values, strict=True)}
+def table_of(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The same from rows that have these columns, among others."""
+    return table(columns, {name: [row[name] for row in rows] for name in columns})
+
+
+def rows(table: pd.DataFrame) -> list[TableRow]:
+    """The rows of a table, None where there is nothing.
+
+    The columns `…_low` and `…_high` of an interval are one attribute, a pair or None. A row about a cell has it as
+    `cell`: (model, environment, workload).
+    """
+    members: dict[str, list[Any]] = {}
+    for column in table:
+        name = str(column)
+        stem, _, end = name.rpartition("_")
+        if end == "low" and f"{stem}_high" in table:
+            ends = zip(_plain(table[name]), _plain(table[f"{stem}_high"]), strict=True)
+            members[stem] = [None if low is None else (low, high) for low, high in ends]
+        elif end != "high" or f"{stem}_low" not in table:
+            members[name] = _plain(table[name])
+    if {"model", "environment", "workload"} <= members.keys():
+        parts = (members[axis] for axis in ("model", "environment", "workload"))
+        members["cell"] = list(zip(*parts, strict=True))
+    row = namedtuple("row", members)  # type: ignore[misc]
+    return list(map(row._make, zip(*members.values(), strict=True)))
+
+
+def _plain(column: "pd.Series[Any]") -> list[Any]:
+    """The values of a column as Python has them, None where there is none."""
+    values = column.astype(object)
+    found: list[Any] = values.where(column.notna(), None).tolist()
+    return found

@@ -4,8 +4,8 @@ Looking at many differences finds some by chance, so p-values are corrected (Hol
 a campaign, and of each machine of a campaign that ran on several. Secondary ones are exploratory and uncorrected.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from sparkpub.review.frame import (
     Series,
     machine_of,
 )
-from sparkpub.review.rows import ComparisonRow, MachineRow, by_family
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
     Design,
+    adjust,
     compare_many,
     comparison_of,
     design_of,
@@ -29,18 +29,9 @@ from sparkpub.review.statistics.compare import (
 from sparkpub.review.statistics.describe import resolution_of
 from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.cells import Include, family_of
-from sparkpub.review.tables.column import Column, Columns, figures, table
+from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
 
-COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of means and differences"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "baseline": Column("text", "The environment that is compared with"),
-    "candidate": Column("text", "The environment that is compared"),
-    "machine": Column("text", "The machine within which both are compared; empty over all of them"),
+FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
     "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
     "machines": Column("integer", "Machines within which both are compared"),
@@ -72,20 +63,27 @@ COLUMNS: Columns = {
     "equivalence_p": Column("number", "p of a difference beyond the margin"),
     "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
     "power": Column("number", "Power to show equivalence where there is no difference"),
-    "runs_required": Column("number", "Runs a side, or rounds, that would show it with a power of 0.8"),
+    "runs_required": Column("count", "Runs a side, or rounds, that would show it with a power of 0.8"),
     "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
     "better": Column("text", "The side with the better mean; empty where no direction is better"),
     "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
     "why": Column("text", "What the verdict rests on"),
 }  # fmt: skip
-_ENDS = {
-    f"{name}_{end}": (name, place)
-    for name in INTERVALS
-    for place, end in enumerate(("low", "high"))
-}
-"""Columns that are an end of an interval: the field of a row, and which of its ends."""
-_DERIVED = ["verdict", "why"]
-"""What a row says of itself."""
+"""What a comparison found."""
+COLUMNS: Columns = {
+    "campaign": Column("text", "The campaign"),
+    "model": Column("text", "Key of the model"),
+    "workload": Column("text", "Key of the workload"),
+    "metric": Column("text", "Name of the metric"),
+    "unit": Column("text", "Unit of means and differences"),
+    "family": Column("text", "primary, or secondary for exploratory metrics"),
+    "baseline": Column("text", "The environment that is compared with"),
+    "candidate": Column("text", "The environment that is compared"),
+    "machine": Column("text", "The machine within which both are compared; empty over all of them"),
+    **FIGURES,
+}  # fmt: skip
+Found = tuple[Mapping[str, Any], Comparison]
+"""What a comparison is about, by column, and what it found."""
 
 
 def comparisons(
@@ -94,51 +92,54 @@ def comparisons(
     """Every comparison of the campaigns, cells in the order of the matrix.
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
-    rows: list[ComparisonRow] = []
+    found: list[Found] = []
     for frame in frames.values():
         asked = list(_asked(frame, include))
-        rows += by_family(_over_all(asked, frame))
+        found += adjusted(_over_all(asked, frame))
         machines = machines_of(frame, include)
         if len(machines) < 2:
             continue
         for machine in machines:
-            rows += by_family(_within(asked, machine, frame))
-    return comparison_table(rows)
+            found += adjusted(_within(asked, machine, frame))
+    return compared_table(COLUMNS, found)
 
 
-def comparison_table(rows: Sequence[ComparisonRow]) -> pd.DataFrame:
-    """Comparisons as a table."""
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for row in rows:
-        for name in COLUMNS:
-            columns[name].append(_figure(row, name))
-    return table(COLUMNS, columns)
+def over_all_machines(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons without those within a single machine of several."""
+    return comparisons[comparisons["machine"].isna()]
 
 
-def _figure(row: ComparisonRow, name: str) -> Any:
-    """What stands in a column of a row; the ends of an interval are columns of their own."""
-    if name in _ENDS:
-        field, end = _ENDS[name]
-        interval = getattr(row, field)
-        return None if interval is None else interval[end]
-    if name == "machine":
-        return row.machine if isinstance(row, MachineRow) else None
-    return getattr(row, name)
+def adjusted(found: Sequence[Found]) -> list[Found]:
+    """The comparisons of one family in their own order, the primary ones with Holm's correction; the others are
+    exploratory."""
+    primary = iter(
+        adjust([one for about, one in found if about["family"] == "primary"])
+    )
+    return [
+        (about, next(primary) if about["family"] == "primary" else one)
+        for about, one in found
+    ]
 
 
-def comparison_rows(comparisons: pd.DataFrame) -> Iterator[ComparisonRow]:
-    """The rows of a table of comparisons, one by one; those within a machine as `MachineRow`."""
-    for row in figures(comparisons.drop(columns=_DERIVED)):
-        for name in INTERVALS:
-            low, high = row.pop(f"{name}_low"), row.pop(f"{name}_high")
-            row[name] = None if low is None else (low, high)
-        if row["runs_required"] is not None:
-            row["runs_required"] = int(row["runs_required"])
-        if row["machine"] is None:
-            row.pop("machine")
-            yield ComparisonRow(**row)
-        else:
-            yield MachineRow(**row)
+def compared_table(columns: Columns, found: Iterable[Found]) -> pd.DataFrame:
+    """A table of comparisons, with what they found as columns."""
+    return table_of(columns, [{**about, **_figures(one)} for about, one in found])
+
+
+def found_in(row: TableRow) -> Comparison:
+    """What a row of such a table found."""
+    return Comparison(
+        **{item.name: getattr(row, item.name) for item in fields(Comparison)}
+    )
+
+
+def _figures(found: Comparison) -> dict[str, Any]:
+    """What a comparison found, by column; the ends of an interval are columns of their own."""
+    figures = {**vars(found), "verdict": found.verdict, "why": found.why}
+    for name in INTERVALS:
+        low, high = figures[name] or (None, None)
+        figures |= {f"{name}_low": low, f"{name}_high": high}
+    return figures
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,7 @@ class _Asked:
             "family": family_of(self.other.metric, self.candidate.frame),
             "baseline": self.baseline.cells[0][1],
             "candidate": environment,
+            "machine": None,
         }
 
 
@@ -185,15 +187,15 @@ def _asked(frame: Frame, include: Include) -> Iterator[_Asked]:
                 yield _Asked(baseline, candidate, one, other)
 
 
-def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[ComparisonRow]:
+def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[Found]:
     """Each comparison over all machines, p-values uncorrected."""
     together = _together([item for item in asked if len(item.machines) == 1], frame)
-    rows = []
+    rows: list[Found] = []
     for item in asked:
         found = together.get(id(item))
         if found is None:
             found = _over_machines(item, frame)
-        rows.append(ComparisonRow(**item.about(), **vars(found)))
+        rows.append((item.about(), found))
     return rows
 
 
@@ -254,14 +256,13 @@ def machines_of(frame: Frame, include: Include) -> tuple[str, ...]:
     return frame.machines
 
 
-def _within(asked: Sequence[_Asked], machine: str, frame: Frame) -> list[ComparisonRow]:
+def _within(asked: Sequence[_Asked], machine: str, frame: Frame) -> list[Found]:
     """The comparisons within one machine, p-values uncorrected."""
     margin = frame.campaign.margin_percent
-    rows: list[ComparisonRow] = []
+    rows: list[Found] = []
     for item in asked:
         metric = item.other.metric.name
         within = frame.within(item.baseline, item.candidate, metric, margin)
         if machine in within:
-            figures = vars(within[machine])
-            rows.append(MachineRow(machine=machine, **item.about(), **figures))
+            rows.append((item.about() | {"machine": machine}, within[machine]))
     return rows

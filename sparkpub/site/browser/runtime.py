@@ -34,11 +34,11 @@ FOLDER = "assets/sparkpub"
 MODULES = (
     "filters.js",
     "live.js",
+    "files.js",
     "explorer.js",
     "compare.js",
     "log.js",
     "leaderboard.js",
-    "png.js",
     "run.js",
     "sparkpub.js",
 )

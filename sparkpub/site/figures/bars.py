@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
@@ -36,13 +36,13 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
-def _top(cells: Sequence[CellStatistic]) -> float | None:
+def _top(cells: Sequence[TableRow]) -> float | None:
     """Where the axis ends: room for the intervals, of which those of two runs can be ten times the mean. None leaves
     it to the chart, where a mean lies below zero."""
-    means = [cell.mean for cell in cells]
+    means: list[float] = [cell.mean for cell in cells]
     if not means or min(means) < 0 or max(means) == 0:
         return None
-    ends = [cell.ci95[1] for cell in cells if cell.ci95 is not None]
+    ends: list[float] = [cell.ci95[1] for cell in cells if cell.ci95 is not None]
     return min(max(means + ends), MOST_BEYOND * max(means))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import spread
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
@@ -38,7 +38,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
-def _spread(cells: Sequence[CellStatistic]) -> str:
+def _spread(cells: Sequence[TableRow]) -> str:
     shares = []
     for cell in cells:
         if cell.n > 1 and cell.cv_percent is not None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparkpub.record.text import counted, listed, rounded
-from sparkpub.review.capacity import LIMITS_SECONDS, Capacity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import lengths_name
+from sparkpub.review.tables.capacities import LIMITS_SECONDS
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
@@ -34,38 +34,39 @@ def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per build, load and limit, the build with the highest capacity first: the cell of its highest rate,
     `build, load, limit, rate` (0 where none holds), `text, ttft_s` (at that rate, else at the lowest), `tokens`
     (tok/s at that rate), `steps`."""
-    found = [
-        item
-        for item in publication.statistics.capacities
-        if item.campaign == campaign.name
-    ]
+    table = publication.results.capacities
+    found = rows(table[table["campaign"] == campaign.name])
     of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
     told = {
         build: next(item for item in items if item.limit_seconds == TOLD)
         for build, items in of_builds.items()
     }
-    for build in sorted(told, key=lambda build: told[build].place, reverse=True):
+    for build in sorted(told, key=lambda build: _place(told[build]), reverse=True):
         for item in of_builds[build]:
             yield _row(publication, campaign, item)
 
 
-def _row(publication: Publication, campaign: CampaignData, item: Capacity) -> Row:
-    step = item.best or item.steps[0]
+def _place(item: TableRow) -> tuple[float, float]:
+    """Sorts by rate, then by how long users wait at it."""
+    return item.rate or 0.0, -item.ttft_p95_ms
+
+
+def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Row:
     names = publication.names.campaign(campaign.name)
     build = names.models.get(item.model, item.model)
     beside = {cell[1] for cell in _cells(campaign) if cell[0] == item.model}
     if len(beside) > 1:
         build += f", {names.environments.get(item.environment, item.environment)}"
     return {
-        **cell_fields(campaign, step.cells[0]),
+        **cell_fields(campaign, (item.model, item.environment, item.workload)),
         "build": build,
-        "load": lengths_name(item.load),
+        "load": item.load,
         "limit": f"{item.limit_seconds:g} s",
         "rate": item.rate or 0,
         "text": item.text.replace("at least ", "≥ ").replace("below ", "< "),
-        "ttft_s": round(step.ttft_p95_ms / 1000, 3),
-        "tokens": step.output_throughput_tok_s if item.best else None,
-        "steps": ", ".join(f"{step.rate:g}" for step in item.steps),
+        "ttft_s": round(item.ttft_p95_ms / 1000, 3),
+        "tokens": None if item.rate is None else item.output_throughput_tok_s,
+        "steps": ", ".join(f"{rate:g}" for rate in item.rates),
     }
 
 
@@ -114,11 +115,11 @@ def _sentence(rows: Sequence[Row]) -> str:
 def _table(shown: Sequence[Row]) -> Table:
     of_builds = grouped(shown, lambda row: (row["build"], row["load"]))
     body = []
-    for (build, load), rows in of_builds.items():
-        texts = [f"{row['text']} ({rounded(row['ttft_s'])} s)" for row in rows]
-        body.append([build, load, *texts, rows[0]["steps"]])
-    limits = [f"Within {limit:g} s (p95 there)" for limit in LIMITS_SECONDS]
-    head = ("Build", "Load", *limits, "Rates measured")
+    for (build, load), limits in of_builds.items():
+        texts = [f"{row['text']} ({rounded(row['ttft_s'])} s)" for row in limits]
+        body.append([build, load, *texts, limits[0]["steps"]])
+    within = [f"Within {limit:g} s (p95 there)" for limit in LIMITS_SECONDS]
+    head = ("Build", "Load", *within, "Rates measured")
     return Table(head, body, caption="Requests per second")
 
 

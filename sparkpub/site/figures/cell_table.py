@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.grouping import grouped
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.figures.rows import Row, cell_of
@@ -42,7 +42,7 @@ def about(metric: Metric) -> dict[str, str]:
 
 def cell_table(
     metric: Metric,
-    cells: Sequence[CellStatistic],
+    cells: Sequence[TableRow],
     rows: Sequence[Row],
     labels: Sequence[str],
     runs: Runs,
@@ -81,7 +81,7 @@ def _entry(metric: Metric, row: Row, *, linked: bool) -> Entry:
     return Entry(words)
 
 
-def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
+def _statistics(metric: Metric, cell: TableRow | None) -> list[str]:
     """n, mean, interval, sd and median, without their unit."""
     if cell is None:
         return ["0", "not available", "", "", ""]
@@ -89,7 +89,7 @@ def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
     if cell.sd is not None:
         spread = metric.format(cell.sd, unit=False)
     return [
-        cell.n_in_words,
+        _runs(cell),
         metric.format(cell.mean, unit=False),
         interval(metric, cell),
         spread,
@@ -97,7 +97,15 @@ def _statistics(metric: Metric, cell: CellStatistic | None) -> list[str]:
     ]
 
 
-def interval(metric: Metric, cell: CellStatistic) -> str:
+def _runs(cell: TableRow) -> str:
+    """`10`; of several machines with the runs of each: `24 on 3 machines (8, 8, 8)`."""
+    if len(cell.machines) < 2:
+        return str(cell.n)
+    each = ", ".join(map(str, cell.n_by_machine))
+    return f"{cell.n} on {len(cell.machines)} machines ({each})"
+
+
+def interval(metric: Metric, cell: TableRow) -> str:
     """The 95 % interval of the mean, without its unit."""
     if cell.ci95 is None:
         return "n too small"

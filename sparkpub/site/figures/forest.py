@@ -9,6 +9,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.text import counted, listed, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
@@ -42,8 +43,9 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
     for metric in publication.headlines(campaign):
         found = []
         for row in publication.comparisons_of(campaign, metric):
-            if row.ratio is not None and row.deciding_ratio is not None:
-                low, high = row.deciding_ratio
+            deciding = found_in(row).deciding_ratio
+            if row.ratio is not None and deciding is not None:
+                low, high = deciding
                 found.append((row, row.ratio, low, high))
         found.sort(key=lambda item: _interest(item[0].verdict, item[1]))
         cells = [(row.model, row.candidate, row.workload) for row, *_ in found]

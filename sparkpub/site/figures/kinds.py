@@ -22,7 +22,7 @@ from sparkpub.site.figures.kind import Kind, Make
 from sparkpub.site.figures.rows import SHARED
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
-from sparkpub.site.tables import SiteTables
+from sparkpub.site.tables import MOST_OPEN, SiteTables
 
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
@@ -60,7 +60,8 @@ def tables(publication: Publication) -> SiteTables:
     wanted = dict(SHARED)
     for kind in KINDS:
         wanted.update(kind.tables)
-    found = SiteTables(wanted, compressed=publication.large)
+    many = len(publication.campaigns) > MOST_OPEN
+    found = SiteTables(wanted, compressed=many)
     for campaign in publication.campaigns:
         share = {
             name: list(make(publication, campaign)) for name, make in wanted.items()

@@ -13,7 +13,6 @@ unified-memory, data-flow, turns             diagrams, of no campaign
 import difflib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
@@ -82,14 +81,12 @@ class Library:
         ]
 
     def add(self, figure: Figure) -> str:
-        """The placeholder of a figure made elsewhere. On a large site its rows are in the tables of all runs alone."""
+        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in the tables alone."""
         if figure.key in self.wanted:
             return placeholder(figure.block)
         if self._drawings is not None:
             self._drawings.want(figure.job)
-        if self.publication.large:
-            figure = replace(figure.without_rows, downloads=False)
-        self.wanted[figure.key] = figure
+        self.wanted[figure.key] = figure.without_rows
         return placeholder(figure.block)
 
     def add_later(self, figure: Figure) -> None:

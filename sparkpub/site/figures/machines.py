@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from sparkpub.record.text import counted, listed, percent, significant
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.replications import EffectRow, ReplicationRow
+from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site.figures import forest, kind
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row
@@ -36,7 +37,7 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     of all together `replication` and `why`, and what differs between machines.
     """
     names = publication.joined(campaign)
-    effects, together = publication.statistics.over(names)
+    effects, together = map(table_rows, publication.results.over(names))
     several = len({_cell(row) for row in together}) > 1
     machines = machine_names(publication, names)
     for metric in publication.headlines(campaign):
@@ -71,15 +72,15 @@ def machine_names(
     return names
 
 
-def _cell(row: EffectRow | ReplicationRow) -> tuple[str, ...]:
+def _cell(row: TableRow) -> tuple[str, ...]:
     return row.model, row.workload, row.baseline, row.candidate
 
 
-def _same(effect: EffectRow, row: ReplicationRow) -> bool:
+def _same(effect: TableRow, row: TableRow) -> bool:
     return effect.metric == row.metric and _cell(effect) == _cell(row)
 
 
-def _of_machine(campaign: CampaignData, one: EffectRow, label: str) -> Row:
+def _of_machine(campaign: CampaignData, one: TableRow, label: str) -> Row:
     return {
         **_about(campaign, one, label),
         "machine": one.machine,
@@ -89,7 +90,7 @@ def _of_machine(campaign: CampaignData, one: EffectRow, label: str) -> Row:
     }
 
 
-def _of_all(campaign: CampaignData, row: ReplicationRow, label: str) -> Row:
+def _of_all(campaign: CampaignData, row: TableRow, label: str) -> Row:
     low, high = row.prediction95 or (None, None)
     return {
         **_about(campaign, row, label),
@@ -106,7 +107,7 @@ def _of_all(campaign: CampaignData, row: ReplicationRow, label: str) -> Row:
     }
 
 
-def _about(campaign: CampaignData, row: EffectRow | ReplicationRow, label: str) -> Row:
+def _about(campaign: CampaignData, row: TableRow, label: str) -> Row:
     low, high = row.ci95_effect or (None, None)
     return {
         "campaign": campaign.name,

@@ -7,7 +7,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, kind, marks, theme
@@ -33,7 +33,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     }
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
-            if cell.trend is None or cell.trend.slope is None or cell.n < MINIMUM_RUNS:
+            if cell.trend_slope is None or cell.n < MINIMUM_RUNS:
                 continue
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):
@@ -42,7 +42,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                     "metric": metric.name,
                     "end": end,
                     "order": places[cell.runs[index]],
-                    "value": cell.p50 + cell.trend.slope * (index - middle),
+                    "value": cell.p50 + cell.trend_slope * (index - middle),
                 }
 
 
@@ -63,7 +63,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
-def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+def _drift(metric: Metric, cells: Sequence[TableRow]) -> str:
     tested = 0
     drifting = []
     for cell in cells:
@@ -84,7 +84,7 @@ def _drift(metric: Metric, cells: Sequence[CellStatistic]) -> str:
     )
 
 
-def _too_few(metric: Metric, cells: Sequence[CellStatistic]) -> str:
+def _too_few(metric: Metric, cells: Sequence[TableRow]) -> str:
     """What a reader can learn of order where no cell has a line; empty where one has."""
     if any(cell.n >= MINIMUM_RUNS for cell in cells):
         return ""

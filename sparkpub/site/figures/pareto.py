@@ -10,7 +10,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.growth import growth
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
@@ -94,7 +94,7 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         yield {**row, "front": not any(_beats(other, row) for other in found)}
 
 
-def _means(cells: Sequence[CellStatistic]) -> dict[Cell, CellStatistic]:
+def _means(cells: Sequence[TableRow]) -> dict[Cell, TableRow]:
     """Cell to its statistics, those above zero: a rate of zero has no inverse."""
     return {cell.cell: cell for cell in cells if cell.mean > 0}
 

@@ -8,8 +8,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.rows import ComparisonRow
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures.figure import Figure
@@ -91,12 +90,12 @@ class Selection:
                 found.append(line)
         return found
 
-    def cells(self, metric: Metric) -> list[CellStatistic]:
+    def cells(self, metric: Metric) -> list[TableRow]:
         """The statistics of a metric, a cell each."""
         known = self.publication.cells_of(self.campaign, metric)
         return [cell for cell in known if self.scope.holds(*cell.cell)]
 
-    def comparisons(self, metric: Metric) -> list[ComparisonRow]:
+    def comparisons(self, metric: Metric) -> list[TableRow]:
         """The comparisons of a metric of which both sides are in this part."""
         found = []
         for row in self.campaign_comparisons(metric):
@@ -105,7 +104,7 @@ class Selection:
                 found.append(row)
         return found
 
-    def campaign_comparisons(self, metric: Metric) -> Sequence[ComparisonRow]:
+    def campaign_comparisons(self, metric: Metric) -> Sequence[TableRow]:
         """The comparisons of a metric in the whole campaign, this part or not."""
         return self.publication.comparisons_of(self.campaign, metric)
 

@@ -10,7 +10,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.frame import Cell
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, marks, theme
@@ -43,7 +43,7 @@ class Curve:
 
     line: Line
     name: str
-    cells: tuple[tuple[float, CellStatistic], ...]
+    cells: tuple[tuple[float, TableRow], ...]
 
     @property
     def growth(self) -> Growth:
@@ -58,7 +58,7 @@ class Curve:
     @property
     def last(self) -> float:
         """The mean at the largest value."""
-        return self.cells[-1][1].mean
+        return float(self.cells[-1][1].mean)
 
 
 def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
@@ -143,7 +143,7 @@ def _runs(metric: Metric, selection: Selection, found: Sequence[Curve]) -> list[
 
 def _notes(found: Sequence[Curve], excluded: Mapping[str, str]) -> Iterator[str]:
     """How many runs there are, what was held fixed, and how many of the lines are drawn."""
-    cells: list[CellStatistic] = []
+    cells: list[TableRow] = []
     for curve in found:
         cells += [cell for _, cell in curve.cells]
     yield sentences.sample(cells, excluded)

@@ -91,13 +91,13 @@ def _phases(record: Record) -> list[Row]:
     return rows
 
 
-def figure(stored: Stored, *, drawn: bool) -> Figure | None:
-    """The run's telemetry as a figure, or None where it has none; not `drawn`, the browser puts the samples in."""
+def figure(stored: Stored) -> Figure | None:
+    """The run's telemetry as a figure, or None where it has none; the browser puts the samples in."""
     found = trace(stored)
-    return None if found is None else figure_of(stored, found, drawn=drawn)
+    return None if found is None else figure_of(stored, found)
 
 
-def figure_of(stored: Stored, found: Trace, *, drawn: bool) -> Figure:
+def figure_of(stored: Stored, found: Trace) -> Figure:
     """The same of telemetry that was read before."""
     last = max(row["t"] for row in found.samples)
     says = f"{len(found.signals)} signals over {last:.3g} seconds from launch"
@@ -117,8 +117,7 @@ def figure_of(stored: Stored, found: Trace, *, drawn: bool) -> Figure:
         table=_table(found),
         rows=found.samples,
         sources={name: f"{file}#{name}" for name in rows},
-        drawn=drawn,
-        downloads=False,
+        drawn=False,
     )
 
 

@@ -14,9 +14,9 @@ from sparkpub.record.text import SPACE, listed, percent, spread
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.rows import ComparisonRow
 from sparkpub.review.statistics.compare import holm, significant
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
 from sparkpub.site.figures import capacity, machines, panels, pareto, sweep
@@ -316,7 +316,7 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     number."""
     rows = [
         row
-        for row in publication.statistics.pooled
+        for row in table_rows(publication.results.pooled)
         if row.campaign == campaign.name and row.family == "primary"
     ]
     metrics = {metric.name: metric for metric in publication.metrics(campaign)}
@@ -361,7 +361,7 @@ def value_box(
     }
 
 
-def _change(metric: Metric, rows: Sequence[ComparisonRow]) -> str:
+def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
     """The least and the largest difference, in per cent where the scale has a true zero."""
     shares = sorted(
         row.difference_percent for row in rows if row.difference_percent is not None
@@ -406,8 +406,8 @@ def summary(
     publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
 ) -> list[dict[str, Any]]:
     """A row per cell: mean with interval of each leading metric, and what flags it carries."""
-    cells: dict[tuple[str, ...], CellStatistic] = {}
-    rivals: dict[tuple[str, ...], ComparisonRow] = {}
+    cells: dict[tuple[str, ...], TableRow] = {}
+    rivals: dict[tuple[str, ...], TableRow] = {}
     for metric in metrics:
         for cell in publication.cells_of(campaign, metric):
             cells[metric.name, *cell.cell] = cell

@@ -6,28 +6,27 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
-from sparkpub.review import export
+from sparkpub.review import export, stats_told
 from sparkpub.review.results import Results
-from sparkpub.review.summary import TABLES, Statistics, heading, row_document
 from sparkpub.site.content import Content, packed, packed_pieces, unpacked
-from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 MOST_BYTES = 5_000_000
-"""Of a JSON document as it is; a longer one is compressed. The statistics of 10,000 runs would be 100 MB: as much as
-the usual hosts take in one file."""
+"""Of a table as CSV, which is left out beyond it, and of a JSON document as it is; a longer one is compressed. The
+statistics of 10,000 runs would be 100 MB: as much as the usual hosts take in one file."""
+FORMS = ("parquet", "csv")
+"""In which tables are published; `sparkpub export` writes JSON too."""
 
 
 def contents(
     publication: Publication,
-    results: Results,
-    library: Library,
     templates: Templates,
 ) -> Mapping[str, Content]:
     """The download page and its files."""
-    dataset, review = publication.dataset, publication.review
+    results = publication.results
+    dataset, review = results.dataset, results.review
     documents: dict[str, Any] = {
         "review": {
             "findings": [finding.document() for finding in review.findings],
@@ -37,23 +36,17 @@ def contents(
         "claims": {"claims": [verdict.document() for verdict in publication.verdicts]},
         "record.schema": json_schema(),
     }
-    # CSV and JSON take 5 and 12 kB per run, Parquet some hundred bytes.
-    formats = ["parquet"] if publication.large else list(export.FORMATS)
     files: dict[str, bytes] = {}
-    for form in formats:
+    for form in FORMS:
         for name in metadata.TABLES:
-            if form == "json" and name != "runs":
-                continue  # statistics.json has their rows
             data = export.FORMATS[form](getattr(results, name))
-            files[f"data/{name}.{form}"] = data
+            # Parquet takes some hundred bytes per run and is always there; CSV takes 10 kB.
+            if form == "parquet" or len(data) <= MOST_BYTES:
+                files[f"data/{name}.{form}"] = data
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
-    if publication.large:
-        files |= _statistics(publication.statistics)
-    else:
-        documents = {"statistics": publication.statistics.document()} | documents
-    indent = None if publication.large else 1
+    files |= _statistics(results)
     for name, document in documents.items():
-        text = to_json(document, indent=indent) + b"\n"
+        text = to_json(document) + b"\n"
         if len(text) > MOST_BYTES:
             files[f"data/{name}.json.gz"] = packed(text)
         else:
@@ -66,9 +59,7 @@ def contents(
         "data",
         files={address: len(data) for address, data in files.items()},
         campaigns=publication.campaigns,
-        figures=[figure for figure in library.wanted.values() if figure.downloads],
         proofs=sum(item.address is not None for item in proofs),
-        pictures=library.pictures,
         options=publication.options,
     )
     shown = badge.badge(publication)
@@ -78,8 +69,8 @@ def contents(
     }
 
 
-def _statistics(found: Statistics) -> dict[str, bytes]:
-    """The statistics as `sparkpub stats --json` has them, of a large site: compressed row by row."""
+def _statistics(found: Results) -> dict[str, bytes]:
+    """The statistics as `sparkpub stats --json` has them, compressed row by row."""
     address = "data/statistics.json"
     data = packed_pieces(_pieces(found))
     text_size = int.from_bytes(data[-4:], "little")  # how gzip ends
@@ -88,14 +79,14 @@ def _statistics(found: Statistics) -> dict[str, bytes]:
     return {address: unpacked(data)}
 
 
-def _pieces(found: Statistics) -> Iterator[bytes]:
+def _pieces(found: Results) -> Iterator[bytes]:
     """The document in pieces: as a whole it would take gigabytes."""
-    yield to_json(heading(found.include, found.excluded))[:-1]
-    for name in TABLES:
+    yield to_json(stats_told.heading(found))[:-1]
+    for name in stats_told.TABLES:
         yield b',"' + name.encode() + b'":['
         before = b""
-        for row in getattr(found, name):
-            yield before + to_json(row_document(row))
+        for row in stats_told.documents(found, name):
+            yield before + to_json(row)
             before = b","
         yield b"]"
     yield b"}\n"

@@ -63,7 +63,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
 
 def standings(publication: Publication) -> Standings:
     """The leaderboard of everything that is published."""
-    return leaderboard.standings(publication.statistics, publication.review)
+    return leaderboard.standings(publication.results)
 
 
 def context(found: Standings) -> dict[str, Any]:

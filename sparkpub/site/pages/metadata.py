@@ -15,7 +15,7 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 
 PACKAGE = "data/datapackage.json"
-CSV, PARQUET = "data/runs.csv", "data/runs.parquet"
+PARQUET = "data/runs.parquet"
 TABLES: Mapping[str, tuple[Columns, Sequence[str]]] = {
     "runs": (runs.COLUMNS, ["run", "metric"]),
     "cells": (cells.COLUMNS, [*cells.CELL, "metric"]),
@@ -29,8 +29,10 @@ _TYPES = {
     "text": "string",
     "list": "string",
     "integer": "integer",
+    "count": "integer",
     "number": "number",
     "boolean": "boolean",
+    "answer": "boolean",
 }
 """Kind of a column to its type in a Table Schema."""
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
@@ -160,11 +162,9 @@ def _distribution(publication: Publication) -> Sequence[Mapping[str, str]]:
     return [
         {
             "@type": "DataDownload",
-            "contentUrl": publication.options.url + address,
-            "encodingFormat": _MEDIA_TYPES[address.rpartition(".")[2]],
+            "contentUrl": publication.options.url + PARQUET,
+            "encodingFormat": _MEDIA_TYPES["parquet"],
         }
-        for address in (CSV, PARQUET)
-        if address == PARQUET or not publication.large
     ]
 
 
@@ -176,7 +176,5 @@ def _in_script(text: str) -> str:
 def pandas_line(publication: Publication, campaign: CampaignData) -> str:
     """Python that loads the rows of a campaign from the site; from its folder where its address is not known."""
     url = publication.options.url
-    if publication.large:
-        wanted = f'filters=[("campaign", "==", "{campaign.name}")]'
-        return f'pd.read_parquet("{url}{PARQUET}", {wanted})'
-    return f"""pd.read_csv("{url}{CSV}").query("campaign == '{campaign.name}'")"""
+    wanted = f'filters=[("campaign", "==", "{campaign.name}")]'
+    return f'pd.read_parquet("{url}{PARQUET}", {wanted})'

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
 
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import (
@@ -14,8 +12,8 @@ from sparkpub.site.content import (
     placeholders,
 )
 from sparkpub.site.drawing.compile import Compiled
-from sparkpub.site.drawing.output import image
-from sparkpub.site.figures.figure import FOLDER, Figure
+from sparkpub.site.drawing.output import image, standalone
+from sparkpub.site.figures.figure import FOLDER, Figure, as_png
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates
 
@@ -60,17 +58,16 @@ class Placing:
             whole |= self._specification(figure).files
         for figure in self._library.wanted.values():
             whole |= self._specification(figure).files
-            picture = figure.key in self._pictures
-            if picture or figure.downloads:
-                compiled = self._compiled[figure.job.key]
-                whole |= figure.files(compiled, cache, picture=picture)
+            if figure.key in self._pictures:
+                svg = standalone(self._compiled[figure.job.key].svg_wide)
+                picture = as_png(svg, cache, scale=2.0)
+                whole[figure.address("png")] = Content(data=picture)
         return whole
 
-    def alone(self, page: Content, figure: Figure) -> Content:
-        """A page with a figure that no other page has, and that the browser draws: nothing is kept of it, and of its
-        drawings only their sizes are there."""
-        html = _DRAWING.sub(r"\1</svg>", self._html(figure, []))
-        return replace(page, blocks={**page.blocks, figure.block: html})
+    def alone(self, figure: Figure) -> str:
+        """A figure that no other page has, and that the browser draws: nothing is kept of it, and of its drawings only
+        their sizes are there."""
+        return _DRAWING.sub(r"\1</svg>", self._html(figure, []))
 
     def page(self, content: Content) -> Content:
         """The content with its figures: those within tables and the first ones drawn, the others named as images."""
@@ -99,24 +96,12 @@ class Placing:
     def _as_image(self, key: str) -> str:
         if key not in self._named:
             figure = self._figures[key]
-            chart = self._compiled[figure.job.key]
             wide, narrow = figure.address("wide.svg"), figure.address("narrow.svg")
-            if self._library.publication.large:
-                self._images[wide] = Content(made=partial(self._image, figure, "wide"))
-                self._images[narrow] = Content(
-                    made=partial(self._image, figure, "narrow")
-                )
-            else:
-                self._images[wide] = Content(data=image(chart.svg_wide).encode())
-                self._images[narrow] = Content(data=image(chart.svg_narrow).encode())
+            chart = self._compiled[figure.job.key]
+            self._images[wide] = Content(data=image(chart.svg_wide).encode())
+            self._images[narrow] = Content(data=image(chart.svg_narrow).encode())
             self._named[key] = self._html(figure, [wide, narrow])
         return self._named[key]
-
-    def _image(self, figure: Figure, width: Literal["wide", "narrow"]) -> bytes:
-        """One drawing as a file."""
-        chart = self._compiled[figure.job.key]
-        drawing = chart.svg_wide if width == "wide" else chart.svg_narrow
-        return image(drawing).encode()
 
     def _html(self, figure: Figure, images: Sequence[str]) -> str:
         chart = self._compiled[figure.job.key]
@@ -134,12 +119,9 @@ class Placing:
         job = figure.job.key
         if job not in self._specifications:
             name = _name(self._compiled[job])
-            if self._library.publication.large:
-                files = {f"{name}.packed": Content(made=partial(self._packed, job))}
-                found = Specification(f"{name}.packed", files)
-            else:
-                found = Specification(name, _files(name, self._compiled[job]))
-            self._specifications[job] = found
+            packed_form = Content(data=self._packed(job))
+            address = f"{name}.packed"
+            self._specifications[job] = Specification(address, {address: packed_form})
         return self._specifications[job]
 
     def _packed(self, job: str) -> bytes:
@@ -152,10 +134,3 @@ class Placing:
 def _name(chart: Compiled) -> str:
     """Where a compiled chart lies, without suffix: named by content, so charts of one kind share it."""
     return f"{FOLDER}/vega/{block_key(chart.vega_json + chart.vega_json_narrow)}"
-
-
-def _files(name: str, chart: Compiled) -> dict[str, Content]:
-    return {
-        f"{name}.vega.json": Content(data=chart.vega_json.encode()),
-        f"{name}.narrow.vega.json": Content(data=chart.vega_json_narrow.encode()),
-    }

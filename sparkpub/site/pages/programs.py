@@ -7,12 +7,13 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.review.rows import ComparisonRow
+from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site.figures import explore, overlay
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.publication import Publication, most_recent
+from sparkpub.site.publication import Publication
 
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
@@ -54,35 +55,24 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(_first_view(publication, library, rows, across, up)),
+        "figure": library.add(_first_view(library, rows, across, up)),
         "fields": fields,
     }
 
 
 def _first_view(
-    publication: Publication,
     library: Library,
     rows: Sequence[Row],
     across: Metric,
     up: Metric,
 ) -> Figure:
-    """The figure of all runs. On a large site those of the newest campaigns are drawn, nowhere more than `MOST_DRAWN`;
-    a browser shows the rest."""
+    """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
     figure = explore.figure(rows, library.sources, across, up)
-    drawn = rows
-    until = ""
-    shown, others = most_recent(publication.campaigns)
-    if publication.large and others:
-        names = {campaign.name for campaign in shown}
-        drawn = [row for row in rows if row["campaign"] in names]
-        until = f"the {len(shown)} newest campaigns"
-    points = [row for row in drawn if across.name in row and up.name in row]
-    if len(points) > MOST_DRAWN:
-        drawn = _part(points, MOST_DRAWN)
-        of = until or "all campaigns"
-        until = f"{len(drawn):,} runs of {of}, the same share of every cell"
-    if not until:
+    points = [row for row in rows if across.name in row and up.name in row]
+    if len(points) <= MOST_DRAWN:
         return figure
+    drawn = _part(points, MOST_DRAWN)
+    until = f"{len(drawn):,} runs of all campaigns, the same share of every cell"
     sample = f"{figure.sample} Until the chart is used, it shows {until}."
     return replace(figure, data={"runs": drawn}, sample=sample)
 
@@ -114,7 +104,7 @@ def compared(publication: Publication) -> Iterator[bytes]:
     percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`.
     """
     before = b"["
-    for row in publication.statistics.comparisons:
+    for row in publication.results.comparison_rows:
         yield before + to_json(_compared(row))
         before = b","
     if before == b"[":
@@ -122,7 +112,7 @@ def compared(publication: Publication) -> Iterator[bytes]:
     yield b"]"
 
 
-def _compared(row: ComparisonRow) -> Row:
+def _compared(row: TableRow) -> Row:
     return {
         "campaign": row.campaign,
         "model": row.model,
@@ -142,11 +132,12 @@ def _compared(row: ComparisonRow) -> Row:
     }
 
 
-def _in_percent(row: ComparisonRow) -> list[float] | None:
+def _in_percent(row: TableRow) -> list[float] | None:
     """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
-    if row.deciding_difference is None or row.difference_percent is None:
+    deciding = found_in(row).deciding_difference
+    if deciding is None or row.difference_percent is None:
         return None
-    return [100 * end / row.mean_baseline for end in row.deciding_difference]
+    return [100 * end / row.mean_baseline for end in deciding]
 
 
 def compare(publication: Publication, library: Library) -> dict[str, Any] | None:
@@ -154,7 +145,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     known = metrics(publication)
     if not known:
         return None
-    listed = publication.statistics.comparisons[:MOST_LISTED]
+    listed = publication.results.comparison_rows[:MOST_LISTED]
     figure = overlay.figure(
         [run for campaign in publication.campaigns for run in campaign.runs]
     )
@@ -167,7 +158,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
         },
         "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
-        "more": len(publication.statistics.comparisons) - len(listed),
+        "more": len(publication.results.comparison_rows) - len(listed),
     }
 
 

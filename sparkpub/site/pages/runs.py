@@ -1,29 +1,28 @@
-"""The page of one run: a page of the site, or a file from which the browser puts it together.
+"""What a reader sees of one run: the browser puts its page together from a file.
 
-Pages cost: each has the theme around it and drawings in two widths. So runs beyond a limit have two small files: a
-short page that stands at the address of the run, leads on and works without scripting; and one with what the page would
-hold beside the samples that its chart shows, as every run has them. It is compressed, since hosts count files as they
-lie on the disk. Its suffix is one that no host takes for an encoding.
+Pages cost: each has the theme around it and drawings in two widths. So a run has two small files: a short page that
+stands at its address, leads on and works without scripting; and one with what the page shows, beside the samples of its
+chart. It is compressed, since hosts count files as they lie on the disk. Its suffix is one that no host takes for an
+encoding.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
-import markdown
 from pydantic_core import from_json, to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.tables.cells import CellStatistic
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content, fill, packed, unpacked, way_to_root
+from sparkpub.site.content import packed, relative, unpacked, way_to_root
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages.campaign_page import preview
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
@@ -34,7 +33,7 @@ from sparkpub.site.publication import (
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
 VIEW = "runs/view.md"
-"""The page in which the browser shows a run that has none."""
+"""The page in which the browser shows a run."""
 PAGE = "page"
 """The member of a run's file that holds the HTML of its page."""
 
@@ -61,17 +60,15 @@ class Standing:
 
 @dataclass(frozen=True)
 class RunPages:
-    """Makes the pages of runs. `figure` notes a figure and returns its placeholder."""
+    """Makes the pages of runs."""
 
     publication: Publication
     templates: Templates
 
-    def page(
-        self, campaign: CampaignData, index: int, figure: str, *, drawn: bool
-    ) -> Content:
-        """The page of the campaign's run number `index`; `figure` is the placeholder of its telemetry, or empty.
+    def page(self, campaign: CampaignData, index: int, figure: str) -> str:
+        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.
 
-        Where it is not `drawn`, the browser fetches the lines of the log, as it does the data of the figure.
+        The browser fetches the lines of the log, as it does the data of the figure.
         """
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
@@ -79,8 +76,8 @@ class RunPages:
             campaign.runs[at] if 0 <= at < len(campaign.runs) else None
             for at in (index - 1, index + 1)
         )
-        page = self.templates.page(
-            "run",
+        return self.templates.text(
+            "run.html.j2",
             run=stored.record,
             stored=stored,
             campaign=campaign,
@@ -92,22 +89,14 @@ class RunPages:
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
             figure=figure,
-            drawn=drawn,
-            log=_log_tail(files),
-            log_here=drawn or not self.publication.options.evidence_on_site,
+            log=_log(files, here=not self.publication.options.evidence_on_site),
             plan=_plan(stored.record),
             previous=around[0],
             next=around[1],
         )
-        return Content(
-            text=page.text,
-            blocks=page.blocks,
-            source=stored.path,
-            image=preview(campaign),
-        )
 
     def short(self, campaign: CampaignData, index: int) -> bytes:
-        """The short page that stands at the address of a run without a page of its own."""
+        """The short page that stands at the address of a run."""
         stored = campaign.runs[index]
         label = cell_label(campaign, stored.record.cell)
         stub = self.templates.text(
@@ -123,7 +112,7 @@ class RunPages:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)
-            cell = self.publication.statistics.cell(record.campaign, *record.cell, name)
+            cell = self.publication.results.cell(record.campaign, *record.cell, name)
             if value.value is None or cell is None or record.run_id not in cell.runs:
                 yield Standing(metric, value.value, value.source, value.reason)
                 continue
@@ -142,7 +131,7 @@ class RunPages:
                 cell.mean,
             )
 
-    def _values(self, cell: CellStatistic) -> list[float]:
+    def _values(self, cell: TableRow) -> list[float]:
         by_id = self.publication.dataset.by_id
         return [
             value
@@ -180,24 +169,28 @@ def _plan(record: Record) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _log_tail(files: Sequence[Published]) -> dict[str, Any] | None:
-    """The last lines of the log with their numbers, or None where there is no log."""
+def _log(files: Sequence[Published], *, here: bool) -> dict[str, Any] | None:
+    """The log of a run, or None where there is none; `here`, with the last of its lines and their numbers: a browser
+    asks no other host for them."""
     there = (item for item in files if item.address or item.repository)
     log = next((item for item in there if item.role == "log"), None)
     if log is None:
         return None
-    lines = log.path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines: list[tuple[int, str]] = []
+    if here:
+        lines = _last_lines(log.path)
+    return {"file": log, "lines": lines}
+
+
+def _last_lines(log: Path) -> list[tuple[int, str]]:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     first = len(lines)
     room = LOG_CHARACTERS
     # A real engine prints its whole configuration in a line or two: those are left to the file.
     while first > max(0, len(lines) - LOG_LINES) and room >= len(lines[first - 1]):
         first -= 1
         room -= len(lines[first])
-    return {
-        "file": log,
-        "total": len(lines),
-        "lines": list(enumerate(lines[first:], first + 1)),
-    }
+    return list(enumerate(lines[first:], first + 1))
 
 
 def samples(figure: Figure) -> Iterator[tuple[str, bytes]]:
@@ -232,11 +225,9 @@ def recalled(samples: bytes) -> telemetry.Trace:
     return telemetry.recalled(rows, document["phases"])
 
 
-def with_page(samples: bytes | None, page: Content) -> bytes:
+def with_page(samples: bytes | None, page: str) -> bytes:
     """A run's file: its samples, where it has any, and its page as HTML, seen from the page that shows it."""
-    _, _, text = (page.text or "").partition("\n---\n")
-    html = markdown.markdown(text, extensions=["toc"])
-    document = to_json({PAGE: fill(html, page.blocks, way_to_root(VIEW))})
+    document = to_json({PAGE: relative(page, way_to_root(VIEW))})
     if samples is not None:
         document = document[:-1] + b"," + unpacked(samples)[1:]
     return packed(document)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
-from sparkpub import __version__
+from sparkpub.record import package
 from sparkpub.record.errors import UsageError
 from sparkpub.record.store import DEFAULT_DATA
 
@@ -16,10 +16,9 @@ _HIDDEN = {"gitignore": ".gitignore", "github": ".github"}
 """Names in `files/`, where a leading dot would mean something, and what they become."""
 _IMPORTED = "imported.md"
 """The post where results are imported in place of the demonstration."""
-_DEMONSTRATION = (POST, "site_src/claims.yaml", "matrix/demo.yaml")
-_FIRST_COMMAND = (
-    "sparkpub collect matrix/demo.yaml     # half a minute on any processor"
-)
+DEMO = "matrix/demo.yaml"
+_DEMONSTRATION = (POST, "site_src/claims.yaml", DEMO)
+_FIRST_COMMAND = f"sparkpub collect {DEMO}     # under a minute on any processor"
 _CHECK_COMMAND = (
     "sparkpub check                        # what the checks find in the imported runs"
 )
@@ -66,7 +65,7 @@ def _said(title: str, campaign: str | None) -> Mapping[str, str]:
         "@@TITLE_YAML@@": json.dumps(title, ensure_ascii=False),
         "@@AUTHORS_YAML@@": json.dumps(f"The authors of {title}", ensure_ascii=False),
         "@@DATE@@": date.today().isoformat(),  # noqa: DTZ011 - the author's own day
-        "@@VERSION@@": __version__,
+        "@@REQUIREMENT@@": package.requirement("site,demo"),
         "@@CAMPAIGN@@": campaign or "",
         "@@FIRST@@": first,
     }

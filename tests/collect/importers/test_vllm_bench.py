@@ -261,3 +261,40 @@ def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None
     ]  # only where the file names none
     with pytest.raises(UsageError, match="--environment"):
         imported(folder, tmp_path, environment=None)
+
+
+def test_what_the_client_printed_is_read_where_there_is_no_report(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(RESULTS / "serve-c4.log", folder)
+    _, (record,) = imported(folder, tmp_path)
+    written = json.loads((RESULTS / "serve-c4.json").read_text())
+    assert (record.model, record.workload) == ("tiny-llama", "serve-in64-out16-c4-n12")
+    for ours, theirs in SERVE.items():
+        assert record.value(ours) == pytest.approx(written[theirs], abs=0.005), ours
+    assert record.file("original") is None  # it is the log
+    shutil.copy(RESULTS / "serve-c4.json", folder)
+    outcome, (record,) = imported(folder, tmp_path / "both")
+    assert record.value("ttft_mean_ms") == written["mean_ttft_ms"]
+    assert outcome.skipped == []
+
+
+def test_each_table_of_a_page_is_a_run_with_the_options_of_its_command(
+    tmp_path: Path,
+) -> None:
+    table = (RESULTS / "serve-c4.log").read_text().partition("=" * 12)[2]
+    told = "vllm bench serve --model a/{0} \\\n  --dataset-name sharegpt --max-concurrency {1}"
+    page = "".join(
+        f"# {name}\n```\n{told.format(name, clients)}\n==={table}```\n"
+        for name, clients in (("b", 1), ("c", 8))
+    )
+    source = tmp_path / "README.md"
+    source.write_text(page.replace("Maximum request concurrency", "Maximum"))
+    _, records = imported(source, tmp_path)
+    assert {(record.model, record.workload) for record in records} == {
+        ("b", "serve-data-sharegpt-c1-n12"),
+        ("c", "serve-data-sharegpt-c8-n12"),
+    }
+    assert all(record.observed.engine is None for record in records)

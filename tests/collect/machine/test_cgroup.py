@@ -167,3 +167,17 @@ def test_a_run_is_charged_below_the_collector_whose_group_is_left_as_it_was(
         else:
             assert where.startswith("none: the collector shares its control group")
             assert f"/{group.name}\n" in log
+
+
+def test_groups_that_a_container_makes_below_that_of_its_run_belong_to_it(
+    tmp_path: Path,
+) -> None:
+    """systemd-nspawn makes `supervisor` and `payload` there where version 2 charges."""
+    run = tmp_path / "slice" / "sparkpub-n1-r1"
+    for name in ("supervisor", "payload"):
+        (run / name).mkdir(parents=True)
+        assert cgroup.of_run(run / name) == run
+    assert cgroup.of_run(run) == run
+    assert cgroup.of_run(run / "sparkpub-n2-r2") == run / "sparkpub-n2-r2"
+    assert cgroup.remove(run)
+    assert run.parent.exists()

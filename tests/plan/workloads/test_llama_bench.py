@@ -43,9 +43,9 @@ PROMPT = COMMON | {
 GENERATION = COMMON | {
     "n_prompt": 0,
     "n_gen": 100,
-    "avg_ts": 16.0,
-    "samples_ns": [6_000_000_000, 6_500_000_000],
-    "samples_ts": [16.7, 15.4],
+    "avg_ts": 16.02565,
+    "samples_ns": [6_000_000_003, 6_499_999_997],
+    "samples_ts": [16.6667, 15.3846],
 }
 LINES = f"ggml_cuda_init: found 1 CUDA devices\n{json.dumps(PROMPT)}\n{json.dumps(GENERATION)}\n"
 ARRAY = f"ggml_cuda_init: found 1 CUDA devices\n{json.dumps([PROMPT, GENERATION], indent=2)}\nllama_perf: done\n"
@@ -62,7 +62,7 @@ def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
     assert not answer.problems
     value = {name: metric.value for name, metric in answer.metrics.items()}
     assert value["prompt_throughput_tok_s"] == 2000.0
-    assert value["output_throughput_tok_s"] == 16.0
+    assert value["output_throughput_tok_s"] == 16.02565
     # 6.0 s and 6.5 s for 100 tokens: 60 and 65 ms each.
     assert value["tpot_min_ms"] == pytest.approx(60.0)
     assert value["tpot_mean_ms"] == pytest.approx(62.5)
@@ -86,9 +86,12 @@ def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
 
 
 def test_several_tests_of_a_kind_are_said() -> None:
-    answer = llama_bench.parse(
-        json.dumps([GENERATION, GENERATION | {"avg_ts": 17.0}]).encode(), {}, None
-    )
+    faster = GENERATION | {
+        "avg_ts": 17.0,
+        "samples_ns": [5_882_352_941, 5_882_352_942],
+        "samples_ts": [17.0, 17.0],
+    }
+    answer = llama_bench.parse(json.dumps([GENERATION, faster]).encode(), {}, None)
     assert answer.metrics["output_throughput_tok_s"].value == 17.0
     assert answer.problems == ("2 tests in one run; the last of each kind counts",)
 

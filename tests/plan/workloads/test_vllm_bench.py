@@ -264,8 +264,9 @@ def test_the_report_of_a_client_alone_names_no_engine() -> None:
         ).observed.engine
         is None
     )
+    # lhl/strix-halo-testing has results of llama.cpp with `backend='vllm'`, which is the client's own default.
     own = json.dumps(report | {"backend": "vllm"}).encode()
-    assert vllm_bench.parse(b"", {"report": own}, None).observed.engine == "vLLM"
+    assert vllm_bench.parse(b"", {"report": own}, None).observed.engine is None
 
 
 def test_latencies_of_requests_are_not_taken_for_those_of_batches() -> None:

@@ -190,6 +190,10 @@ def copied(runs: list[Run]) -> None:
 
 def longer(report: dict[str, Any]) -> None:
     report["request_info"]["avg_input_length"] = 1024.0
+    # Of prompts of 1024 tokens and answers of 128 there are nine tokens for each of the answer.
+    performance = report["performance"]
+    output = performance["system_output_throughput_tok_s"]
+    performance["system_total_throughput_tok_s"] = 9 * output
 
 
 def other_driver(runs: list[Run]) -> None:

@@ -30,7 +30,8 @@ from sparkpub.review.checks.conditions import (
     throttled,
 )
 from sparkpub.review.checks.evidence import POWER_CAP
-from sparkpub.review.checks.reports import failed_requests, inconsistent_report
+from sparkpub.review.checks.identities import inconsistent_report
+from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
 from sparkpub.review.checks.timing import time_consistency

@@ -7,8 +7,10 @@ from typing import Any
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
+from sparkpub.review.checks import Review
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame
+from sparkpub.review.results import Results
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
@@ -98,3 +100,11 @@ def frames_of(dataset: Dataset, out: Mapping[str, str]) -> dict[str, Frame]:
 def a_dataset(*campaigns: CampaignData) -> Dataset:
     """A data folder in memory."""
     return Dataset(Path(), {data.name: data for data in campaigns})
+
+
+def unreviewed(
+    dataset: Dataset, out: Mapping[str, str] | None = None, **asked: Any
+) -> Results:
+    """What a dataset shows where no check takes a run out; those in `out` (run id to reason) do not count."""
+    frames = frames_of(dataset, out or {})
+    return Results(Review(dataset, (), out or {}, frames), **asked)

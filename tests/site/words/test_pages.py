@@ -11,7 +11,7 @@ from sparkpub.review import dataset
 from sparkpub.review.checks import CHECKS, Review, review
 from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.claims.quantities import STATISTICS
-from sparkpub.review.summary import statistics
+from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import known_facts
 from sparkpub.site.proofreading import unbound_number
@@ -35,9 +35,7 @@ def rendered(
         data, reviewed, id="two", campaign="h200", expect={"holds": "runs = 2"}
     )
     words = Words(
-        data,
-        statistics(data, reviewed.frames),
-        reviewed,
+        Results(reviewed),
         [verdict],
         known_facts(tmp_path_factory.mktemp("no-facts")),
         lambda *_, **__: "",

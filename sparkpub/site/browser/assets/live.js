@@ -34,10 +34,9 @@ export function json(address) {
   return fetched.get(url).then((document) => (member ? rows(document[member]) : document));
 }
 
-/** A chart's specification: a file for each width, or of a large site both in one. */
+/** A chart's specification: one file has both widths. */
 export async function specified(address, narrow) {
-  if (address.endsWith('.packed')) return (await json(address))[narrow ? 'narrow' : 'wide'];
-  return json(`${address}${narrow ? '.narrow' : ''}.vega.json`);
+  return (await json(address))[narrow ? 'narrow' : 'wide'];
 }
 
 // Marks lead to runs by a real link (below), never by a click that Vega makes up.
@@ -81,6 +80,7 @@ export async function start(element, link, pass) {
   const tip = tips(made, element, link);
   const live = {
     made,
+    specification,
     async filter(next) {
       if (next === pass) return;
       pass = next;

@@ -54,6 +54,7 @@ function chartsOf(pass) {
     link.setAttribute('aria-label', 'Points of this chart: the arrow keys choose a run, Enter opens it');
     element.append(link);
     const chart = {
+      element,
       start() {
         // A chart that cannot start stays as drawn.
         chart.view ??= import('./live.js').then((live) => live.start(element, link, pass())).catch(() => null);
@@ -156,12 +157,45 @@ function raw(details) {
   else details.addEventListener('toggle', read, {once: true});
 }
 
-// ---- Figures without a PNG file: the browser makes one of the SVG ------------------------------------------------
+// ---- What a reader takes along of a figure: the browser makes it ---------------------------------------------------
 
-function picture(button) {
-  const {href} = button.parentElement.querySelector('a[href$=".svg"]');
-  button.hidden = false;
-  button.addEventListener('click', () => import('./png.js').then((png) => png.save(href)));
+function takeaways(links, charts) {
+  const figure = links.closest('figure');
+  const element = figure.querySelector('.sp-chart');
+  const chart = charts.find((one) => one.element === element);
+  const make = {
+    async csv(files) {
+      chart.start();
+      const {made, specification} = await chart.view;
+      files.save(`${figure.id}.csv`, files.csv(files.rowsOf(made, specification)), 'text/csv');
+    },
+    svg: (files) => files.save(`${figure.id}.svg`, files.svg(element), 'image/svg+xml'),
+    png: async (files) => files.save(`${figure.id}.png`, await files.png(files.svg(element))),
+    embed: (files) => navigator.clipboard.writeText(files.frame(figure)),
+  };
+  for (const button of links.querySelectorAll('button')) {
+    if (button.name === 'csv' && !chart) continue;
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await make[button.name](await import('./files.js'));
+      if (button.name !== 'embed') return;
+      button.textContent = 'Copied: one line of HTML';
+      setTimeout(() => (button.textContent = 'Embed'), 2500);
+    });
+  }
+}
+
+/** In the frame of another page: the one figure that it asks for, and where it is from. */
+function embedded() {
+  const figure = document.getElementById(new URLSearchParams(location.search).get('embed') ?? '');
+  if (!figure?.matches('.sp-figure')) return;
+  const body = Object.assign(document.createElement('main'), {className: 'md-typeset sp-embedded'});
+  const from = Object.assign(document.createElement('a'), {href: location.pathname, textContent: document.title});
+  const line = Object.assign(document.createElement('p'), {className: 'sp-sample'});
+  line.append('From ', from);
+  body.append(figure, line);
+  document.body.replaceChildren(body);
+  for (const link of body.querySelectorAll('a')) link.target = '_top';
 }
 
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
@@ -176,6 +210,7 @@ const programs = [
 
 function begin() {
   let pass = () => true;
+  embedded();
   const charts = chartsOf(() => pass);
   pass = filters(charts);
   for (const image of document.querySelectorAll('.sp-chart img')) {
@@ -185,7 +220,7 @@ function begin() {
   document.querySelectorAll('table.sp-sortable').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('details[data-sp-raw]').forEach(raw);
-  document.querySelectorAll('button.sp-png').forEach(picture);
+  for (const links of document.querySelectorAll('figure .sp-links')) takeaways(links, charts);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
     // A program that cannot start leaves the plain table, whole.

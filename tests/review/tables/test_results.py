@@ -1,4 +1,4 @@
-"""Campaign statistics: families, pairs, repeats, criteria, and their forms on the way out."""
+"""What a campaign shows: families, pairs, repeats, criteria, and their forms on the way out."""
 
 import csv
 import io
@@ -16,11 +16,13 @@ from sparkpub.record.record import Origin
 from sparkpub.review import stats_told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame
+from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
-from sparkpub.review.summary import Statistics, family_of, statistics
-from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, frames_of
+from sparkpub.review.tables.cells import family_of
+from sparkpub.review.tables.column import rows
+from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
 
@@ -45,8 +47,8 @@ CELLS: Cells = {
 
 
 def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
-    found = statistics(a_dataset(a_campaign("c", CELLS)))
-    assert [(row.environment, row.metric) for row in found.cells][:4] == [
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    assert [(row.environment, row.metric) for row in found.cell_rows][:4] == [
         ("native", TPUT),
         ("native", PEAK),
         ("native", "gpu_temp_end_celsius"),
@@ -63,14 +65,16 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
 def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> (
     None
 ):
-    found = statistics(a_dataset(a_campaign("c", CELLS)))
-    assert [(row.baseline, row.candidate, row.metric) for row in found.comparisons] == [
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    assert [
+        (row.baseline, row.candidate, row.metric) for row in found.comparison_rows
+    ] == [
         ("native", "container", TPUT),
         ("native", "container", PEAK),
         ("native", "container", "gpu_temp_end_celsius"),
         ("native", "vm", TPUT),
     ]
-    row, native = found.comparisons[0], CELLS["m", "native"][TPUT]
+    row, native = found.comparison_rows[0], CELLS["m", "native"][TPUT]
     numbers = tuple(range(6))
     one, other = (
         Sample(tuple(values), numbers)
@@ -93,9 +97,9 @@ def test_every_other_environment_is_compared_with_the_baseline_where_both_measur
 
 def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
     """Three primary tests (two of throughput, one of memory) and one temperature, which is a state and secondary."""
-    found = statistics(a_dataset(a_campaign("c", CELLS)))
-    primary = [row for row in found.comparisons if row.family == "primary"]
-    (temperature,) = [row for row in found.comparisons if row.family == "secondary"]
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
+    primary = [row for row in found.comparison_rows if row.family == "primary"]
+    (temperature,) = [row for row in found.comparison_rows if row.family == "secondary"]
     smallest = min(primary, key=lambda row: row.p_value or 1)
     assert len(primary) == 3
     assert smallest.p_value is not None
@@ -150,11 +154,11 @@ def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     named = CampaignData(
         data.info.model_copy(update={"matrix": matrix}), data.folder, data.runs
     )
-    found = statistics(a_dataset(named))
-    assert {row.metric for row in found.comparisons if row.family == "primary"} == {
+    found = unreviewed(a_dataset(named))
+    assert {row.metric for row in found.comparison_rows if row.family == "primary"} == {
         PEAK
     }
-    throughput = [row for row in found.comparisons if row.metric == TPUT]
+    throughput = [row for row in found.comparison_rows if row.metric == TPUT]
     assert [row.p_adjusted for row in throughput] == [row.p_value for row in throughput]
 
 
@@ -174,7 +178,7 @@ def test_pairs_are_of_iterations_that_stand_once_on_each_side() -> None:
     data = CampaignData(
         data.info, data.folder, (*runs, type(runs[0])(again, runs[0].path))
     )
-    (row,) = statistics(a_dataset(data)).comparisons
+    (row,) = unreviewed(a_dataset(data)).comparison_rows
     assert (row.analysis, row.n_baseline, row.n_candidate, row.left_out) == (
         "paired",
         5,
@@ -196,16 +200,16 @@ def test_a_margin_chosen_after_the_runs_is_called_so(
         ("m", "container"): {TPUT: noise(2, 100)},
     }
     origin = {"origin": Origin(title="a table")} if imported else {}
-    (row,) = statistics(
+    (row,) = unreviewed(
         a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
-    ).comparisons
+    ).comparison_rows
     assert row.margin_declared is declared
 
 
 def test_blocks_are_confounded() -> None:
-    (row, *_) = statistics(
+    (row, *_) = unreviewed(
         a_dataset(a_campaign("c", CELLS, order="blocked"))
-    ).comparisons
+    ).comparison_rows
     assert (row.analysis, row.verdict) == ("description", "confounded")
 
 
@@ -213,12 +217,12 @@ def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> Non
     data = a_dataset(a_campaign("c", CELLS), a_campaign("d", CELLS))
     out = {"c-native_m_w_01": "quarantined: hot", "d-native_m_w_01": "quarantined: hot"}
     counted, everything = (
-        statistics(data, frames_of(data, out), include=include, campaign="c")
+        unreviewed(data, out, include=include, campaign="c")
         for include in ("counted", "all")
     )
     assert counted.excluded == {"c-native_m_w_01": "quarantined: hot"}
     assert everything.excluded == {}
-    assert [found.cells[0].n for found in (counted, everything)] == [5, 6]
+    assert [found.cell_rows[0].n for found in (counted, everything)] == [5, 6]
 
 
 def test_without_a_matrix_native_comes_before_container() -> None:
@@ -238,7 +242,7 @@ def test_without_a_matrix_native_comes_before_container() -> None:
     )
 
 
-def repeated(change: float, *, specification: str | None = None) -> Statistics:
+def repeated(change: float, *, specification: str | None = None) -> Results:
     cells: Cells = {("m", "native"): {TPUT: noise(1, 100, 8)}}
     again: Cells = {
         ("m", "native"): {
@@ -247,7 +251,7 @@ def repeated(change: float, *, specification: str | None = None) -> Statistics:
     }
     first = a_campaign("first", cells, specification="a" * 64)
     second = a_campaign("second", again, specification=specification)
-    return statistics(a_dataset(first, second), campaign="second", against="first")
+    return unreviewed(a_dataset(first, second), campaign="second", against="first")
 
 
 @pytest.mark.parametrize(
@@ -257,8 +261,10 @@ def test_a_campaign_repeats_another_within_five_percent_or_does_not(
     change: float, met: bool | None
 ) -> None:
     found = repeated(change)
-    (row,) = found.repeats
-    (judged,) = [item for item in found.criteria if item.criterion == "repeatability"]
+    (row,) = rows(found.repeats)
+    (judged,) = [
+        item for item in rows(found.criteria) if item.criterion == "repeatability"
+    ]
     assert (row.campaign, row.against, row.equivalence_margin_percent) == (
         "second",
         "first",
@@ -269,9 +275,13 @@ def test_a_campaign_repeats_another_within_five_percent_or_does_not(
 
 
 def test_a_repeat_says_whether_the_same_was_specified() -> None:
-    assert repeated(1, specification="a" * 64).repeats[0].same_specification is True
-    assert repeated(1, specification="b" * 64).repeats[0].same_specification is False
-    assert repeated(1).repeats[0].same_specification is None
+    assert (
+        rows(repeated(1, specification="a" * 64).repeats)[0].same_specification is True
+    )
+    assert (
+        rows(repeated(1, specification="b" * 64).repeats)[0].same_specification is False
+    )
+    assert rows(repeated(1).repeats)[0].same_specification is None
 
 
 def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
@@ -279,18 +289,19 @@ def test_against_needs_exactly_one_campaign_on_the_other_side() -> None:
         a_campaign("a", CELLS), a_campaign("b", CELLS), a_campaign("c", CELLS)
     )
     with pytest.raises(UsageError, match="one campaign with another"):
-        statistics(data, against="a")
+        unreviewed(data, against="a")
     with pytest.raises(UsageError):
-        statistics(data, campaign="a", against="a")
+        unreviewed(data, campaign="a", against="a")
     assert {
-        row.campaign for row in statistics(data, campaign="c", against="a").repeats
+        row.campaign
+        for row in rows(unreviewed(data, campaign="c", against="a").repeats)
     } == {"c"}
 
 
 def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
     for wrong in ({"campaign": "x"}, {"campaign": "c", "against": "x"}):
         with pytest.raises(UsageError, match="no campaign 'x'") as caught:
-            statistics(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
+            unreviewed(a_dataset(a_campaign("c", CELLS)), **wrong)  # type: ignore[arg-type]
         assert caught.value.exit_code == 2
         assert "there are: c" in caught.value.lines()[0]
 
@@ -301,7 +312,7 @@ def test_runs_of_another_specification_leave_completeness_open() -> None:
     )
     (judged,) = [
         item
-        for item in statistics(a_dataset(data)).criteria
+        for item in rows(unreviewed(a_dataset(data)).criteria)
         if item.criterion == "completeness"
     ]
     assert judged.met is None
@@ -310,7 +321,7 @@ def test_runs_of_another_specification_leave_completeness_open() -> None:
 
 def test_a_figure_beyond_all_numbers_is_null_in_json() -> None:
     with np.errstate(over="ignore"):
-        found = statistics(
+        found = unreviewed(
             a_dataset(a_campaign("c", {("m", "native"): {TPUT: [1.7e308, 1.6e308]}}))
         )
         assert json.loads(stats_told.render(found, "json"))["cells"][0]["mean"] is None
@@ -329,7 +340,7 @@ def test_criteria_are_judged_or_left_open() -> None:
     }
     found = {
         (item.criterion, item.cell, item.metric): item
-        for item in statistics(a_dataset(a_campaign("c", cells))).criteria
+        for item in rows(unreviewed(a_dataset(a_campaign("c", cells))).criteria)
     }
     assert found["variation", "m/native/w", TPUT].met is True
     assert found["variation", "m/native/w", PEAK].met is False
@@ -346,7 +357,7 @@ def test_missing_runs_leave_a_campaign_incomplete() -> None:
     short = CampaignData(data.info, data.folder, data.runs[:3])
     (judged,) = [
         item
-        for item in statistics(a_dataset(short)).criteria
+        for item in rows(unreviewed(a_dataset(short)).criteria)
         if item.criterion == "completeness"
     ]
     assert (judged.met, judged.value, judged.why) == (
@@ -377,7 +388,7 @@ def without_numpy(value: object) -> bool:
 
 def test_json_has_the_promised_fields_and_plain_values() -> None:
     document = json.loads(
-        stats_told.render(statistics(a_dataset(a_campaign("c", CELLS))), "json")
+        stats_told.render(unreviewed(a_dataset(a_campaign("c", CELLS))), "json")
     )
     assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
     assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
@@ -386,7 +397,9 @@ def test_json_has_the_promised_fields_and_plain_values() -> None:
         "seed": 42,
         "interval": "bootstrap-t",
     }
-    assert without_numpy(statistics(a_dataset(a_campaign("c", CELLS))).document())
+    assert without_numpy(
+        stats_told.document(unreviewed(a_dataset(a_campaign("c", CELLS))))
+    )
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -395,43 +408,43 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
         key: {name: list(values[:n]) for name, values in metrics.items()}
         for key, metrics in CELLS.items()
     }
-    found = statistics(a_dataset(a_campaign("c", cells)))
-    assert {row.verdict for row in found.comparisons} == {"undecided"}
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    assert {row.verdict for row in found.comparison_rows} == {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
         assert stats_told.render(found, form).endswith("\n")  # type: ignore[arg-type]
 
 
 def test_no_runs_pass_through_every_form() -> None:
-    found = statistics(a_dataset())
+    found = unreviewed(a_dataset())
     assert stats_told.render(found, "csv") == "table\n"
     assert stats_told.render(found, "text").startswith("0 runs counted")
     assert json.loads(stats_told.render(found, "json"))["cells"] == []
 
 
 def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
-    found = statistics(a_dataset(a_campaign("c", CELLS)))
+    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
     rows = list(csv.DictReader(io.StringIO(stats_told.render(found, "csv"))))
     first = rows[0]
     assert (first["table"], first["metric"], float(first["ci95_low"])) == (
         "cells",
         TPUT,
-        pytest.approx(found.cells[0].ci95[0] if found.cells[0].ci95 else None),
+        pytest.approx(found.cell_rows[0].ci95[0] if found.cell_rows[0].ci95 else None),
     )
     assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
     assert (
         next(row["analysis"] for row in rows if row["table"] == "comparisons")
         == "paired"
     )
-    assert len(rows) == len(found.cells) + len(found.comparisons) + len(found.criteria)
+    assert len(rows) == len(found.cell_rows) + len(found.comparison_rows) + len(
+        found.criteria
+    )
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
     None
 ):
     data = a_dataset(a_campaign("c", CELLS))
-    text = stats_told.render(
-        statistics(data, frames_of(data, {"c-native_m_w_01": "hot"})), "markdown"
-    )
+    text = stats_told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
     (line,) = [
         line
         for line in text.splitlines()
@@ -456,14 +469,12 @@ def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
             "device_used_before_gib": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         }
     }
-    found = statistics(a_dataset(a_campaign("c", cells)))
-    speed, heat, memory = found.cells
-    assert (heat.cv_percent, heat.trend, heat.trend_p_adjusted) == (None, None, None)
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    speed, heat, memory = found.cell_rows
+    assert (heat.cv_percent, heat.trend_n, heat.trend_p_adjusted) == (None, None, None)
     assert (memory.family, memory.trend_p_adjusted) == ("secondary", None)
-    assert memory.trend is not None
-    assert memory.trend.slope == 1
-    assert speed.trend is not None
-    assert speed.trend_p_adjusted == speed.trend.p_value
+    assert memory.trend_slope == 1
+    assert speed.trend_p_adjusted == speed.trend_p_value
     rows = stats_told.render(found, "markdown").splitlines()
     (row,) = [line for line in rows if "gpu_temp_end_celsius" in line]
     assert row.endswith("| — |")
@@ -476,7 +487,7 @@ def test_a_campaign_of_published_results_declared_no_margin() -> None:
     assert not CampaignData(info, data.folder, data.runs).margin_declared
 
 
-def two_sessions(first: float, second: float) -> Statistics:
+def two_sessions(first: float, second: float) -> Results:
     """Campaigns `one` and `two`, whose containers differ from native by `first` and `second` times."""
 
     def cells(change: float, seed: int) -> Cells:
@@ -485,14 +496,14 @@ def two_sessions(first: float, second: float) -> Statistics:
         return {("m", "native"): {TPUT: native}, ("m", "container"): {TPUT: container}}
 
     campaigns = a_campaign("one", cells(first, 1)), a_campaign("two", cells(second, 5))
-    return statistics(a_dataset(*campaigns), campaign="two", against="one")
+    return unreviewed(a_dataset(*campaigns), campaign="two", against="one")
 
 
 def test_two_sessions_together_have_students_interval_over_their_differences() -> None:
     """Of two values a and b far apart with one degree of freedom: the mean ± 12.7062 × |a - b| / 2."""
     found = two_sessions(1.10, 1.20)
-    (row,) = found.replications
-    first, second = (effect.effect for effect in found.effects)
+    (row,) = rows(found.replications)
+    first, second = (effect.effect for effect in rows(found.effects))
     assert (first, second) == pytest.approx((20.0, 10.0), abs=1.5)
     assert row.effect == pytest.approx((first + second) / 2, rel=1e-3)
     half = 12.7062 * abs(first - second) / 2
@@ -506,19 +517,19 @@ def test_two_sessions_together_have_students_interval_over_their_differences() -
     assert "2 sessions leave 1 degree of freedom" in row.why
     assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
     assert (row.machines, row.effect_unit) == (2, "%")
-    assert [effect.campaign for effect in found.effects] == ["two", "one"]
+    assert [effect.campaign for effect in rows(found.effects)] == ["two", "one"]
 
 
 def test_sessions_that_agree_replicate() -> None:
     """Both differ by 10 % and are known to 0.3 %: one degree of freedom reaches 12.7 × 0.2 % to either side."""
-    (row,) = two_sessions(1.10, 1.10).replications
+    (row,) = rows(two_sessions(1.10, 1.10).replications)
     assert (row.verdict, row.replication) == ("higher", "replicates")
     assert row.p_adjusted is not None
     assert row.p_adjusted < 0.05
 
 
 def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
-    (row,) = two_sessions(1.10, 0.90).replications
+    (row,) = rows(two_sessions(1.10, 0.90).replications)
     assert row.verdicts == ("lower", "higher")
     assert row.replication == "does not replicate"
     assert row.heterogeneity_p is not None
@@ -528,7 +539,7 @@ def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
 def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
     """TOST with one degree of freedom is Cauchy's distribution: p = 1/2 - arctan(t) / π. The standard error is a
     12.7062th of the interval's half width."""
-    (row,) = two_sessions(1.0, 1.0).replications
+    (row,) = rows(two_sessions(1.0, 1.0).replications)
     assert row.equivalence_margin_percent == 2
     assert row.ci95_effect is not None
     error = (row.ci95_effect[1] - row.ci95_effect[0]) / 2 / 12.70620474
@@ -538,8 +549,8 @@ def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
 
 def test_a_campaign_on_one_machine_has_no_replications() -> None:
     data = a_dataset(a_campaign("one", CELLS))
-    assert statistics(data).replications == ()
-    assert statistics(data).effects == ()
+    assert unreviewed(data).replications.empty
+    assert unreviewed(data).effects.empty
 
 
 def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:
@@ -555,18 +566,18 @@ def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None
                 memory: [value + 0.5 for value in noise(seed + 30, level / 10, 8)],
             },
         }
-    found = statistics(a_dataset(a_campaign("c", cells)))
-    rows = {row.metric: row for row in found.pooled}
-    assert (rows[TPUT].unit, rows[memory].unit) == ("%", "GiB")
-    for row, effect in ((rows[TPUT], 2.0), (rows[memory], 0.5)):
+    found = unreviewed(a_dataset(a_campaign("c", cells)))
+    by_metric = {row.metric: row for row in rows(found.pooled)}
+    assert (by_metric[TPUT].unit, by_metric[memory].unit) == ("%", "GiB")
+    for row, effect in ((by_metric[TPUT], 2.0), (by_metric[memory], 0.5)):
         # Noise in which neighbours happen to be alike leaves a cell with fewer than four runs' worth.
-        pairs = [pair for pair in found.comparisons if pair.metric == row.metric]
+        pairs = [pair for pair in found.comparison_rows if pair.metric == row.metric]
         worth = sum(pair.n_effective >= 4 for pair in pairs)
         assert (row.cells, row.left_out) == (worth, 3 - worth)
         assert (row.baseline, row.candidate) == ("native", "container")
         assert row.ci95_effect[0] < effect < row.ci95_effect[1]
         assert row.effect == pytest.approx(effect, abs=4 * row.error)
-    assert rows[TPUT].family == "primary"
+    assert by_metric[TPUT].family == "primary"
 
 
 def test_one_cell_is_not_pooled_and_blocks_never() -> None:
@@ -578,9 +589,9 @@ def test_one_cell_is_not_pooled_and_blocks_never() -> None:
         ("k", "native"): {TPUT: noise(3, 100, 8)},
         ("k", "container"): {TPUT: noise(4, 100, 8)},
     }
-    assert statistics(a_dataset(a_campaign("c", one))).pooled == ()
+    assert unreviewed(a_dataset(a_campaign("c", one))).pooled.empty
     blocked = a_dataset(a_campaign("c", two, order="blocked"))
-    assert statistics(blocked).pooled == ()
+    assert unreviewed(blocked).pooled.empty
 
 
 def test_tables_show_sessions_and_pooled_effects() -> None:

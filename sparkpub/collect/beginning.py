@@ -1,0 +1,49 @@
+"""A new repository: the campaigns that are declared before anything is measured, and its first commit."""
+
+from pathlib import Path
+
+from sparkpub.collect.declaring import declare
+from sparkpub.collect.git_process import GitError, started
+from sparkpub.collect.public import public
+from sparkpub.plan import matrix
+from sparkpub.record.store import DEFAULT_DATA
+
+
+def declare_matrix(folder: Path, name: str) -> None:
+    """Declare the campaign of a matrix of the repository: pages can speak of it before its first run."""
+    declared = matrix.read(folder / name)
+    shown, _ = public(declared)
+    declare(folder / DEFAULT_DATA / declared.campaign, shown)
+
+
+def first_commit(folder: Path, title: str) -> str:
+    """Make the folder a git repository with everything in its first commit; says what was done, or what is left to do.
+
+    A folder within another repository stays a part of that one.
+    """
+    try:
+        around = started(folder, "rev-parse", "--show-toplevel")
+        if around.returncode == 0:
+            return f"{folder} lies in the git repository {around.stdout.strip()}; commit it there"
+        for arguments in (
+            ("init", "--quiet", "--initial-branch", "main"),
+            ("add", "--all"),
+            ("commit", "--quiet", "--message", f"Start {title}"),
+        ):
+            ended = started(folder, *arguments)
+            if ended.returncode != 0:
+                return f"not committed: {_reason(ended.stderr)}"
+    except GitError as error:
+        return f"no git repository was made: {error}"
+    return f"{folder} is written: a git repository with its first commit"
+
+
+def _reason(said: str) -> str:
+    """Why git made no commit, and what to do, in a line."""
+    if "user.email" in said:
+        return (
+            "git does not know who you are; set user.name and user.email with "
+            "git config --global, then: git add --all && git commit"
+        )
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return lines[-1] if lines else "git gave no reason"

@@ -1,0 +1,165 @@
+"""Another root file system of this machine: what environments have in common whose commands run in one.
+
+Mount points that had to be created in it are noted before they are made, and removed when the run is over, by the
+next collector where this one died.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from sparkpub.collect import state, workdir
+from sparkpub.collect.environments.base import (
+    Environment,
+    Obstacle,
+    missing_sources,
+    through_binds,
+)
+from sparkpub.collect.environments.host import reap
+from sparkpub.plan.environments import Place, RootOptions
+from sparkpub.record.errors import CollectError
+
+CLEAN = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
+"""What a command under another root gets besides its own variables; nothing of the operator's environment."""
+SETUP_FAILED = 125
+"""Exit status before the command starts, as `docker run` and `chroot` use it."""
+_NOTES = "mountpoints.json"
+
+
+class OtherRoot(Environment):
+    """Commands run under another root, with a clean environment."""
+
+    def root_obstacles(
+        self, options: RootOptions, models: Sequence[str]
+    ) -> list[Obstacle]:
+        """A root file system, models or sources of binds that are not there."""
+        root = Path(options.rootfs)
+        if not root.is_dir():
+            remedy = "correct rootfs: or unpack the image there"
+            return [Obstacle(f"no root file system {root}", remedy)]
+        inside = [
+            Obstacle(
+                f"no model at {path} in {root}",
+                "bind its folder: binds: [/host:/inside:ro]",
+            )
+            for path in models
+            if self.visible(path, options) == path
+            and not Path(below(root, path)).exists()
+        ]
+        return [*missing_sources(options.binds, models), *inside]
+
+    def inherited(self, options: RootOptions) -> Mapping[str, str]:  # noqa: ARG002
+        """A minimal environment; nothing of the operator's."""
+        return CLEAN
+
+    def visible(self, path: str, options: RootOptions) -> str:
+        """Through the longest bind that covers the path, else below the root file system, else unchanged."""
+        inside = through_binds(path, options.binds)
+        if inside == path and PurePosixPath(path).is_relative_to(options.rootfs):
+            return str(
+                PurePosixPath("/") / PurePosixPath(path).relative_to(options.rootfs)
+            )
+        return inside
+
+    def reap(self) -> Sequence[str]:
+        """End processes of dead collectors, with which their mounts go, and remove created mount points."""
+        return [
+            *reap(),
+            *(f"removed mount point {path}" for path in remove_mountpoints(_noted())),
+        ]
+
+
+def user_of(root: Path, options: RootOptions) -> int | None:
+    """The user of this machine as whom the command runs: ids are the same under another root, names are its own."""
+    passwd = ""
+    with suppress(OSError, UnicodeDecodeError):
+        passwd = Path(below(root, "/etc/passwd")).read_text(encoding="utf-8")
+    return workdir.user_number(options.user, passwd)
+
+
+def below(root: Path, target: str) -> str:
+    """The host's path of a place inside, with links in it followed inside: an absolute link must not lead out."""
+    place = root
+    parts = list(PurePosixPath(target).parts[1:])
+    links = 0
+    while parts:
+        part = parts.pop(0)
+        if part == "..":
+            place = place if place == root else place.parent
+            continue
+        place = place / part
+        if place.is_symlink():
+            links += 1
+            if links > 40:
+                raise CollectError(
+                    "too many links",
+                    where=f"{target} in {root}",
+                    remedy="correct binds:",
+                )
+            to = place.readlink()
+            place = root if to.is_absolute() else place.parent
+            parts = [piece for piece in to.parts if piece != "/"] + parts
+    return str(place)
+
+
+def make_mountpoints(root: Path, binds: Sequence[Place]) -> list[Path]:
+    """Create mount points that are missing, and note them first so that a crash cannot leave them unknown."""
+    missing: list[tuple[Path, bool]] = []
+    for bind in binds:
+        target = Path(below(root, bind.target))
+        if not target.exists():
+            missing += [
+                (folder, False)
+                for folder in reversed(target.parents)
+                if not folder.exists()
+            ]
+            missing.append((target, Path(bind.source).is_file()))
+    missing = list(dict.fromkeys(missing))
+    if missing:
+        _note([*_noted(), *(path for path, _ in missing)])
+    for path, is_file in missing:
+        try:
+            if is_file:
+                path.touch()
+            else:
+                path.mkdir(exist_ok=True)
+        except OSError as error:
+            what, remedy = (
+                f"a mount point cannot be created: {error.strerror}",
+                "create it or correct binds:",
+            )
+            raise CollectError(what, where=str(path), remedy=remedy) from None
+    return [path for path, _ in missing]
+
+
+def remove_mountpoints(paths: Sequence[Path]) -> list[Path]:
+    """Remove created mount points that are empty, deepest first; says which."""
+    removed = []
+    for path in sorted(set(paths), reverse=True):
+        with suppress(OSError):
+            if path.is_dir():
+                path.rmdir()
+            elif path.stat().st_size == 0:
+                path.unlink()
+            else:
+                continue
+            removed.append(path)
+    if paths:
+        _note([path for path in _noted() if path not in paths or path.exists()])
+    return removed
+
+
+def _noted() -> list[Path]:
+    try:
+        return [Path(text) for text in json.loads(state.read(_NOTES) or "[]")]
+    except ValueError:
+        return []
+
+
+def _note(paths: Sequence[Path]) -> None:
+    state.write(_NOTES, json.dumps([str(path) for path in paths]) if paths else None)

@@ -1,0 +1,78 @@
+"""The table of effects pooled over cells: one row per metric of a campaign that compares two environments in several
+cells.
+
+Each cell is weighted by its precision, see `statistics.pooling`. Exploratory: p-values are not corrected.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from sparkpub.review.statistics.compare import Comparison
+from sparkpub.review.statistics.pooling import Pooled, pooled
+from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.comparisons import found_in
+
+MEMORY_UNIT = "GiB"
+"""Of metrics whose differences are pooled as they are: what an environment takes does not grow with the model."""
+COLUMNS: Columns = {
+    "campaign": Column("text", "The campaign"),
+    "metric": Column("text", "Name of the metric"),
+    "unit": Column("text", "Unit of the effect: the metric's own for memory, else % of each cell's baseline"),
+    "family": Column("text", "primary, or secondary for exploratory metrics"),
+    "baseline": Column("text", "The environment that is compared with"),
+    "candidate": Column("text", "The environment that is compared"),
+    "cells": Column("integer", "Cells that are pooled"),
+    "left_out": Column("integer", "Cells whose runs are worth too few"),
+    "effect": Column("number", "The difference that the cells show together"),
+    "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
+    "ci95_effect_high": Column("number", "Upper end of it"),
+    "error": Column("number", "Standard error of the effect"),
+    "df": Column("number", "Degrees of freedom behind the error"),
+    "t": Column("number", "Their quotient"),
+    "p_value": Column("number", "p of no difference"),
+    "q": Column("number", "Cochran's Q"),
+    "heterogeneity_p": Column("number", "p of the cells having one difference"),
+}  # fmt: skip
+_BY = ["campaign", "metric", "baseline", "candidate"]
+
+
+def pooled_effects(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Every metric over the cells of a campaign, where there are several cells to pool."""
+    groups = comparisons.groupby(_BY, observed=True, sort=False)
+    several = comparisons[groups["metric"].transform("size") > 1]
+    found: list[dict[str, Any]] = []
+    for _, cells in several.groupby(_BY, observed=True, sort=False):
+        found += _over(rows(cells))
+    return table_of(COLUMNS, found)
+
+
+def _over(cells: Sequence[TableRow]) -> Iterator[dict[str, Any]]:
+    first = cells[0]
+    absolute = first.unit == MEMORY_UNIT
+    together = over_cells(map(found_in, cells), percent=not absolute)
+    if together is None:
+        return
+    low, high = together.ci95
+    yield {
+        **asdict(together),
+        "campaign": first.campaign,
+        "metric": first.metric,
+        "unit": first.unit if absolute else "%",
+        "family": first.family,
+        "baseline": first.baseline,
+        "candidate": first.candidate,
+        "left_out": len(cells) - together.cells,
+        "effect": together.difference,
+        "ci95_effect_low": low,
+        "ci95_effect_high": high,
+    }
+
+
+def over_cells(found: Iterable[Comparison], *, percent: bool) -> Pooled | None:
+    """What comparisons show together, in percent of their baselines or in their unit; None for fewer than two that can
+    be pooled."""
+    estimates = [one.estimate_percent if percent else one.estimate for one in found]
+    return pooled([estimate for estimate in estimates if estimate is not None])

@@ -1,0 +1,158 @@
+"""Containers of systemd-nspawn: the real program, and what it leaves behind."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from sparkpub.collect.environments.nspawn import Nspawn
+from sparkpub.collect.machine import cgroup, processes
+from sparkpub.plan.environments import NspawnOptions, Place
+from tests.collect.environments.launching import a_launch
+from tests.collect.environments.rootfs import BINDS, a_rootfs
+
+pytestmark = pytest.mark.nspawn
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return a_rootfs(tmp_path / "root")
+
+
+def options(root: Path, **others: object) -> NspawnOptions:
+    return NspawnOptions.model_validate({"rootfs": str(root), "binds": BINDS} | others)
+
+
+def content(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operator(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPERATORS_OWN", "secret")
+    data, work = tmp_path / "da:ta", tmp_path / "work"
+    for folder in (data, work):
+        folder.mkdir()
+    (data / "weights").write_text("w")
+    script = (
+        "pwd; cat /models/weights; echo; env | sort; touch /models/x || echo read-only; "
+        "echo made > {workdir}/out; ls /dev/loop-control; ls -d /dev/vda /dev/sda || true; cat /proc/1/comm; "
+        "grep -c . /proc/net/dev; ulimit -n; exit 9"
+    )
+    launch, log = a_launch(work, "sh", "-c", script)
+    before = content(root)
+    chosen = NspawnOptions(
+        rootfs=str(root),
+        # A colon cannot be written in a matrix, and a run's own folder may have one.
+        binds=(*options(root).binds, Place(str(data), "/models", read_only=True)),
+        env={"CUDA_HOME": "/usr/local/cuda"},
+        devices=("/dev/loop-control",),
+        ulimits={"nofile": 333},
+        network="none",
+    )
+    running = Nspawn().launch(launch, chosen)
+    ended = running.wait(30)
+    running.close()
+    assert ended is not None
+    assert ended.code == 9, log.text
+    lines = log.text.splitlines()
+    assert lines[:2] == ["/sparkpub", "w"]
+    for line in ("CUDA_HOME=/usr/local/cuda", "read-only", "/dev/loop-control", "333"):
+        assert line in lines
+    # Its own processes, and of networks the two lines of heading and the loopback.
+    assert "(sd-stubinit)" in lines
+    assert "3" in lines
+    assert "/dev/vda" not in lines
+    assert "OPERATORS_OWN" not in log.text
+    assert (work / "out").read_text() == "made\n"
+    assert content(root) == before
+    assert running.argv[:2] == ("sh", "-c")
+    assert not Nspawn().shares_ports(chosen)
+
+
+def test_limits_hold_for_the_run(tmp_path: Path, root: Path) -> None:
+    group, why_not = cgroup.create(processes.notes(), "limits")
+    if group is None:
+        pytest.skip(why_not)
+    cgroup.remove(group)
+    script = "nproc; python3 -c 'bytearray(400 << 20)' && echo allocated"
+    launch, log = a_launch(tmp_path, "sh", "-c", script)
+    processor = str(min(os.sched_getaffinity(0)))
+    running = Nspawn().launch(launch, options(root, cpuset=processor, memory="200m"))
+    ended = running.wait(30)
+    running.close()
+    assert ended is not None
+    assert ended.code != 0
+    assert log.text.splitlines()[0] == "1"
+    assert "allocated" not in log.text
+
+
+def test_a_stopped_run_leaves_no_process_and_no_mount_point(
+    tmp_path: Path, root: Path
+) -> None:
+    before = content(root)
+    name = f"r-{tmp_path.name}-{os.getpid()}"
+    launch, log = a_launch(tmp_path, "sh", "-c", "echo up; exec sleep 600", run=name)
+    running = Nspawn().launch(launch, options(root))
+    # A server and its client run in one root at the same time.
+    second, said = a_launch(tmp_path, "echo", "client", run="r2")
+    client = Nspawn().launch(second, options(root))
+    assert client.wait(30) is not None
+    client.close()
+    # Where /run is no tmpfs, systemd-nspawn adds a line about its own folder there.
+    assert said.text.splitlines()[0] == "client"
+    while "up" not in log.text:
+        assert running.wait(0.05) is None, log.text
+    running.stop(5)
+    running.close()
+    assert name not in processes.marked("SPARKPUB_RUN").values()
+    assert content(root) == before
+
+
+def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
+    tmp_path: Path, root: Path
+) -> None:
+    before = content(root)
+    dead = processes.spelled(999999999, "1")
+    launch, log = a_launch(
+        tmp_path, "sh", "-c", "echo up; exec sleep 600", run="r-nspawn", who=dead
+    )
+    running = Nspawn().launch(launch, options(root))
+    while "up" not in log.text:
+        assert running.wait(0.05) is None, log.text
+    said = Nspawn().reap()
+    assert any("r-nspawn" in line for line in said)
+    assert content(root) == before
+    ended = running.wait(5)
+    assert ended is not None
+    assert ended.code == -signal.SIGKILL
+    running.close()
+
+
+def test_a_user_inside_is_not_root_and_the_folder_is_given_to_it(
+    tmp_path: Path, root: Path
+) -> None:
+    (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")
+    work = tmp_path / "work"
+    work.mkdir(mode=0o700)
+    launch, log = a_launch(work, "sh", "-c", "id -u; pwd; echo 5 >made")
+    running = Nspawn().launch(launch, options(root, user="worker"))
+    running.wait(30)
+    running.close()
+    assert log.text.splitlines()[:2] == ["65534", "/sparkpub"]
+    assert (work / "made").read_text() == "5\n"
+
+
+def test_obstacles_are_named_before_the_night(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Nspawn().obstacles(options(root)) == []
+    absent = options(tmp_path / "absent", devices=["/dev/nvidia99"])
+    monkeypatch.setenv("PATH", "")
+    assert [item.what for item in Nspawn().obstacles(absent)] == [
+        "the program systemd-nspawn is missing",
+        "no device /dev/nvidia99",
+        f"no root file system {absent.rootfs}",
+    ]

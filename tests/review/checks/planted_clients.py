@@ -1,0 +1,748 @@
+"""Faults that a client tool makes before its numbers reach a record, and faults that both sides of a comparison share.
+
+Invented before any check was read. A client's fault is in its report, in the table that it prints, and in the record
+that is made of both: no sum of a file and no second reading differs. The imports go through the importer.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sparkpub.collect.importers import import_results
+from sparkpub.collect.importers.base import Given
+from sparkpub.plan.workloads import WORKLOADS
+from tests.review.checks.planted import Copy, Document
+from tests.review.checks.planted_unread import edit_llama
+
+CHAT = "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json"
+WHOLE = "aiperf/vllm-nostream-c4/profile_export_aiperf.json"
+REPEATED = "llama-bench/warmup-r5.json"
+IMPORTS = Path(__file__).parents[2] / "data" / "imports"
+KINDS = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "E2EL"}
+STATISTICS = {
+    "mean": "Mean",
+    "median": "Median",
+    "p50": "P50",
+    "p90": "P90",
+    "p95": "P95",
+    "p99": "P99",
+}
+PRINTED = {
+    "completed": "Successful requests:",
+    "failed": "Failed requests:",
+    "duration": "Benchmark duration (s):",
+    "total_input_tokens": "Total input tokens:",
+    "total_output_tokens": "Total generated tokens:",
+    "request_throughput": "Request throughput (req/s):",
+    "output_throughput": "Output token throughput (tok/s):",
+    "total_token_throughput": "Total token throughput (tok/s):",
+} | {
+    f"{statistic}_{kind}_ms": f"{said} {name} (ms):"
+    for kind, name in KINDS.items()
+    for statistic, said in STATISTICS.items()
+}
+"""What a report of vLLM holds, and the words before it in the table of the log."""
+FEW = 3
+"""Iterations of each side in a copy."""
+Edit = Callable[[Document], None]
+
+
+@dataclass(frozen=True)
+class ClientFault:
+    """A fault in a copy of a committed campaign."""
+
+    what: str
+    plant: Callable[[Copy], None]
+    campaign: str = "h200-vllm"
+    check: str | None = "inconsistent-report"
+    """That finds it; None where none can, and `why` not."""
+    why: str = ""
+    whole: bool = False
+    """Whether the fault needs every run of the campaign: a few are enough for most."""
+
+    @property
+    def of(self) -> str:
+        """What is copied."""
+        return f"{self.campaign} whole" if self.whole else self.campaign
+
+    def bring(self, data: Path, *, planted: bool) -> None:
+        """The campaign as it is, or with the fault."""
+        copy = Copy(self.campaign)
+        if not self.whole:
+            copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
+        if planted:
+            self.plant(copy)
+        copy.write(data)
+
+
+@dataclass(frozen=True)
+class ImportFault:
+    """A fault in a file before it is imported."""
+
+    what: str
+    kind: str
+    source: str
+    edit: Edit
+    check: str | None = "inconsistent-report"
+    why: str = ""
+
+    @property
+    def of(self) -> str:
+        """What is imported."""
+        return self.source
+
+    def bring(self, data: Path, *, planted: bool) -> None:
+        """The file as it is, or with the fault, as a campaign in `data`."""
+        source = IMPORTS / self.source
+        text = source.read_text()
+        if planted:
+            documents = [json.loads(part) for part in _documents(source, text)]
+            for document in documents:
+                for item in document if isinstance(document, list) else [document]:
+                    self.edit(item)
+            text = "\n".join(json.dumps(document) for document in documents)
+        folder = data.with_name(f"{data.name}-source")
+        target = folder / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        given = Given(
+            "c",
+            environment="native",
+            machine="h200",
+            model="tiny-llama" if self.kind == "sglang" else None,
+            say=lambda _: None,
+        )
+        import_results(self.kind, folder, data, given)
+
+
+def _documents(source: Path, text: str) -> list[str]:
+    return text.splitlines() if source.suffix == ".jsonl" else [text]
+
+
+# -- a client of vLLM -------------------------------------------------------------------------------------------
+
+
+def client(copy: Copy, edit: Edit, environments: tuple[str, ...]) -> None:
+    """The runs of these environments as their client would have written them."""
+    workload = WORKLOADS["vllm-bench"]
+    for environment in environments:
+        for run in copy.of(environment):
+            report = copy.document(run, "report")
+            edit(report)
+            log = copy.read(run, "log").decode()
+            for name, words in PRINTED.items():
+                shown = report[name] if name in _COUNTS else f"{report[name]:.2f}"
+                log = re.sub(
+                    rf"^({re.escape(words)} +)[\d.]+", rf"\g<1>{shown}", log, flags=re.M
+                )
+            copy.put(run, "log", log.encode())
+            copy.put(run, "report", json.dumps(report).encode())
+            options = workload.options.model_validate(run["requested"]["workload"])
+            files = {"report": copy.read(run, "report")}
+            answer = workload.parse(log.encode(), files, options)
+            assert answer.metrics
+            for metric, value in answer.metrics.items():
+                if metric in run["metrics"]:
+                    run["metrics"][metric]["value"] = value.value
+            run["observed"] |= answer.observed.model_dump(
+                mode="json",
+                include={
+                    "requests",
+                    "input_tokens_mean",
+                    "output_tokens_mean",
+                    "measured_seconds",
+                },
+            )
+            seconds = answer.observed.measured_seconds
+            if seconds is not None and run.get("phases"):
+                startup, measure = run["phases"]
+                measure["start_seconds"] = max(measure["end_seconds"] - seconds, 0.0)
+                startup["end_seconds"] = measure["start_seconds"]
+
+
+_COUNTS = ("completed", "failed", "total_input_tokens", "total_output_tokens")
+
+
+def one_side(edit: Edit) -> Callable[[Copy], None]:
+    return lambda copy: client(copy, edit, ("container",))
+
+
+def both_sides(edit: Edit) -> Callable[[Copy], None]:
+    return lambda copy: client(copy, edit, ("native", "container"))
+
+
+def scaled(factor: float, *names: str) -> Edit:
+    def edit(report: Document) -> None:
+        for name in names:
+            report[name] *= factor
+
+    return edit
+
+
+def each(kind: str, *statistics: str) -> tuple[str, ...]:
+    return tuple(f"{each}_{kind}_ms" for each in statistics or STATISTICS)
+
+
+LATENCIES = tuple(name for kind in KINDS for name in each(kind))
+RATES = ("request_throughput", "output_throughput", "total_token_throughput")
+
+
+def rates_from_totals(report: Document) -> None:
+    seconds = report["duration"]
+    report["request_throughput"] = report["completed"] / seconds
+    report["output_throughput"] = report["total_output_tokens"] / seconds
+    tokens = report["total_input_tokens"] + report["total_output_tokens"]
+    report["total_token_throughput"] = tokens / seconds
+
+
+def survivors_only(report: Document) -> None:
+    """Latencies of the faster half alone; everything else of all requests."""
+    for name in (*each("e2el"), *each("ttft")):
+        report[name] *= 0.88
+
+
+def starving(report: Document) -> None:
+    """The client cannot keep eight requests in flight: a third of the time it has none to send."""
+    report["duration"] *= 1.5
+    rates_from_totals(report)
+
+
+def half_the_concurrency(report: Document) -> None:
+    """Four requests at once under the label of eight: half the time each, at the same throughput."""
+    for name in LATENCIES:
+        report[name] *= 0.5
+
+
+def ttft_of_the_server(report: Document) -> None:
+    """Without the queue and the way back, which the latency has."""
+    for name in each("ttft"):
+        report[name] *= 0.35
+
+
+def warmup_in_the_duration(report: Document) -> None:
+    report["duration"] += 0.72
+    rates_from_totals(report)
+
+
+def without_the_first_tokens(report: Document) -> None:
+    seconds = report["duration"] - 8 * report["mean_ttft_ms"] / 1e3
+    report["output_throughput"] = report["total_output_tokens"] / seconds
+
+
+def until_the_last_request_started(report: Document) -> None:
+    report["duration"] -= report["mean_e2el_ms"] / 1e3
+    rates_from_totals(report)
+
+
+def percentiles_shifted(report: Document) -> None:
+    """Every percentile under the name of the one below it."""
+    for kind in KINDS:
+        for lower, higher in (
+            ("median", "p90"),
+            ("p50", "p90"),
+            ("p90", "p95"),
+            ("p95", "p99"),
+        ):
+            report[f"{lower}_{kind}_ms"] = report[f"{higher}_{kind}_ms"]
+
+
+def rounded(report: Document) -> None:
+    for name in LATENCIES:
+        report[name] = round(report[name] / 10) * 10.0
+
+
+def retried(report: Document) -> None:
+    """Tokens of requests that were sent again count twice."""
+    report["total_output_tokens"] = round(report["total_output_tokens"] * 1.019)
+    rates_from_totals(report)
+
+
+def first_token_in_tpot(report: Document) -> None:
+    for statistic in STATISTICS:
+        report[f"{statistic}_tpot_ms"] = report[f"{statistic}_e2el_ms"] / 128
+
+
+def two_tokens_a_chunk(report: Document) -> None:
+    for name in each("itl"):
+        report[name] *= 2
+
+
+def input_left_out(report: Document) -> None:
+    report["total_token_throughput"] = report["output_throughput"]
+
+
+def characters_for_tokens(report: Document) -> None:
+    report["total_output_tokens"] *= 4
+    rates_from_totals(report)
+    for name in (*each("tpot"), *each("itl")):
+        report[name] /= 4
+
+
+def cached_input_not_counted(report: Document) -> None:
+    report["total_input_tokens"] = round(report["total_input_tokens"] * 0.2)
+    rates_from_totals(report)
+
+
+def lost_requests(report: Document) -> None:
+    """Four requests never came back and are neither completed nor failed."""
+    report["completed"] = 60
+    report["total_output_tokens"] = 60 * 128
+    rates_from_totals(report)
+
+
+def failed_counted(report: Document) -> None:
+    """Sixteen refused requests are part of the rate."""
+    report["request_throughput"] = 80 / report["duration"]
+
+
+def a_longer_clock(report: Document) -> None:
+    """A duration that does not fit in the run, and rates to match."""
+    report["duration"] *= 7
+    rates_from_totals(report)
+
+
+def median_for_mean(report: Document) -> None:
+    report["mean_itl_ms"] = report["median_itl_ms"]
+    report["mean_tpot_ms"] = report["median_tpot_ms"]
+
+
+def first_chunk_is_empty(report: Document) -> None:
+    """The first token is taken for empty: the second one's time stands as TTFT."""
+    for statistic in STATISTICS:
+        report[f"{statistic}_ttft_ms"] += 20 * report[f"{statistic}_itl_ms"]
+
+
+def latency_without_the_queue(report: Document) -> None:
+    for statistic in STATISTICS:
+        report[f"{statistic}_e2el_ms"] -= 0.5 * report[f"{statistic}_ttft_ms"]
+
+
+def goodput_for_throughput(report: Document) -> None:
+    scaled(0.9, *RATES)(report)
+
+
+def mean_above_its_tail(report: Document) -> None:
+    report["mean_ttft_ms"] = 1.2 * report["p99_ttft_ms"]
+
+
+def without_a_flag(*flag: str) -> Callable[[Copy], None]:
+    def plant(copy: Copy) -> None:
+        for run in copy.runs:
+            at = run["argv"].index(flag[0])
+            assert tuple(run["argv"][at : at + len(flag)]) == flag
+            del run["argv"][at : at + len(flag)]
+
+    return plant
+
+
+# -- what both sides share, and what nobody asks -----------------------------------------------------------------
+
+
+def every_log(old: str, new: str) -> Callable[[Copy], None]:
+    def plant(copy: Copy) -> None:
+        for run in copy.runs:
+            log = copy.read(run, "log").decode()
+            if re.search(old, log):
+                copy.put(run, "log", re.sub(old, new, log).encode())
+
+    return plant
+
+
+def cached_prefixes(copy: Copy) -> None:
+    hits = every_log(r"Prefix cache hit rate: [\d.]+%", "Prefix cache hit rate: 97.3%")
+    before = dict(copy.files)
+    hits(copy)
+    assert before != copy.files
+
+
+def half_the_weights(copy: Copy) -> None:
+    """FP8 under the name of a 16-bit model, on both sides."""
+    every_log(
+        r"Model loading took ([\d.]+) GiB",
+        "Model loading took 7.15 GiB",
+    )(copy)
+    for run in copy.runs:
+        run["observed"]["weight_bytes"] = round(7.15 * 2**30)
+        run["metrics"]["weights_gib"]["value"] = 7.15
+
+
+def another_gpu(copy: Copy) -> None:
+    """One run on an H100 of the same host."""
+    gpu = copy.of("container")[1]["machine"]["gpus"][0]
+    gpu |= {
+        "name": "NVIDIA H100 80GB HBM3",
+        "id": "0123456789abcdef",
+        "memory_total_gib": 79.6,
+    }
+
+
+def another_of_its_kind(copy: Copy) -> None:
+    """The container on the second H200 of the host."""
+    for run in copy.of("container"):
+        run["machine"]["gpus"][0]["id"] = "0123456789abcdef"
+
+
+def slower_memory(copy: Copy) -> None:
+    """The memory clock of one side is lower by a tenth."""
+    for run in copy.of("container"):
+        lines = copy.read(run, "telemetry").decode().splitlines()
+        at = lines[0].split(",").index("gpu_clock_mem_mhz")
+        for number, line in enumerate(lines[1:], 1):
+            cells = line.split(",")
+            if len(cells) > at and cells[at]:
+                cells[at] = "2619"
+                lines[number] = ",".join(cells)
+        copy.put(run, "telemetry", ("\n".join(lines) + "\n").encode())
+
+
+def server_clock(copy: Copy) -> None:
+    """The server's clock is seven minutes ahead of the client's."""
+    for run in copy.runs:
+        log = copy.read(run, "log").decode()
+
+        def later(match: re.Match[str]) -> str:
+            hours, minutes = int(match[2]), int(match[3]) + 7
+            return f"{match[1]}{hours + minutes // 60:02d}:{minutes % 60:02d}:"
+
+        changed = re.sub(
+            r"((?:APIServer|EngineCore).*? 11-21 )(\d\d):(\d\d):", later, log
+        )
+        assert changed != log or "APIServer" not in log
+        copy.put(run, "log", changed.encode())
+
+
+def slowest_deleted(copy: Copy) -> None:
+    for environment in ("container",):
+        runs = copy.of(environment)
+        slow = min(
+            runs, key=lambda run: run["metrics"]["output_throughput_tok_s"]["value"]
+        )
+        copy.runs.remove(slow)
+
+
+def slowest_deleted_and_renumbered(copy: Copy) -> None:
+    """The slowest run of a side is gone, and those after it have moved up."""
+    runs = copy.of("container")
+    slow = min(
+        runs[:-1], key=lambda run: run["metrics"]["output_throughput_tok_s"]["value"]
+    )
+    at = runs.index(slow)
+    copy.runs.remove(slow)
+    for run in runs[at + 1 :]:
+        copy.rename(run, iteration=run["iteration"] - 1)
+
+
+def wider_margin(copy: Copy) -> None:
+    copy.info["matrix"]["equivalence_margin_percent"] = 5
+
+
+def other_primary(copy: Copy) -> None:
+    copy.info["matrix"]["primary"] = ["ttft_p50_ms"]
+
+
+def wider_margin_everywhere(copy: Copy) -> None:
+    """In the matrix and in every record, sums and all."""
+    wider_margin(copy)
+    for run in copy.runs:
+        run["plan"]["analysis"]["margin_percent"] = 5
+
+
+def same_prompts(copy: Copy) -> None:
+    """One seed for every run, so that a server that lives on answers from its cache."""
+    for run in copy.runs:
+        run["argv"][run["argv"].index("--seed") + 1] = "42"
+        log = copy.read(run, "log").decode()
+        copy.put(
+            run,
+            "log",
+            re.sub(r"seed=\d+, num_prompts", "seed=42, num_prompts", log).encode(),
+        )
+
+
+def left_over_variable(copy: Copy) -> None:
+    """Recorded by today's collector by its name; set on one side only, and by no matrix."""
+    for run in copy.of("container"):
+        run["reproducibility"]["variables"]["VLLM_USE_V1"] = "0"
+
+
+def eager_on_one_side(copy: Copy) -> None:
+    for run in copy.of("container"):
+        log = copy.read(run, "log").decode()
+        changed = log.replace("enforce_eager=False", "enforce_eager=True")
+        copy.put(run, "log", changed.encode())
+        run["observed"]["settings"]["enforce_eager"] = "True"
+
+
+# -- llama-bench -------------------------------------------------------------------------------------------------
+
+
+def llama(edit: Edit, *environments: str) -> Callable[[Copy], None]:
+    """The tests as llama-bench would have printed them, and the record made of them."""
+    workload = WORKLOADS["llama-bench"]
+
+    def plant(copy: Copy) -> None:
+        for environment in environments or ("native", "container"):
+            for run in copy.of(environment):
+                edit_llama(copy, run, edit)
+                options = workload.options.model_validate(run["requested"]["workload"])
+                answer = workload.parse(copy.read(run, "log"), {}, options)
+                for name, value in answer.metrics.items():
+                    run["metrics"][name]["value"] = value.value
+                if run.get("samples"):
+                    run["samples"] = {
+                        name: list(values) for name, values in answer.samples.items()
+                    }
+                run["observed"] |= answer.observed.model_dump(
+                    mode="json", exclude_none=True
+                )
+
+    return plant
+
+
+def average_beside_its_samples(test: Document) -> None:
+    test["avg_ts"] *= 1.05
+
+
+def times_beside_rates(test: Document) -> None:
+    test["samples_ns"] = [round(each * 0.9) for each in test["samples_ns"]]
+    test["avg_ns"] = round(test["avg_ns"] * 0.9)
+
+
+def rounded_times(test: Document) -> None:
+    """Samples in whole tens of milliseconds."""
+    tokens = test["n_prompt"] + test["n_gen"]
+    test["samples_ns"] = [
+        max(round(each / 1e7), 1) * 10**7 for each in test["samples_ns"]
+    ]
+    _averages(test, tokens)
+
+
+def faster_than_memory(test: Document) -> None:
+    tokens = test["n_prompt"] + test["n_gen"]
+    test["samples_ns"] = [round(each / 1.6) for each in test["samples_ns"]]
+    _averages(test, tokens)
+
+
+def _averages(test: Document, tokens: int) -> None:
+    times = test["samples_ns"]
+    test["samples_ts"] = [round(tokens / each * 1e9, 4) for each in times]
+    test["avg_ns"] = round(sum(times) / len(times))
+    test["avg_ts"] = sum(test["samples_ts"]) / len(times)
+
+
+def no_flash_attention(test: Document) -> None:
+    test["flash_attn"] = 0
+
+
+def smaller_model(test: Document) -> None:
+    test["model_size"] = round(test["model_size"] * 0.53)
+
+
+# -- imports -------------------------------------------------------------------------------------------------------
+
+
+def drop_the_slowest(report: Document) -> None:
+    """The summary is of the faster requests, the samples are of all."""
+    for name in ("mean_ttft_ms", "median_ttft_ms", "p99_ttft_ms"):
+        report[name] *= 0.6
+
+
+def coarse_samples(report: Document) -> None:
+    report["ttfts"] = [round(each, 1) for each in report["ttfts"]]
+    report["itls"] = [[round(each, 1) for each in times] for times in report["itls"]]
+
+
+def seconds_sglang(report: Document) -> None:
+    for name in [name for name in report if name.endswith("_ttft_ms")]:
+        report[name] /= 1e3
+
+
+def labelled_twice(report: Document) -> None:
+    report["max_concurrency"] *= 2
+
+
+def too_fast(*names: str) -> Edit:
+    return scaled(1.12, *names)
+
+
+def aiperf_throughput(report: Document) -> None:
+    report["output_token_throughput"]["avg"] *= 1.12
+
+
+def aiperf_latency_in_seconds(report: Document) -> None:
+    for name, value in report["request_latency"].items():
+        if isinstance(value, float):
+            report["request_latency"][name] = value / 1e3
+
+
+def served_faster_than_offered(report: Document) -> None:
+    report["duration"] /= 3
+    for name in RATES:
+        report[name] *= 3
+
+
+CLIENTS: tuple[ClientFault | ImportFault, ...] = (
+    ClientFault("latencies of survivors only", one_side(survivors_only)),
+    ClientFault(
+        "latencies of survivors only, on both sides", both_sides(survivors_only)
+    ),
+    ClientFault("a client that starves the server", one_side(starving)),
+    ClientFault(
+        "a client that starves the server, on both sides", both_sides(starving)
+    ),
+    ClientFault("concurrency 4 labelled 8", both_sides(half_the_concurrency)),
+    ClientFault("TTFT from the server", both_sides(ttft_of_the_server)),
+    ClientFault(
+        "seconds for milliseconds in TTFT", both_sides(scaled(1e-3, *each("ttft")))
+    ),
+    ClientFault(
+        "seconds for milliseconds everywhere", both_sides(scaled(1e-3, *LATENCIES))
+    ),
+    ClientFault("the warm-up in the duration", both_sides(warmup_in_the_duration)),
+    ClientFault(
+        "throughput without the first tokens' time",
+        both_sides(without_the_first_tokens),
+    ),
+    ClientFault(
+        "duration until the last request started",
+        both_sides(until_the_last_request_started),
+    ),
+    ClientFault("percentiles shifted by one", both_sides(percentiles_shifted)),
+    ClientFault("latencies rounded to 10 ms", both_sides(rounded)),
+    ClientFault("tokens of retried requests", one_side(retried), check=None),
+    ClientFault(
+        "tokens of retried requests, on both sides", both_sides(retried), check=None
+    ),
+    ClientFault("the first token in TPOT", both_sides(first_token_in_tpot)),
+    ClientFault("two tokens a chunk in ITL", both_sides(two_tokens_a_chunk)),
+    ClientFault("total throughput without the input", both_sides(input_left_out)),
+    ClientFault("characters for tokens", both_sides(characters_for_tokens)),
+    ClientFault("cached input not counted", both_sides(cached_input_not_counted)),
+    ClientFault("requests that are lost", both_sides(lost_requests)),
+    ClientFault("failed requests in the rate", both_sides(failed_counted)),
+    ClientFault("a duration longer than the run", both_sides(a_longer_clock)),
+    ClientFault("medians under the name of means", both_sides(median_for_mean)),
+    ClientFault("the twentieth token's time as TTFT", both_sides(first_chunk_is_empty)),
+    ClientFault("latency without the queue", both_sides(latency_without_the_queue)),
+    ClientFault("goodput for throughput", both_sides(goodput_for_throughput)),
+    ClientFault("a mean above its p99", both_sides(mean_above_its_tail)),
+    ClientFault(
+        "no --max-concurrency in the command",
+        without_a_flag("--max-concurrency", "8"),
+        check=None,
+    ),
+    ClientFault(
+        "no --ignore-eos in the command", without_a_flag("--ignore-eos"), check=None
+    ),
+    ClientFault(
+        "no warm-ups in the command", without_a_flag("--num-warmups", "8"), check=None
+    ),
+    ClientFault("cached prefixes", cached_prefixes, check=None),
+    ClientFault("FP8 under a 16-bit name", half_the_weights, check="identity"),
+    ClientFault("one run on another GPU", another_gpu, check="mixed-machines"),
+    ClientFault(
+        "one side on another GPU of its kind",
+        another_of_its_kind,
+        check="unequal-environments",
+    ),
+    ClientFault("slower memory on one side", slower_memory, check=None),
+    ClientFault("the server's clock is 7 minutes ahead", server_clock, check=None),
+    ClientFault("the slowest run deleted", slowest_deleted, whole=True, check=None),
+    ClientFault(
+        "the slowest run deleted, the others renumbered",
+        slowest_deleted_and_renumbered,
+        check="not-as-requested",
+    ),
+    ClientFault("a wider margin afterwards", wider_margin, check="not-as-requested"),
+    ClientFault(
+        "a wider margin afterwards, in every record",
+        wider_margin_everywhere,
+        check=None,
+    ),
+    ClientFault(
+        "another primary metric afterwards", other_primary, check="not-as-requested"
+    ),
+    ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
+    ClientFault("a variable left over on one side", left_over_variable, check=None),
+    ClientFault("eager on one side", eager_on_one_side, check="unequal-environments"),
+    ClientFault(
+        "avg_ts is not its samples' mean",
+        llama(average_beside_its_samples),
+        "h200-llama",
+    ),
+    ClientFault("times beside rates", llama(times_beside_rates), "h200-llama"),
+    ClientFault(
+        "llama-bench's times in tens of ms", llama(rounded_times), "h200-llama"
+    ),
+    ClientFault(
+        "llama-bench faster than its memory",
+        llama(faster_than_memory),
+        "h200-llama",
+        check=None,
+    ),
+    ClientFault(
+        "no flash attention on one side",
+        llama(no_flash_attention, "container"),
+        "h200-llama",
+        check="unequal-environments",
+    ),
+    ClientFault(
+        "a smaller model under one name", llama(smaller_model), "h200-llama", check=None
+    ),
+    ImportFault(
+        "summary of survivors beside all samples",
+        "vllm-bench",
+        "vllm-bench/detailed.json",
+        drop_the_slowest,
+    ),
+    ImportFault(
+        "samples of 100 ms", "vllm-bench", "vllm-bench/detailed.json", coarse_samples
+    ),
+    ImportFault(
+        "concurrency 2 labelled 4 (vLLM)",
+        "vllm-bench",
+        "vllm-bench/detailed.json",
+        labelled_twice,
+    ),
+    ImportFault(
+        "more served than offered",
+        "vllm-bench",
+        "vllm-bench/rate8.json",
+        served_faster_than_offered,
+    ),
+    ImportFault(
+        "TTFT in seconds (SGLang)", "sglang", "sglang/vllm-c2.jsonl", seconds_sglang
+    ),
+    ImportFault(
+        "concurrency 2 labelled 4 (SGLang)",
+        "sglang",
+        "sglang/vllm-c2.jsonl",
+        labelled_twice,
+    ),
+    ImportFault(
+        "throughput too high (SGLang)",
+        "sglang",
+        "sglang/vllm-c2.jsonl",
+        too_fast("output_throughput"),
+    ),
+    ImportFault(
+        "throughput too high (AIPerf)",
+        "aiperf",
+        WHOLE,
+        aiperf_throughput,
+    ),
+    ImportFault(
+        "latency in seconds (AIPerf)",
+        "aiperf",
+        CHAT,
+        aiperf_latency_in_seconds,
+    ),
+    ImportFault(
+        "avg_ts is not its samples' mean (import)",
+        "llama-bench",
+        REPEATED,
+        average_beside_its_samples,
+    ),
+)
