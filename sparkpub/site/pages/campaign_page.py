@@ -11,6 +11,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
+from sparkpub.review import recipes
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
@@ -89,9 +90,20 @@ def context(
         },
         "summary": summary(publication, campaign, headlines),
         "tests": tests(campaign, question),
+        "recipes": _recipes(publication, campaign),
         "answering": _answering(publication, library, campaign, question),
         "asking": _asking(publication, library, campaign, question),
     }
+
+
+def _recipes(
+    publication: Publication, campaign: CampaignData
+) -> list[recipes.Difference]:
+    """What tells builds of one model apart, where no matrix says it."""
+    if campaign.matrix is not None:
+        return []
+    found = recipes.differences(campaign, publication.names)
+    return [difference for difference in found if difference.text]
 
 
 def _answering(
