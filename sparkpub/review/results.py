@@ -17,6 +17,7 @@ from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.frame import Frame
 from sparkpub.review.tables import (
+    bandwidths,
     capacities,
     cells,
     comparisons,
@@ -146,6 +147,11 @@ class Results:
     def capacities(self) -> pd.DataFrame:
         """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
         return capacities.capacities(self.cells, self.frames)
+
+    @cached_property
+    def bandwidths(self) -> pd.DataFrame:
+        """A row per cell of one request at once: the share of the memory's bandwidth that its throughput needs."""
+        return bandwidths.bandwidths(self.cells, self.frames)
 
     @cached_property
     def criteria(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from sparkpub.site.figures import (
+    bandwidth,
     bars,
     box,
     capacity,
@@ -32,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
     sweep.KIND,
     pareto.KIND,
     capacity.KIND,
+    bandwidth.KIND,
     relative.KIND,
     scatter.KIND,
     forest.KIND,

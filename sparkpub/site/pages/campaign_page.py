@@ -20,7 +20,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import capacity, machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind, metric_page
@@ -123,6 +123,8 @@ def _answering(
         found.append(Section("Does it hold on other machines?", each))
     bears = _place(library, campaign, capacity.NAME)
     found.append(Section("How many requests does each build bear?", bears))
+    bounds = _place(library, campaign, bandwidth.NAME)
+    found.append(Section("What does the memory allow?", bounds))
     if question.ranks:
         found.append(_ranking(library, campaign, leading))
     if question.sweeps:
