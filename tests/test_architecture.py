@@ -35,8 +35,8 @@ MEASURING = {"record", "plan", STATISTICS, "collect"}
 """Left of the disk."""
 PUBLISHING = {"review", "site"}
 """Right of the disk."""
-EDGE = {"__init__", "__main__", "cli"}
-"""May import everything; `__init__` holds the version alone."""
+EDGE = {"__init__", "__main__", "cli", "schemas"}
+"""May import everything; `__init__` holds the version alone, and `schemas` describes what people write for any room."""
 
 HEAVY = {"pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow"}
 """What a machine that only measures does not have."""
@@ -46,6 +46,7 @@ READS_WITH = {
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {
+    "review/committed.py": "asks git for the analysis that was committed first",
     "site/history.py": "asks git for the commits that links to evidence name",
     "site/drawing/drawings.py": "draws charts in worker processes",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",

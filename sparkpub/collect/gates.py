@@ -5,6 +5,7 @@ A sensor that cannot be read is `met: null` with the reason. It never passes sil
 """
 
 import operator
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -106,6 +107,27 @@ class Passed:
         if unknown:
             parts.append(f"not measured here: {', '.join(unknown)}")
         return "; ".join(parts)
+
+
+BUSY_PERCENT = 25.0
+"""Load of all processors by other programs from which a collector says so before it begins."""
+
+
+def company(gates: Gates) -> str | None:
+    """What other programs use of the processors now, where the gates would not wait for them to end; None where it is
+    little."""
+    if gates.max_cpu_percent is not None and gates.max_wait > 0:
+        return None
+    load = proc.CpuLoad()
+    time.sleep(0.3)
+    percent = load.percent() or 0.0
+    if percent < BUSY_PERCENT:
+        return None
+    processors = os.cpu_count() or 1
+    return (
+        f"this machine is busy: other programs use {percent * processors:.0f} % of {processors} processors; "
+        "what you measure now will vary with them"
+    )
 
 
 class Gatekeeper:

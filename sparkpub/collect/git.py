@@ -235,7 +235,8 @@ class Committer:
         self._waiting: list[Waiting] = []
         self._unknown = False
         """Whether git could not say what no commit has yet."""
-        self._pushed = True
+        self._pushed = False
+        """Whether the remote has everything. An earlier collection may have left commits that it could not push."""
         self._repository: Repository | None = None
         if commit:
             try:
@@ -333,7 +334,8 @@ class Committer:
             self._pushed = True
 
     def finish(self) -> str | None:
-        """A last try. Returns what is left undone, in words; None where everything is committed."""
+        """A last try. Returns what is left undone, in words; None where everything is committed and, where asked for,
+        pushed."""
         if self._repository is None:
             return None
         if self._unknown:
@@ -349,6 +351,8 @@ class Committer:
             )
         if self._waiting:
             return f"{store.CAMPAIGN_FILE} not committed (the next collect tries again)"
+        if self._push and not self._pushed:
+            return "committed here and not pushed (collect --push tries again)"
         return None
 
 

@@ -16,7 +16,7 @@ from sparkpub.collect.books import (
 )
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare, refuse_another_campaign
-from sparkpub.collect.gates import Say
+from sparkpub.collect.gates import Say, company
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.lock import folder_locked, locked
@@ -66,6 +66,9 @@ def collect(
             progress.line(line)
         for line in declare(folder, shown):
             progress.line(line)
+        busy = company(matrix.gates)
+        if busy is not None and to_do:
+            progress.line(busy)
         committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
 

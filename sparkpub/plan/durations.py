@@ -27,5 +27,10 @@ def seconds(value: Any) -> Any:
     return value
 
 
-Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=False)]
+WRITTEN = BeforeValidator(
+    seconds,
+    json_schema_input_type=float | Annotated[str, Field(pattern=_DURATION.pattern)],
+)
+"""How a field takes a duration as people write it; its JSON Schema says both forms."""
+Seconds = Annotated[float, WRITTEN, Field(ge=0, allow_inf_nan=False)]
 """Seconds, not negative."""

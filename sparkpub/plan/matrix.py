@@ -8,9 +8,16 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import (
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
 
-from sparkpub.plan.durations import Seconds, seconds
+from sparkpub.plan import recipes
+from sparkpub.plan.durations import WRITTEN, Seconds
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.workloads import WorkloadOptions
 from sparkpub.plan.workloads.command import CommandOptions
@@ -85,7 +92,7 @@ class Gates(Declared):
 class Telemetry(Declared):
     """How often the sampler reads its sensors."""
 
-    interval: Annotated[float, BeforeValidator(seconds), Field(ge=0.02, le=60)] = 1.0
+    interval: Annotated[float, WRITTEN, Field(ge=0.02, le=60)] = 1.0
 
 
 class Outliers(Declared):
@@ -120,7 +127,7 @@ class Matrix(Declared):
     seed: int = 42
     exclude: tuple[Exclusion, ...] = ()
     gates: Gates = Gates()
-    timeout: Annotated[float, BeforeValidator(seconds), Field(gt=0)] = 1800.0
+    timeout: Annotated[float, WRITTEN, Field(gt=0)] = 1800.0
     retries: Annotated[int, Field(ge=0, le=10)] = 1
     repeat_outliers: Outliers | None = None
     telemetry: Telemetry = Telemetry()
@@ -243,6 +250,19 @@ def read(path: Path) -> Matrix:
     return parse(documents.text_of(path, MatrixError), str(path))
 
 
+def renamed(matrix: Matrix, campaign: str) -> Matrix:
+    """The same measurements under another campaign's name. Raises MatrixError where it is none."""
+    try:
+        name = TypeAdapter(Key).validate_python(campaign)
+    except ValidationError:
+        what = f"{campaign!r} is no name of a campaign"
+        remedy = (
+            "use small letters, digits, dots and hyphens, for example night-2026-11-22"
+        )
+        raise MatrixError(what, where="--campaign", remedy=remedy) from None
+    return matrix.model_copy(update={"campaign": name})
+
+
 def parse(text: str, name: str = "matrix") -> Matrix:
     """A matrix from YAML text; `name` stands in messages. Raises MatrixError with every mistake."""
     document, lines = documents.parse(text, name, MatrixError)
@@ -253,6 +273,9 @@ def parse(text: str, name: str = "matrix") -> Matrix:
             remedy="see matrix/demo.yaml for a small one",
         )
     problems = [*lines.duplicates]
+    unreadable = recipes.fill_in(document, Path(name).parent, lines)
+    if unreadable:
+        documents.refuse([*problems, *unreadable], MatrixError)
     matrix: Matrix | None = None
     try:
         matrix = Matrix.model_validate(document)

@@ -9,6 +9,7 @@ from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -24,6 +25,8 @@ LEADING = 6
 """Metrics that lead the page of a campaign, at most."""
 RUN_FILE = "run.packed"
 """See `run_file`."""
+SHARED = 0.5
+"""Share of a campaign's runs that shared the machine beyond which it answers nothing."""
 SHOWN_IN_FULL = 12
 """Campaigns with charts and tables on the page of a metric or a model. A page with more of them is long to load, and
 charts would grow in number with each campaign times its metrics: the pages of the campaigns have them all."""
@@ -153,6 +156,22 @@ class Publication:
             campaign.name: tuple(ranked(_measured(campaign)))
             for campaign in self.campaigns
         }
+
+    def shared(self, campaign: CampaignData) -> str:
+        """Why a campaign answers nothing: other programs used the machine during many of its runs. Empty where they did
+        not."""
+        found = {
+            run
+            for finding in self.review.findings
+            if finding.check == "foreign-load" and finding.campaign == campaign.name
+            for run in finding.runs
+        }
+        if len(found) <= SHARED * len(campaign.runs):
+            return ""
+        return (
+            f"No answer: other programs used the machine during {len(found)} of {counted(len(campaign.runs), 'run')}. "
+            "Measure again when it is idle."
+        )
 
     def headlines(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The leading metrics of a campaign, at most `LEADING`: those that its matrix names, its own and those of its

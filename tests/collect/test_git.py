@@ -333,7 +333,10 @@ def test_push_copes_with_a_remote_that_moved(
 ) -> None:
     elsewhere(tmp_path, upstream, "theirs", "1\n")
     data = repository / "data"
-    run(a_matrix(iterations=1), data, commit=True, push=True)
+    run(a_matrix(iterations=1), data, commit=True)
+    # Nothing is left to measure, and the commit is still to be pushed.
+    assert run(a_matrix(iterations=1), data, commit=True, push=True).exit_code == 0
+    assert "data/small/campaign.json" in git(upstream, "ls-tree", "-r", "main")
     elsewhere(tmp_path, upstream, "more", "1\n")
     run(a_matrix(iterations=2), data, commit=True, push=True)
     assert status(repository) == OPERATORS
@@ -351,13 +354,12 @@ def test_a_push_in_conflict_is_reported_and_stops_nothing(
     tmp_path: Path, repository: Path, upstream: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere(tmp_path, upstream, "data/small/campaign.json", "{}\n")
-    assert (
-        run(
-            a_matrix(iterations=1), repository / "data", commit=True, push=True
-        ).measured
-        == 1
-    )
-    assert "not pushed yet" in capsys.readouterr().out
+    outcome = run(a_matrix(iterations=1), repository / "data", commit=True, push=True)
+    assert outcome.measured == 1
+    said = capsys.readouterr().out
+    assert "not pushed yet" in said
+    assert "committed here and not pushed" in said.splitlines()[-1]
+    assert outcome.exit_code == 1
     assert status(repository) == OPERATORS
 
 

@@ -357,4 +357,4 @@ def test_a_campaign_with_planned_runs_to_do_is_open() -> None:
         publication, publication.campaigns, frozenset()
     )
     assert unsettled["text"] == "6 of 7 planned runs are done."
-    assert unsettled["href"] == "coverage/#c1"
+    assert unsettled["href"] == "campaigns/c1/diagnostics/#coverage"

@@ -1,7 +1,7 @@
 """In a container of a Docker engine (or one that speaks its API), through the Docker SDK.
 
-`DOCKER_HOST` decides which engine. An image is never pulled here: what a night measures is on the machine before
-the night. Containers are labelled with their collector, so that only orphans of our own are ever removed.
+`DOCKER_HOST` decides which engine. A run never pulls an image: what a night measures is on the machine before its first
+run, see `pulled`. Containers are labelled with their collector, so that only orphans of our own are ever removed.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tarfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from io import BytesIO
 from pathlib import Path
@@ -100,6 +100,14 @@ class Docker(Environment):
             return None
         except _failures():
             return None
+
+    def inherited(self, options: DockerOptions) -> Mapping[str, str]:
+        """What the image sets; empty where the engine does not answer."""
+        with suppress(CollectError, *_failures()), closing(_client()) as client:
+            attributes = _image(client, options.image).attrs
+            lines = attributes.get("Config", {}).get("Env") or ()
+            return dict(line.split("=", 1) for line in lines if "=" in line)
+        return {}
 
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
@@ -195,6 +203,14 @@ class DockerRun:
                 self._container.wait()
         finally:
             self._ended.set()
+
+    def facts(self) -> Container | None:
+        """As the engine has them now; None where it does not answer."""
+        try:
+            self._container.reload()
+            return _facts(self._client, self._container, self._image, False, None)
+        except _failures():
+            return None
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds."""
@@ -445,6 +461,32 @@ def _client() -> "DockerClient":
             remedy="start it, and check DOCKER_HOST and your permissions",
         ) from None
     return client
+
+
+def pulled(environments: Iterable[object]) -> Iterator[str]:
+    """Pull the image of each Docker environment by its tag; a line with the digest of each. Raises CollectError where
+    the engine or the registry refuses."""
+    names = [item.image for item in environments if isinstance(item, DockerOptions)]
+    for name in dict.fromkeys(names):
+        client = _client()
+        try:
+            image = client.images.pull(_with_tag(name))
+        except _failures() as error:
+            raise CollectError(
+                f"{name} cannot be pulled: {_explained(error)}",
+                remedy="check the name and the network, or leave --pull out",
+            ) from None
+        finally:
+            client.close()
+        digests = image.attrs.get("RepoDigests") or [image.id]
+        yield f"pulled {name}: {digests[0].rpartition('@')[2]}"
+
+
+def _with_tag(name: str) -> str:
+    """An image's name with a tag or a digest: of a name without one, the SDK would pull every tag."""
+    if "@" in name or ":" in name.rpartition("/")[2]:
+        return name
+    return f"{name}:latest"
 
 
 def described() -> str:

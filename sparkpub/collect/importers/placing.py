@@ -18,7 +18,7 @@ from sparkpub.collect.importers.base import (
     Left,
     as_key,
 )
-from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.layout import Facts, counted
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -64,7 +64,11 @@ def _ask(
 
 
 def _in_environment(draft: Draft) -> Draft:
-    """With the environment that the facts beside the results show."""
+    """With the environment and the number of machines that the facts beside the results show, else its name and that
+    of the model."""
+    if draft.facts.nodes is None:
+        named = counted(draft.source) or counted(draft.model_id or draft.model)
+        draft = replace(draft, facts=replace(draft.facts, nodes=named))
     if draft.facts.image is None:
         return draft
     if draft.environment_type == "unknown":

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub.collect.importers import previewing
 from sparkpub.collect.importers.base import About, Draft, Given, Left
-from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.layout import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published
 from sparkpub.plan.matrix import Model
@@ -388,9 +388,12 @@ def _machine(facts: Facts, given: Given) -> Machine:
     """The machine as people describe it, else as the command line and what lies beside the results name it."""
     machine = given.about.machine
     kind = machine.kind or given.machine or facts.machine
+    nodes = machine.count or facts.nodes
+    if nodes is None and kind in OF_ONE_GPU:
+        nodes = parts(facts.settings)
     told: dict[str, Any] = {
         "kind": kind,
-        "count": machine.count or facts.nodes,
+        "count": nodes,
         "driver": machine.driver or facts.driver,
     }
     known = catalogue.machines().get(kind or "")

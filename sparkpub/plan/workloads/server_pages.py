@@ -6,7 +6,7 @@ TensorRT-LLM), `/props` (llama-server), `/get_model_info` and `/get_server_info`
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.plan.workloads import llama_bench, reading
@@ -30,6 +30,9 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
+_CACHE_QUERIES = ("vllm:prefix_cache_queries_total",)
+_CACHE_HITS = ("vllm:prefix_cache_hits_total",)
+"""Counters of prompts' tokens that were looked up in the prefix cache, and that were there."""
 _OPTIONS = {
     "/get_server_info": (
         *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
@@ -188,7 +191,28 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The capacity of vLLM's KV cache, which its metrics give as blocks."""
+    """The capacity of vLLM's KV cache, which its metrics give as blocks, and how much of the prompts was in it."""
+    return _capacity(server) | _hits(server)
+
+
+def _hits(server: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The share of the prompts' tokens, while the client ran, that the prefix cache had."""
+    grown = [_growth(server, names) for names in (_CACHE_QUERIES, _CACHE_HITS)]
+    queries, hits = grown
+    if not queries or hits is None or not 0 <= hits <= queries:
+        return {}
+    share = {"prefix_cache_hit_percent": 100 * hits / queries}
+    return reading.metrics(share, "report")
+
+
+def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:
+    """By how much counters grew between the two readings of the server's metrics."""
+    before = _counter(server.get("metrics_before"), names)
+    after = _counter(server.get("metrics_after"), names)
+    return None if before is None or after is None else after - before
+
+
+def _capacity(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     samples = _samples(server.get("metrics_after"))
     for labels, _ in samples.get("vllm:cache_config_info", ()):
         blocks = reading.number(labels.get("num_gpu_blocks"))
@@ -200,22 +224,19 @@ def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:
     """Whether the server generated more tokens than the `most` that a run asked for."""
-    before = _counter(server.get("metrics_before"))
-    after = _counter(server.get("metrics_after"))
-    if before is None or after is None:
-        return []
-    if after - before <= (1 + TOKENS_TOLERANCE) * most:
+    grown = _growth(server, _GENERATED)
+    if grown is None or grown <= (1 + TOKENS_TOLERANCE) * most:
         return []
     return [
-        f"the server generated {after - before:g} tokens and this run {most} at most: others used it meanwhile"
+        f"the server generated {grown:g} tokens and this run {most} at most: others used it meanwhile"
     ]
 
 
-def _counter(page: Any) -> float | None:
-    """Tokens generated since the server's start; None where its metrics do not count them."""
+def _counter(page: Any, names: Sequence[str]) -> float | None:
+    """What counters of these names have counted since the server's start; None where its metrics have none of them."""
     samples = _samples(page)
     found = []
-    for name in _GENERATED:
+    for name in names:
         found += [value for _, value in samples.get(name, ())]
     if not found:
         return None

@@ -85,9 +85,8 @@ def _sentence(shown: Sequence[Row], limit: float) -> str:
     )
     above = sum(share > 100 for share in shares)
     if above:
-        text += (
-            f" {counted(above, 'build')} above 100 % cannot be what they are called."
-        )
+        builds = counted(above, "build")
+        text += f" Above 100 %, for {builds}, the format or the size cannot be true."
     return text
 
 

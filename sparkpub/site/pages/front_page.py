@@ -240,7 +240,9 @@ def _weight(verdict: Verdict) -> tuple[bool, bool, bool]:
 def _comparisons_of(
     publication: Publication, campaign: CampaignData, *, decided: bool
 ) -> list[Statement]:
-    """What a campaign's leading comparisons say, by verdict."""
+    """What a campaign's leading comparisons say, by verdict; nothing of runs that shared the machine."""
+    if publication.shared(campaign):
+        return []
     for metric in publication.headlines(campaign):
         rows = publication.comparisons_of(campaign, metric)
         wanted = [row for row in rows if (row.verdict in DECIDED) == decided]
@@ -264,7 +266,7 @@ def _unfinished(publication: Publication) -> dict[str, Statement]:
         campaign.name: {
             "text": f"{campaign.progress}.",
             "verdict": "unfinished",
-            "href": f"coverage/#{campaign.name}",
+            "href": f"campaigns/{campaign.name}/diagnostics/#coverage",
             "about": campaign.info.title,
             "here": False,
         }

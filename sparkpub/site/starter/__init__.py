@@ -12,7 +12,7 @@ from sparkpub.record.store import DEFAULT_DATA
 
 FILES = Path(__file__).parent / "files"
 POST = "site_src/blog/posts/first.md"
-_HIDDEN = {"gitignore": ".gitignore", "github": ".github"}
+_HIDDEN = {"gitignore": ".gitignore", "github": ".github", "vscode": ".vscode"}
 """Names in `files/`, where a leading dot would mean something, and what they become."""
 _IMPORTED = "imported.md"
 """The post where results are imported in place of the demonstration."""

@@ -6,7 +6,6 @@ from sparkpub.record.record import Machine, Record
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds
 from sparkpub.site.figures.library import Library
 from tests.leaderboards import LOAD, TPUT, dataset_of, runs_of
 
@@ -37,8 +36,7 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
         build("Doubtful-8B", "bf16", 20.475),
     ]
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
-    tables = kinds.tables(publication)
-    library = Library(publication, tables, publish_tables(tables)[0])
+    library = Library(publication, publish_tables(publication)[0])
     figure = library.figure("memory-bandwidth")
     shares = {row["build"]: round(row["percent"]) for row in figure.rows}
     assert shares == {"Doubtful-8B": 120, "Big-10B": 50, "Small-2B": 40}

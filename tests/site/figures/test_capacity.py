@@ -8,7 +8,6 @@ from sparkpub.record.record import Record
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from tests.leaderboards import dataset_of, runs_of
@@ -45,8 +44,7 @@ def capacity_of(builds: dict[str, tuple[float, ...]], sources: Path) -> Figure:
         record for name, waits in builds.items() for record in sweep(name, waits)
     ]
     publication = publish(dataset_of(*records), SiteOptions(sources))
-    tables = kinds.tables(publication)
-    library = Library(publication, tables, publish_tables(tables)[0])
+    library = Library(publication, publish_tables(publication)[0])
     return library.figure("capacity")
 
 

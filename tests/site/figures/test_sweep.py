@@ -14,9 +14,9 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish, publish_tables
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import SiteOptions, placeholder
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds, pareto
+from sparkpub.site.figures import pareto
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, campaign_page, part_page
@@ -60,8 +60,7 @@ def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> 
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
     dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
     publication = publish(dataset, options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def throughput(
@@ -240,7 +239,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     (campaign,) = library.publication.campaigns
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
-    assert [section.title for section in context["answering"]] == ["Under load"]
+    assert len(context["charts"]) == 1
     assert context["answers"][0].startswith("Output throughput grows proportionally")
     # The lengths are the tool's defaults; 640 tokens a request.
     assert context["tests"].heads == (
@@ -288,13 +287,16 @@ def test_two_environments_are_a_comparison_and_come_first(
 ) -> None:
     """The small campaign of two models in two environments."""
     publication = publish(load_folder(data), options)
-    tables = kinds.tables(publication)
-    library = Library(publication, tables, publish_tables(tables)[0])
+    library = Library(publication, publish_tables(publication)[0])
     (campaign,) = publication.campaigns
     assert campaign_kind.asked(publication, campaign).kind == "comparison"
     context = campaign_page.context(publication, library, campaign)
-    titles = [section.title for section in context["answering"]]
-    assert titles == ["The result", "Is the difference real?"]
+    shown = [
+        key
+        for key, figure in library.wanted.items()
+        if placeholder(figure.block) in context["charts"]
+    ]
+    assert shown == ["c-output-throughput-relative", "c-comparison"]
     assert context["tests"].heads == ()
 
 
@@ -319,9 +321,7 @@ def test_the_page_of_a_model_has_the_lines_of_that_model_alone(
     )
     (campaign,) = library.publication.campaigns
     for model in ("n", "m"):
-        part_page.context(
-            library.publication, library, campaign, "model", model, drawn=True
-        )
+        part_page.context(library.publication, library, campaign, model)
     assert "c-tpot-p50-sweep-n" in library.wanted
     assert "c-output-throughput-sweep-m" in library.wanted
     assert "c-tpot-p50-sweep-m" not in library.wanted
@@ -344,6 +344,7 @@ def test_a_planned_test_without_a_run_has_a_row_without_figures(
         written=frozenset(),
         lead=context,
         pandas="",
+        badge="",
     )
     assert ">c8<" in "".join(page.blocks.values())
 
