@@ -7,7 +7,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import Board, Entry, Row
+from sparkpub.review.leaderboard import LIMIT_SECONDS, REQUESTS, Board, Entry, Row
 from sparkpub.review.names import load_name
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.site.pages import model_links
@@ -117,7 +117,7 @@ def _cell(
             notes.append(engine or "engine not stated")
         found.append(
             {
-                "text": figure_text(entry.value, board.metric),
+                "text": entry.text or figure_text(entry.value, board.metric),
                 "shade": max(1, round(SHADES * entry.share)),
                 "weights": entry.speed.weights,
                 "engine": entry.speed.setup.engine or "not stated",
@@ -139,6 +139,8 @@ def unit_name(metric: Metric) -> str:
     """What the figures of a metric count, for readers."""
     if metric.unit == "ms":
         return "seconds to the first token, fewer are better"
+    if metric == REQUESTS:
+        return f"requests a second until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
     if metric.name == "prompt_throughput_tok_s":
         return "tokens of the prompt read per second"
     return "tokens generated per second"

@@ -153,12 +153,14 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
             if row.model != model.name:
                 continue
             best = row.best
-            unit = "s to the first token" if board.metric.unit == "ms" else "tok/s"
+            unit = {"ms": "s to the first token", "req/s": "requests/s"}.get(
+                board.metric.unit, "tok/s"
+            )
             found.append(
                 {
                     "use": board.title,
                     "machine": board.machine,
-                    "figure": f"{figure_text(best.value, board.metric)} {unit}",
+                    "figure": f"{best.text or figure_text(best.value, board.metric)} {unit}",
                     "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
                     "place": f"{place} of {len(board.rows)}"
                     if len(board.rows) > 1
@@ -201,6 +203,7 @@ def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str,
             {
                 "what": f"{line.weights}, {load_name(line.load)}",
                 "points": points,
+                "differs": line.differs,
                 "change": answers.change_in_words(line),
                 "is_beyond_noise": bool(line.total.is_beyond_noise),
             }
