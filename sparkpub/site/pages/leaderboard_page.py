@@ -159,12 +159,12 @@ def _caption(publication: Publication, board: Board) -> str:
             for speed in board.speeds
         }
     )
-    setting = [engines_name(board.speeds)]
+    about = [engines_name(board.speeds), board.load.tool]
     if len(places) == 1:
-        setting.append(f"in {places[0]}" if places[0] == "Docker" else places[0])
-    sentence = f"{what[:1].upper()}{what[1:]}: {load_name(board.load)}"
-    about = ", ".join(filter(None, [" ".join(setting), board.load.tool]))
-    return f"{sentence} ({about})."
+        about.insert(0, places[0])
+    return (
+        f"{what[:1].upper()}{what[1:]}: {load_name(board.load)} ({'; '.join(about)})."
+    )
 
 
 def engines_name(speeds: Iterable[Speed]) -> str:
