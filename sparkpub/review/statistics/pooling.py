@@ -1,7 +1,7 @@
 """One effect over several cells: too small to show in each, clear in all together.
 
-Not by statsmodels' `combine_effects`, against which the tests hold it: that takes the errors of cells as known, and with
-six runs a cell they are not.
+Not by statsmodels' `combine_effects`, against which the tests hold it: that takes the errors of cells as known, and
+with six runs a cell they are not.
 """
 
 import math
