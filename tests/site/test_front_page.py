@@ -327,7 +327,7 @@ def test_comparisons_are_known_or_open_by_their_verdict() -> None:
     assert known["verdict"] == "lower"
     text = known["text"].replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(
-        "Output throughput is 10.0 % lower in container than in native"
+        "Output throughput is 10.0 % lower in container than natively"
     )
     assert known["href"] == "campaigns/c1/"
     assert front_page.open_statements(publication, campaigns, frozenset()) == []

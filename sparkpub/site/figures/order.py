@@ -50,7 +50,9 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The cells that drift; where none was tested, what differs."""
     cells = selection.cells(metric)
-    differences = sentences.headline(metric, selection.comparisons(metric))
+    differences = sentences.headline(
+        selection.names, metric, selection.comparisons(metric)
+    )
     values = [row[metric.name] for row in selection.runs_with(metric)]
     shown = marks.least_axis(metric, values)
     drift = _drift(metric, cells) or _too_few(metric, cells)
@@ -59,7 +61,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, metric, shown)),
         selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=drift or differences or sentences.means(metric, cells),
+        says=drift or differences or sentences.means(selection.names, metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 

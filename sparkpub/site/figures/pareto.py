@@ -73,7 +73,7 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         return
     machine = _means(publication.cells_of(campaign, both.machine))
     user = _means(publication.cells_of(campaign, both.user))
-    lines = [line for line in sweeps.lines(campaign) if line.axis is sweeps.LOAD]
+    lines = [line for line in publication.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
     for line, name in sweeps.names(lines).items():
         rows = []
