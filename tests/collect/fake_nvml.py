@@ -1,5 +1,5 @@
-"""A stand-in for pynvml: GPUs that are alike but for what a test sets, one unless it says more. `spark` leaves out what a
-DGX Spark's driver does.
+"""A stand-in for pynvml: GPUs that are alike but for what a test sets, one unless it says more. `spark` leaves out what
+a DGX Spark's driver does.
 """
 
 from types import SimpleNamespace
