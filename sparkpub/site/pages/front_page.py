@@ -249,7 +249,7 @@ def _comparisons_of(
         if wanted:
             return [
                 {
-                    "text": sentences.differences(metric, same),
+                    "text": sentences.differences(publication.names, metric, same),
                     "verdict": verdict,
                     "href": f"campaigns/{campaign.name}/",
                     "about": campaign.info.title,

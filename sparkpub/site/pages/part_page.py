@@ -93,7 +93,7 @@ def context(
             headlines.append(metric)
     slugs = [slug(metric.name) for metric in headlines]
     figures = slugs[:FIGURES]
-    lines = [line for line in sweeps.lines(campaign) if line.model == name]
+    lines = [line for line in publication.lines(campaign) if line.model == name]
     if sweeps.has_a_shape(lines):
         figures = [metric + axis for metric in figures for axis in metric_page.SWEEPS]
     sentences_of_model = []
@@ -125,7 +125,7 @@ def _differences(
     for metric in metrics:
         rows = publication.comparisons_of(campaign, metric)
         sentence = sentences.differences(
-            metric, [row for row in rows if row.model == model]
+            publication.names, metric, [row for row in rows if row.model == model]
         )
         if sentence:
             found.append(sentence)

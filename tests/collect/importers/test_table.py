@@ -314,9 +314,9 @@ def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
     """36.2 and 36.20 are written differently: the review sees what the import leaves."""
     outcome = imported(tmp_path, COPIES, COPIES_MAPPING)
     assert outcome.lines() == [
-        "skipped runs.csv: 2 lines say what an earlier one says, the first is line 3; counted once (if they are runs "
-        "of their own, add repeats: true to the mapping)",
-        "3 imported, 1 skipped, 0 refused",
+        "skipped runs.csv: 2 lines repeat earlier ones, the first is line 3; for runs of their own, add repeats: true "
+        "to the mapping",
+        "3 imported, 2 skipped, 0 refused",
     ]
     (finding,) = copies_found(tmp_path)
     assert "share their start and all their figures" in finding.message
