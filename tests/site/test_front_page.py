@@ -16,7 +16,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.leaderboard import Standings, standings
 from sparkpub.review.results import Results
 from sparkpub.site.content import Content, SiteOptions
-from sparkpub.site.pages import blog, front_page
+from sparkpub.site.pages import blog, campaign_page, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, newest_first
@@ -137,6 +137,21 @@ def test_a_campaign_that_has_not_run_yet_is_open() -> None:
     assert "0 of 3 planned runs are done." in section(html, "What is open")
     assert "How fast" not in html
     assert "Leaderboard:" not in html
+
+
+def test_runs_that_shared_the_machine_answer_nothing() -> None:
+    """Twelve runs; a load beside half of them is a warning, beside more it leaves no answer."""
+    records = campaign(1)
+    runs = [record.run_id for record in records]
+    for shared, answered in ((6, True), (7, False)):
+        finding = a_finding(
+            "foreign-load", "warning", campaign="c1", runs=runs[:shared]
+        )
+        publication = published(*records, findings=[finding])
+        (data,) = publication.campaigns
+        answers = campaign_page.answers(publication, data)
+        assert (answers[0].startswith("No answer: other programs")) is not answered
+        assert ("10 % lower" in page(publication).replace("\u00a0", " ")) is answered
 
 
 def test_the_newest_campaign_is_the_one_that_ran_last() -> None:
