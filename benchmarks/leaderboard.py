@@ -33,7 +33,6 @@ from sparkpub.site.content import SiteOptions, relative
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
-from sparkpub.site.tables import SiteTables
 
 PEER = "ClickBench's page"
 ROUNDS, FILTERS = 9, 10
@@ -146,7 +145,7 @@ def ours(folder: Path, data: Path) -> Path:
     subprocess.run(argv, check=True, cwd=harness.ROOT, env=environment)
 
     publication = publish(load(data), SiteOptions(sources=folder / "docs"))
-    library = Library(publication, SiteTables(), {})
+    library = Library(publication, {})
     pages = Pages(publication, library, Templates(), frozenset())
     made = dict(itertools.islice(pages.all(), 2))
     for uri, root in (("index", ""), ("leaderboard/index", "../")):

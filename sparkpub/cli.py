@@ -2,6 +2,7 @@
 
 import difflib
 import errno
+import gc
 import itertools
 import json
 import os
@@ -799,11 +800,19 @@ def _beside(data: Path, sources: Path | None) -> Path | None:
     return sources
 
 
+def _without_collection() -> None:
+    """Leave cyclic garbage to the end of the command: it has next to none, and each search for it goes through the
+    objects of all runs, which takes a fifth of the time of 10,000 runs."""
+    gc.disable()
+    click.get_current_context().call_on_close(gc.enable)
+
+
 def _reviewed(data: Path, sources: Path | None) -> "Review":
     """The review of a data folder, and of the pages in `sources` where they are given."""
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
 
+    _without_collection()
     dataset = load(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
@@ -970,6 +979,7 @@ def stats(
     from sparkpub.review.dataset import load
     from sparkpub.review.results import Results
 
+    _without_collection()
     found = Results(review(load(data)), **asked)
     click.echo(stats_told.render(found, form or "text"), nl=False)
 
@@ -1024,6 +1034,7 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         raise click.UsageError(f"{output} holds the records; choose another folder")
     if not to_stdout:
         _refuse_output(output, folder=partitioned)
+    _without_collection()
     found = getattr(load(data), table)
     if partitioned:
         write_partitioned(found, output)
@@ -1033,6 +1044,38 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
         click.echo(content, nl=False)
     else:
         write_atomic(output, content)
+
+
+@cli.command()
+@click.argument("campaign")
+@click.argument("cell")
+@_DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; otherwise the recipe is printed.",
+)
+def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
+    """Write the server of a cell as a recipe of sparkrun.
+
+    CELL is model/environment/workload. The recipe holds image, variables, options and command of the server.
+
+    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
+    """
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+    from sparkpub.review.recipe import written
+    from sparkpub.review.results import Results
+
+    if output is not None:
+        _refuse_output(output)
+    found = Results(review(load(data)), campaign=campaign)
+    text = written(found, campaign, cell)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(output, text)
 
 
 @cli.command("archive")

@@ -1,12 +1,12 @@
 """What a run needs: the bench that holds for all of them, and the job that is one; what stands in their way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect import endpoints
-from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments import ENVIRONMENTS, client_place
 from sparkpub.collect.environments.base import Environment, Obstacle
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
@@ -58,6 +58,11 @@ class Job:
     """Whether the run measures a server of another machine: this one's sensors say nothing of it."""
 
     @property
+    def client(self) -> tuple[Environment, EnvironmentOptions]:
+        """Where the command runs: in the environment, unless that keeps a server whose clients run on the host."""
+        return client_place(self.environment_options)
+
+    @property
     def runs_already(self) -> bool:
         """Whether the run measures a server that was there before it."""
         return self.workload_options.running_server is not None
@@ -94,13 +99,10 @@ def prepare(
     options = matrix.environments[run.environment]
     workload = WORKLOADS[workload_options.type]
     environment = ENVIRONMENTS[options.type]
-    path = model.path
-    if path is not None:
-        path = environment.visible(path, options)
     case = Case(
         model_key=run.model,
         model_id=model.id,
-        model_path=path,
+        model_path=None,
         model_config=model.config,
         random_weights=model.random_weights or model.config is not None,
         iteration=run.iteration,
@@ -109,10 +111,13 @@ def prepare(
         attempt=attempt,
         server=options.server,
     )
-    command = workload.command(case, workload_options)
+    command = workload.command(
+        _seen(case, model.path, *client_place(options)), workload_options
+    )
     server = None
     if options.server is not None:
-        server = serving.command(case, options.server)
+        inside = _seen(case, model.path, environment, options)
+        server = serving.command(inside, options.server)
     running = workload_options.running_server
     return Job(
         run,
@@ -127,6 +132,15 @@ def prepare(
         server,
         elsewhere=running is not None and not endpoints.is_here(running.url),
     )
+
+
+def _seen(
+    case: Case, path: str | None, environment: Environment, options: EnvironmentOptions
+) -> Case:
+    """The case with the model's path as an environment sees it."""
+    if path is None:
+        return case
+    return replace(case, model_path=environment.visible(path, options))
 
 
 def gpu_indices(options: Any) -> list[int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.environments import ENVIRONMENTS, client_place
 from sparkpub.plan.address import host_of, is_loopback
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
@@ -74,9 +74,9 @@ def _reached(matrix: Matrix, environment: str, server: RunningServer) -> bool:
 
 def _no_client(matrix: Matrix, environment: str, workload: str) -> Iterator[str]:
     """That no client of a workload is installed in an environment, where that can be seen from outside."""
-    options = matrix.environments[environment]
+    place, options = client_place(matrix.environments[environment])
     programs = matrix.workloads[workload].programs
-    has = partial(ENVIRONMENTS[options.type].has_program, options=options)
+    has = partial(place.has_program, options=options)
     if not programs or any(has(name) is not False for name in programs):
         return
     names = [name for name, install in programs.items() if install]

@@ -170,7 +170,7 @@ class _Run:
 
     def _launch(self) -> Running:
         """Start the command. Raises CollectError where that fails, as NeverStartedError where it would for any run."""
-        environment, options = self.job.environment, self.job.environment_options
+        environment, options = self.job.client
         launch = Launch(
             self.job.command,
             self.place / WORK,

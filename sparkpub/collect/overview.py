@@ -1,5 +1,6 @@
 """What `plan` and `status` say: the order, the estimate, the coverage, and what runs now. Starts nothing."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -8,13 +9,15 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect import endpoints
+from sparkpub.collect.bench import prepare
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.public import public
 from sparkpub.plan import coverage
+from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.matrix import Gates, Matrix
-from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record import store
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
@@ -44,8 +47,8 @@ def _quarantined(folder: Path) -> list[str]:
 
 def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"runs": [{position, model, environment, workload, iteration, state}], "estimate_seconds": N | null,
-    "pauses_seconds": N, "absent": [line]}`; the estimate has the pauses in it, and `absent` are servers and clients
-    for which `collect` would stop at once."""
+    "pauses_seconds": N, "absent": [line], "recipes": [...]}`; the estimate has the pauses in it, `absent` are servers
+    and clients for which `collect` would stop at once, and `recipes` says what those of the matrix become."""
     folder = data / matrix.campaign
     records = known_records(folder)
     shown, _ = public(matrix)
@@ -57,7 +60,28 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
         "absent": endpoints.absent(matrix, left),
+        "recipes": _recipes(shown),
     }
+
+
+def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
+    """What the recipes of a matrix become: `{environment, recipe, image, argv, left_out}`."""
+    found = []
+    for run in {run.environment: run for run in plan(matrix)}.values():
+        options = matrix.environments[run.environment]
+        if not isinstance(options, DockerOptions) or options.recipe is None:
+            continue
+        server = prepare(matrix, run).server
+        found.append(
+            {
+                "environment": run.environment,
+                "recipe": options.recipe.file,
+                "image": options.image,
+                "argv": [] if server is None else list(server.argv),
+                "left_out": list(options.recipe.left_out),
+            }
+        )
+    return found
 
 
 def _planned(run: PlannedRun) -> dict[str, Any]:
@@ -111,6 +135,11 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
         f"{counted(matrix.retries, 'more attempt')} for one that fails",
         f"before each run: {_conditions(matrix.gates)}",
     ]
+    for item in document["recipes"]:
+        lines.append(f"{item['environment']}, of {item['recipe']}: {item['image']}")
+        lines.append(f"  {shlex.join(item['argv'])}")
+        if item["left_out"]:
+            lines.append(f"  not done: {'; '.join(item['left_out'])}")
     for run in document["runs"][:SHOWN]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""

@@ -4,7 +4,6 @@ Nothing is measured here. What is looked up becomes a matrix with the workload `
 runs it as it runs any other.
 """
 
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import base_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
+from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
@@ -90,10 +90,8 @@ class Found:
 
     @property
     def key(self) -> str:
-        """The model's key: the last part of its name, without the ending of a file."""
-        name = self.model.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
-        key = re.sub(r"[^a-z0-9.-]+", "-", name.lower())[:40].strip("-.")
-        return key or "model"
+        """The model's key in the matrix."""
+        return key_of(self.model)
 
     @property
     def lines(self) -> list[str]:

@@ -196,6 +196,7 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
         packages=packages,
         packages_unavailable=why_none,
         variables=bench.redactor.variables(variables),
+        other_variables=bench.redactor.other_names(variables),
         seeds={"workload": bench.matrix.seed, "order": bench.matrix.seed},
     )
 
@@ -221,6 +222,8 @@ def _record(
     exit_code, container = None, None
     if followed.exit is not None:
         exit_code, container = followed.exit.code, followed.exit.container
+    if container is None and server is not None:
+        container = server.container  # its client runs outside
     fields = dict(draft) | {
         "status": status,
         "status_reason": reason,
@@ -306,7 +309,8 @@ def _unavailable(
 ) -> dict[str, str]:
     """What the record lacks, and why."""
     reasons = followed.unavailable | sealed.unavailable
-    if followed.exit is None or followed.exit.container is None:
+    contained = followed.exit is not None and followed.exit.container is not None
+    if not contained and (server is None or server.container is None):
         reasons |= {"container": job.environment.no_container}
     if server is not None and server.first_run is not None:
         reasons |= {

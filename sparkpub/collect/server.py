@@ -26,7 +26,7 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.environments import Options, Server
 from sparkpub.plan.workloads.base import Command
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Moment, Record
+from sparkpub.record.record import Container, Moment, Record
 
 SERVER_START = "server_start_seconds"
 FOLDER = ".server"
@@ -104,6 +104,8 @@ class LiveServer:
         """The run that has the server's start among its metrics."""
         self.heard = Heard()
         self.tree: ProcessTree | None = None
+        self.container: Container | None = None
+        """The container that it runs in, where an engine runs it."""
         self._folder = folder
         self._running: Running | None = None
 
@@ -133,6 +135,7 @@ class LiveServer:
             self.problem = error.lines()[0]
             return
         self.tree = ProcessTree(self._running.pid)
+        self.container = self._running.facts()
         address = self._running.address
         if not address:
             self.problem = (

@@ -84,11 +84,23 @@ class Server(Declared):
     """What answers with status 200 once the server is ready."""
     ready_timeout: Seconds = 900.0
     """How long the server may take until it is ready, in seconds."""
+    client: Literal["inside", "host"] = "inside"
+    """Where the clients run: in the same environment, or on the host, for an image that has none. On the host, the
+    environment has to share its network."""
 
     @property
     def url(self) -> str:
         """Where clients find the server."""
         return f"http://127.0.0.1:{self.port}"
+
+
+class RecipeSource(Declared):
+    """The recipe that an environment was made of."""
+
+    file: str
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    left_out: tuple[str, ...] = ()
+    """Parts of it that have no effect here."""
 
 
 class Options(TypedOptions):
@@ -110,10 +122,18 @@ class HostOptions(Options):
 
 
 _LIMITS = (
-    "as|core|cpu|data|fsize|locks|memlock|msgqueue|nice|nofile|nproc|rss|rtprio|rttime|"
-    "sigpending|stack"
+    *("as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice"),
+    *("nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack"),
 )
-Limit = Annotated[str, Field(pattern=rf"^({_LIMITS})$")]
+
+
+def _limit(name: str) -> str:
+    if name not in _LIMITS:
+        raise ValueError(f"{name!r} is no limit; there are: {', '.join(_LIMITS)}")
+    return name
+
+
+Limit = Annotated[str, AfterValidator(_limit)]
 """A limit of a process, as setrlimit(2) knows it."""
 
 
@@ -202,6 +222,16 @@ class DockerOptions(Options):
     """`--entrypoint`; the image's own where it is not given, none where it is empty."""
     security_opt: tuple[str, ...] = ()
     """`--security-opt`, e.g. `seccomp=unconfined`."""
+    recipe: RecipeSource | None = None
+    """In a matrix file the path of a recipe of sparkrun or Spark Arena, in place of `type` and all that the recipe
+    says; options beside it win. What it becomes is written in its place, with the file's name and SHA-256."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        outside = self.server is not None and self.server.client == "host"
+        if outside and self.network != "host":
+            raise ValueError("clients on the host find the server with network: host")
+        return self
 
 
 class NspawnOptions(RootOptions):

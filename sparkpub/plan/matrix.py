@@ -16,6 +16,7 @@ from pydantic import (
     ValidationError,
 )
 
+from sparkpub.plan import recipes
 from sparkpub.plan.durations import WRITTEN, Seconds
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.workloads import WorkloadOptions
@@ -272,6 +273,9 @@ def parse(text: str, name: str = "matrix") -> Matrix:
             remedy="see matrix/demo.yaml for a small one",
         )
     problems = [*lines.duplicates]
+    unreadable = recipes.fill_in(document, Path(name).parent, lines)
+    if unreadable:
+        documents.refuse([*problems, *unreadable], MatrixError)
     matrix: Matrix | None = None
     try:
         matrix = Matrix.model_validate(document)

@@ -76,6 +76,8 @@ FORMS = {
     r"^https://": "an address that begins with https://",
     r"^/": "a path that begins with /",
     r"^(/.|<home>)": "the path of a folder below /",
+    r"^/dev/.+": "the path of a device such as /dev/nvidia0",
+    r"^[0-9a-f]{64}$": "a SHA-256 in hexadecimal",
     r"^\d+(\.\d+)?[bkmgBKMG]?$": "a size such as 60g or 512m",
     r"^\d+(-\d+)?(,\d+(-\d+)?)*$": "a list of processors such as 0-9,12",
     r"^P\d{1,2}$": "a performance state such as P0",

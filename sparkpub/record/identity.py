@@ -47,6 +47,7 @@ def contradictions(
         problems.append(
             f"weights are {words[not requested.random_weights]} instead of {words[requested.random_weights]}"
         )
+    problems += _other_format(observed)
     known = expected(requested)
     if known is None:
         return problems
@@ -57,6 +58,22 @@ def contradictions(
                 f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}"
             )
     return problems
+
+
+def _other_format(seen: Observed) -> list[str]:
+    """Weights that take less than their parameters do in the format that they are said to have."""
+    bits = _bits(seen.dtype)
+    if None in (bits, seen.parameters, seen.weight_bytes) or seen.quantization:
+        return []
+    assert bits is not None
+    assert seen.parameters is not None
+    assert seen.weight_bytes is not None
+    want = seen.parameters * bits // 8
+    if seen.weight_bytes >= (1 - WEIGHTS_TOLERANCE) * want:
+        return []
+    return [
+        f"{seen.parameters:,} parameters in {seen.dtype} take {want:,} bytes, not {seen.weight_bytes:,}"
+    ]
 
 
 def _in_format_of_run(name: str, known: Architecture, seen: Observed) -> Any:

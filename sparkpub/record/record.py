@@ -392,6 +392,8 @@ class Reproducibility(Strict):
     packages_unavailable: str | None = None
     variables: dict[str, str] = {}
     """Environment variables of the run, by allow-list."""
+    other_variables: tuple[str, ...] = ()
+    """The names of all others that reached the run, but for those that tell of a secret; their values stay private."""
     seeds: dict[str, int] = {}
 
 

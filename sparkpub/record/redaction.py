@@ -41,6 +41,7 @@ _WIDE = {
 """Marks at the beginning of text in two or four bytes per character; the longer ones first."""
 ALLOWED = re.compile(
     r"CUDA_.*|NVIDIA_.*|NCCL_.*|TORCH.*|PYTORCH_.*|TRTLLM_.*|TLLM_.*|TRT_.*|VLLM_.*|GGML_.*|LLAMA_.*|HF_HUB_OFFLINE|"
+    r"SGLANG_.*|SGL_.*|FLASHINFER_.*|TRITON_.*|CUBLAS_.*|CUDNN_.*|OLLAMA_.*|"
     r"TRANSFORMERS_OFFLINE|OMP_.*|MKL_.*|OPENBLAS_.*|LD_LIBRARY_PATH|LD_PRELOAD|PATH|PYTHON(?:PATH|HASHSEED|UNBUFFERED)|"
     r"LANG|LC_ALL|MALLOC_.*|TOKENIZERS_PARALLELISM"
 )
@@ -159,6 +160,14 @@ class Redactor:
             for name in sorted(variables)
             if ALLOWED.fullmatch(name) and not is_secret_name(name)
         }
+
+    def other_names(self, variables: Mapping[str, str]) -> tuple[str, ...]:
+        """The names of those whose values a record may not show; names that tell of a secret stay away too."""
+        return tuple(
+            self.text(name)
+            for name in sorted(variables)
+            if not ALLOWED.fullmatch(name) and not is_secret_name(name)
+        )
 
     def options(self, options: Any, name: str = "") -> Any:
         """Options, or any part of a record: texts redacted, values of secret-looking names gone.

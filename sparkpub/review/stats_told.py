@@ -2,10 +2,11 @@
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
+
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import p_text, significant
@@ -151,8 +152,7 @@ def _json(value: Any) -> Any:
 def render(found: Results, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
-        text = json.dumps(document(found), indent=1, ensure_ascii=False)
-        return f"{text}\n"
+        return to_json(document(found), indent=1).decode() + "\n"
     if form == "csv":
         return _csv({name: list(documents(found, name)) for name in TABLES})
     parts = [_counted(found)]

@@ -35,7 +35,6 @@ from sparkpub.site.publication import Publication, run_file
 from sparkpub.site.reading import CHECK as UNREADABLE
 from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.sources import files, page_text, refuse_outside
-from sparkpub.site.tables import SiteTables
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
@@ -54,13 +53,12 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     cache = Cache(options.cache / "work")
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
-        tables = kinds.tables(publication)
-        addresses, shared = publish_tables(tables)
+        addresses, shared = publish_tables(publication)
         compared = programs.compared(publication)
         address, content = _published(programs.COMPARED, compared)
         addresses[programs.COMPARED] = address
         shared[address] = content
-        library = Library(publication, tables, addresses, drawings)
+        library = Library(publication, addresses, drawings)
         templates = Templates(options.templates, options.compiled)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
@@ -116,7 +114,7 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
 
 def _undrawn(publication: Publication) -> Words:
     """The names that prose may use, with figures that are looked up and not drawn."""
-    library = Library(publication, kinds.tables(publication), {})
+    library = Library(publication, {})
 
     def figure(name: str, campaign: str | None = None, **part: str) -> str:
         return library.figure(name, campaign, **part).title
@@ -167,7 +165,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
-    library = Library(publication, kinds.tables(publication), {})
+    library = Library(publication, {})
     for campaign in publication.campaigns:
         for name in library.makers(campaign):
             yield (
@@ -177,14 +175,14 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
 
 
 def publish_tables(
-    tables: SiteTables,
+    publication: Publication,
 ) -> tuple[dict[str, str], dict[str, Content]]:
     """Name of a table to its address, which changes with its content; and the files at these addresses: JSON,
     compressed."""
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
-    for name in tables.names:
-        address, content = _published(name, tables.text(name))
+    for name in kinds.tables():
+        address, content = _published(name, kinds.text(publication, name))
         addresses[name] = address
         files[address] = content
     return addresses, files

@@ -17,6 +17,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
+from sparkpub.site import sweeps
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published
@@ -68,6 +69,16 @@ class Publication:
     def names(self) -> Names:
         """What readers call models, environments and workloads."""
         return Names(self.dataset)
+
+    def lines(self, campaign: CampaignData) -> Sequence[sweeps.Line]:
+        """What a campaign varies: every line of it, axis by axis."""
+        if campaign.name not in self._lines:
+            self._lines[campaign.name] = sweeps.lines(campaign)
+        return self._lines[campaign.name]
+
+    @cached_property
+    def _lines(self) -> dict[str, Sequence[sweeps.Line]]:
+        return {}
 
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:

@@ -161,38 +161,3 @@ def site(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ho
     subprocess.run(argv, cwd=REPOSITORY, env=variables, check=True)
     yield host
     next(hosts, None)
-
-
-TAIL = """
-site_name: tail
-docs_dir: docs
-theme: {{name: material, font: false}}
-plugins: [{{sparkpub: {{folders: {data}}}}}, blog]
-markdown_extensions: [attr_list, md_in_html, tables, toc]
-"""
-
-
-@pytest.fixture(scope="session")
-def tail(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """A site with more runs than it draws."""
-    project, folder = tmp_path_factory.mktemp("tail"), tmp_path_factory.mktemp("site")
-    blog = project / "docs" / "blog"
-    (blog / "posts").mkdir(parents=True)
-    (blog / "index.md").write_text("# Blog\n", encoding="utf-8")
-    text = TAIL.format(data=campaign.write(project / "data"))
-    (project / "mkdocs.yml").write_text(text, encoding="utf-8")
-    argv = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--quiet",
-        "--site-dir",
-        str(folder),
-        "-f",
-        project / "mkdocs.yml",
-    ]
-    subprocess.run(
-        argv, cwd=REPOSITORY, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=True
-    )
-    yield from served(chromium, folder)

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
-from sparkpub.collect import gates, server
+from sparkpub.collect import gates, overview, server
 from sparkpub.collect.gates import Gatekeeper
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import nvml, processes
@@ -20,8 +21,13 @@ from sparkpub.collect.machine.processes import marked
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.sampler import Sampler
 from sparkpub.collect.server import Heard
+from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.review.recipe import written
+from sparkpub.review.results import Results
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 from tests.collect.environments.launching import until
 from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
@@ -460,6 +466,66 @@ def test_server_and_client_in_containers_of_their_own(
         engine.containers.list(all=True, filters={"label": "sparkpub.collector"}) == []
     )
     engine.close()
+
+
+@pytest.mark.docker
+def test_the_server_of_a_recipe_is_measured_from_the_host(
+    tmp_path: Path, port: int
+) -> None:
+    """The image has no client: the record has the server's container, and `recipe` writes the recipe back."""
+    import docker
+
+    engine = docker.from_env()
+    engine.api.import_image_from_data(
+        a_tar(), repository=IMAGE.partition(":")[0], tag="latest"
+    )
+    engine.close()
+    (tmp_path / "server.py").write_text(SERVER)
+    recipe = {
+        "model": "acme/Walker-8B",
+        "container": IMAGE,
+        "defaults": {"port": port, "how": "good"},
+        "command": "/usr/bin/python3 -S /served/server.py \\\n  {port} {how}\n",
+        "executor_config": {"gpus": None},
+    }
+    (tmp_path / "walker.yaml").write_text(yaml.safe_dump(recipe))
+    document: dict[str, Any] = {
+        "campaign": "of-recipe",
+        "title": "t",
+        "environments": {
+            "there": {
+                "recipe": "walker.yaml",
+                "gpus": None,
+                "binds": [*BINDS, f"{tmp_path}:/served:ro"],
+            }
+        },
+        "workloads": {"w": a_client(port)},
+        "iterations": 1,
+        "gates": OPEN_GATES,
+    }
+    declared = matrices.parse(yaml.safe_dump(document), str(tmp_path / "m.yaml"))
+    data = tmp_path / "data"
+    shown = overview.plan_lines(declared, data)
+    assert f"there, of walker.yaml: {IMAGE}" in shown
+    assert f"  /usr/bin/python3 -S /served/server.py {port} good" in shown
+    run(declared, data)
+    (record,) = records(data, "of-recipe")
+    assert record.status == "ok", record.status_reason
+    assert sys.executable in record.argv[-1]
+    assert record.container is not None
+    assert record.container.image == IMAGE
+    assert (
+        "answered /work" in (data / "of-recipe" / record.file("log").path).read_text()
+    )
+    found = Results(review(load(data)), campaign="of-recipe")
+    again = yaml.safe_load(written(found, "of-recipe", "walker-8b/there/w"))
+    assert again["model"] == "acme/Walker-8B"
+    assert again["container"] == IMAGE
+    assert again["defaults"] == {"port": port}
+    words = again["command"].replace("\\\n", "").split()
+    assert words == [
+        *("/usr/bin/python3", "-S", "/served/server.py", "{port}", "good"),
+    ]
 
 
 @pytest.fixture

@@ -231,12 +231,6 @@ def test_a_draft_is_on_no_page(
     assert (tmp_path / "site" / "blog" / "second" / "index.html").is_file()
 
 
-def test_an_environment_has_a_page_in_each_campaign(tree: dict[str, str]) -> None:
-    assert "environments/c/native.md" in tree
-    assert "# native in c" in tree["environments/c/native.md"]
-    assert "models/m.md" in tree
-
-
 @pytest.mark.parametrize(
     ("uri", "address"),
     [

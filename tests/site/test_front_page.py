@@ -144,14 +144,13 @@ def test_runs_that_shared_the_machine_answer_nothing() -> None:
     records = campaign(1)
     runs = [record.run_id for record in records]
     for shared, answered in ((6, True), (7, False)):
-        finding = a_finding(
-            "foreign-load", "warning", campaign="c1", runs=runs[:shared]
-        )
+        beside = {"runs": runs[:shared]}
+        finding = Finding("foreign-load", "warning", "c1", None, None, "busy", beside)
         publication = published(*records, findings=[finding])
         (data,) = publication.campaigns
         answers = campaign_page.answers(publication, data)
         assert (answers[0].startswith("No answer: other programs")) is not answered
-        assert ("10 % lower" in page(publication).replace("\u00a0", " ")) is answered
+        assert ("−10.0 %" in page(publication).replace("\u00a0", " ")) is answered
 
 
 def test_the_newest_campaign_is_the_one_that_ran_last() -> None:
@@ -298,7 +297,7 @@ def test_claims_are_known_or_open_by_their_verdict_those_about_the_world_first()
     ]
     html = page(publication, written=written)
     assert "Sentence world." in section(html, "What is known")
-    assert "on this machine, this day" in section(html, "What is known")
+    assert "in these runs, of one machine on one day" in section(html, "What is known")
     assert "Sentence guess." in section(html, "What is open")
 
 
@@ -342,7 +341,7 @@ def test_comparisons_are_known_or_open_by_their_verdict() -> None:
     assert known["verdict"] == "lower"
     text = known["text"].replace("\N{NO-BREAK SPACE}", " ")
     assert text.startswith(
-        "Output throughput is 10.0 % lower in container than in native"
+        "Output throughput is 10.0 % lower in container than natively"
     )
     assert known["href"] == "campaigns/c1/"
     assert front_page.open_statements(publication, campaigns, frozenset()) == []
@@ -372,4 +371,4 @@ def test_a_campaign_with_planned_runs_to_do_is_open() -> None:
         publication, publication.campaigns, frozenset()
     )
     assert unsettled["text"] == "6 of 7 planned runs are done."
-    assert unsettled["href"] == "coverage/#c1"
+    assert unsettled["href"] == "campaigns/c1/diagnostics/#coverage"

@@ -38,6 +38,10 @@ class Running(Protocol):
     address: str
     isolation: Isolation
 
+    def facts(self) -> Container | None:
+        """What the engine says of the container that runs; None where there is none."""
+        ...
+
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None where it is still running after `timeout` seconds."""
         ...

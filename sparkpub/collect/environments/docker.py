@@ -101,6 +101,14 @@ class Docker(Environment):
         except _failures():
             return None
 
+    def inherited(self, options: DockerOptions) -> Mapping[str, str]:
+        """What the image sets; empty where the engine does not answer."""
+        with suppress(CollectError, *_failures()), closing(_client()) as client:
+            attributes = _image(client, options.image).attrs
+            lines = attributes.get("Config", {}).get("Env") or ()
+            return dict(line.split("=", 1) for line in lines if "=" in line)
+        return {}
+
     def visible(self, path: str, options: DockerOptions) -> str:
         """Through the longest bind that covers the path; unchanged where none does, as for a path in the image."""
         return through_binds(path, options.binds)
@@ -195,6 +203,14 @@ class DockerRun:
                 self._container.wait()
         finally:
             self._ended.set()
+
+    def facts(self) -> Container | None:
+        """As the engine has them now; None where it does not answer."""
+        try:
+            self._container.reload()
+            return _facts(self._client, self._container, self._image, False, None)
+        except _failures():
+            return None
 
     def wait(self, timeout: float) -> Exit | None:
         """The end, or None after `timeout` seconds."""

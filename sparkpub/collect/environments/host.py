@@ -122,6 +122,10 @@ class HostProcess:
             str(self._group / "cgroup.procs"),
         )
 
+    def facts(self) -> None:
+        """No engine knows of it."""
+        return
+
     def limit_memory(self, size: int) -> None:
         """Limit its control group, in bytes. Raises CollectError, with the command ended, where that cannot be."""
         if cgroup.limit(self._group, size):

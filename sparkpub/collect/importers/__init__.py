@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from sparkpub.collect.importers import (
     benchmark_spark,
     llama_benchy,
+    mapping_starter,
     placing,
     report_mapping,
     table,
@@ -28,7 +29,6 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
-from sparkpub.collect.importers.mapping_starter import starter
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.table_mapping import of_tools
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
@@ -85,15 +85,15 @@ def import_results(
     nothing = not any(isinstance(item, Draft) or item.refused for item in found)
     remedy = "give what the tool wrote"
     if nothing and kind is None:
-        columns = table.columns_of(path)
-        if columns and preview:
-            return Outcome(starter=tuple(starter(columns)))
-        if columns:
-            remedy = "a table needs --mapping, and --preview prints one to begin with"
+        proposal = mapping_starter.proposed(table.files_of(path))
+        if proposal is not None and preview:
+            return Outcome(starter=tuple(proposal.lines()))
+        if proposal is not None:
+            remedy = "--preview prints a mapping to begin with, for --mapping"
     if nothing:
-        what = "that is known here" if kind is None else f"of {kind}"
+        what = "of a known tool" if kind is None else f"of {kind}"
         raise ImportFormatError(
-            f"nothing {what} in it",
+            f"no results {what} in it",
             where=str(path),
             remedy=remedy,
         )
@@ -107,7 +107,7 @@ def import_results(
     if outcome.machineless:
         known = ", ".join(catalogue.machines())
         given.say(
-            f"{outcome.machineless:,} runs without a machine: --machine says it ({known})"
+            f"{outcome.machineless:,} runs do not name the machine: add --machine ({known})"
         )
     return outcome
 

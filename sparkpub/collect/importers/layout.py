@@ -6,6 +6,7 @@ Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yam
 import fnmatch
 import functools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,19 @@ _ENGINES = {
     "tensorrt": "TensorRT-LLM",
 }
 """How the names begin that people and tools give to engines."""
+_SPARKS = r"(?:NVIDIA )?(?:DGX|GB10|Sparks?)\b"
+_COUNTED = re.compile(
+    rf"\b(?:([2-9]|1\d)[ -]?[x×][ -]?|(two|dual|three|four|eight)[ -]){_SPARKS}"
+    r"|\b(?:Sparks?|GB10)[ -]?[x×]([2-9])\b",
+    re.IGNORECASE,
+)
+_NUMBERS = {"two": 2, "dual": 2, "three": 3, "four": 4, "eight": 8}
+_PARALLEL = (
+    ("tensor_parallel_size", "tp_size", "tensor_parallel", "tp"),
+    ("pipeline_parallel_size", "pp_size", "pipeline_parallel"),
+)
+OF_ONE_GPU = ("dgx-spark",)
+"""Machines of which each part of a model takes one."""
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _LONGEST = 500
 
@@ -142,11 +156,12 @@ def facts_in(notes: Mapping[str, Any], layout: Layout) -> Facts:
         served_name=_text(said.get("served_name")),
         name=_text(said.get("name")),
         weights=_weights(said.get("weights"), settings.get("quantization")),
-        engine=_engine(_text(said.get("engine"))),
+        engine=engine_named(_text(said.get("engine"))),
         engine_version=_text(said.get("engine_version")),
         image=_text(said.get("image")),
         machine=machine_named(_text(said.get("machine")) or ""),
-        nodes=reading.positive_int(said.get("nodes")),
+        nodes=reading.positive_int(said.get("nodes"))
+        or counted(_text(said.get("machine")) or ""),
         driver=_text(said.get("driver")),
         vbios=_text(said.get("vbios")),
         settings=settings,
@@ -165,6 +180,16 @@ def _at(notes: Any, key: str) -> Any:
     return notes
 
 
+def weights_in(text: str | None) -> str | None:
+    """The first format of weights that a text speaks of, in small letters."""
+    for word in re.split(r"[^A-Za-z0-9_]+", text or ""):
+        found = _WEIGHTS.fullmatch(word)
+        if found is not None:
+            name = found[0].lower()
+            return _SAME.get(name, name)
+    return None
+
+
 def _weights(said: Any, asked: str | None) -> str | None:
     """The format of the weights; one that the server was asked for counts before that of the files."""
     found = _WEIGHTS.match(str(said))
@@ -176,7 +201,7 @@ def _weights(said: Any, asked: str | None) -> str | None:
     return name
 
 
-def _engine(said: str | None) -> str | None:
+def engine_named(said: str | None) -> str | None:
     for begin, name in _ENGINES.items():
         if said is not None and said.lower().startswith(begin):
             return name
@@ -187,10 +212,32 @@ def machine_named(text: str) -> str | None:
     """The kind of machine that a text speaks of, by its key or a GPU of it; None for none and for several."""
     found = []
     for key, facts in catalogue.machines().items():
-        names = (key, *facts.gpu_names)
-        if any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
+        names = (key.replace("-", "[- ]?"), *map(re.escape, facts.gpu_names))
+        pattern = rf"\b(?:{'|'.join(names)})s?\b"
+        if re.search(pattern, text, re.IGNORECASE):
             found.append(key)
     return found[0] if len(found) == 1 else None
+
+
+def counted(text: str) -> int | None:
+    """How many machines a text speaks of: `4x NVIDIA GB10 DGX Spark`, `dual-spark`; None where it does not count."""
+    found = _COUNTED.search(text.replace("_", " "))
+    if found is None:
+        return None
+    if found[2] is not None:
+        return _NUMBERS[found[2].lower()]
+    return int(found[1] or found[3])
+
+
+def parts(settings: Mapping[str, str]) -> int | None:
+    """How many GPUs hold a part of the model each, as the server's options say."""
+    found = [
+        reading.positive_int(settings.get(name))
+        for names in _PARALLEL
+        for name in names
+    ]
+    known = [number for number in found if number is not None]
+    return math.prod(known) if known else None
 
 
 def _text(value: Any) -> str | None:

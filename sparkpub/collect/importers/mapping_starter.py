@@ -1,81 +1,369 @@
-"""A mapping to begin with, made from the names of a table's columns: people correct it and fill it in."""
+"""A mapping to begin with, for tables and JSON of anybody's: where the rows are, and what the names of the columns say.
+
+People read it, correct it, and import with it. Of a folder it is for the files of the form that says most.
+"""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+from sparkpub.collect.importers.files import FileError, ResultFile
+from sparkpub.collect.importers.table_rows import SUFFIXES, SourceTable, read_table
+from sparkpub.plan.workloads import reading
 from sparkpub.record.metrics import METRICS
 
+_MOST_FILES = 300
+"""Of a folder, so many files are looked at."""
+_MOST_ROWS = 20
+"""Of a list, so many items are looked at."""
+_DEEPEST = 4
+_WORD = re.compile(r"[^a-z0-9%/]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMES = {
-    "model": r"model([ _]?name)?",
-    "model_id": r"(hf[ _]?)?(model[ _]?id|repo)",
-    "environment": r"env(ironment)?|where|host",
-    "workload": r"workload|test|scenario|task",
-    "started": r"date|time|timestamp|started|start|when",
-    "iteration": r"iteration|iter|run|repeat",
-    "engine": r"engine|backend|server",
-    "engine_version": r"(engine[ _]?)?version",
+    "model": r"(served )?(model|llm)( name| key)?",
+    "model_id": r"(hf )?(model id|model repo|repo)",
+    "environment": r"env(ironment)?|where",
+    "workload": r"workload( name)?|scenario|task|prompt name|test name",
+    "started": r"(run )?(date|timestamp|started( at)?|start( time)?|when|measured at|created( at)?|benchmarked at)",
+    "iteration": r"iteration|iter|run|repeat|trial",
+    "engine": r"engine( name)?|backend|server|runtime|framework",
+    "engine_version": r"(engine |vllm |server )?version",
     "quantization": r"quant\w*|precision|weights|dtype",
+    "machine": r"machine|hardware( name)?|gpu( name)?|device",
+    "nodes": r"nodes|num nodes|node count|machines|sparks",
+    "image": r"(container |docker )?image",
 }
 _OPTIONS = {
-    "input_tokens": r"(input|prompt)[ _]?(len\w*|tokens|size)?|isl|pp",
-    "output_tokens": r"(output|generated)[ _]?(len\w*|tokens|size)?|osl|tg",
-    "concurrency": r"concurren\w*|clients|users|c|max[ _]concurrency",
-    "batch_size": r"batch([ _]?size)?|bs",
-    "request_rate": r"(request[ _]?)?rate|rps|qps",
-    "requests": r"(num[ _]?)?(requests|prompts)",
+    "input_tokens": r"(target |mean )?(input|prompt)( len\w*| tokens?| size)?|isl|pp|prompt tokens target",
+    "output_tokens": r"(target |max )?(output|gen\w*|response)( len\w*| tokens| size)|max tokens|osl|tg",
+    "depth": r"(context |target )?depth|context( len\w*| tokens| size)?",
+    "concurrency": r"(max )?concurren\w*|(num )?(clients|users|streams|sessions)|c",
+    "batch_size": r"batch( size)?|bs",
+    "request_rate": r"(request |arrival )?rate|rps|qps",
+    "requests": r"(num |n )?(requests|prompts)",
 }
-_METRICS = {
-    "output_throughput_tok_s": r".*(output|gen\w*|decode).*(tok\w*|t)[ _]?(/|per)[ _]?s\w*|tok\w*/s\w*|tps|t/s|.*tok_s",
-    "prompt_throughput_tok_s": r".*(prompt|prefill|pp).*(tok\w*|t)[ _]?(/|per)[ _]?s\w*",
-    "ttft_mean_ms": r"(mean|avg)?[ _]?ttft.*",
-    "tpot_mean_ms": r"(mean|avg)?[ _]?tpot.*",
-    "itl_mean_ms": r"(mean|avg)?[ _]?itl.*",
-    "request_latency_mean_ms": r".*latency.*|e2e.*",
-    "gpu_power_mean_watt": r".*power.*|watts?",
-    "peak_memory_gib": r".*peak.*mem.*|.*vram.*",
+_TIMES = {
+    "ttft": r"\bttft|time to first|first token",
+    "tpot": r"\btpot|time per output",
+    "itl": r"\bitl\b|inter token",
+    "request_latency": r"latency|\be2el?\b|end to end|request time",
 }
-_SECONDS = re.compile(r"(?:[ _(\[]s|sec\w*)[\])]?$")
-_REQUIRED = ("model", "environment")
+_STATISTICS = {
+    "p50": r"\b(p50|median)\b",
+    "p90": r"\bp90\b",
+    "p95": r"\bp95\b",
+    "p99": r"\bp99\b",
+    "min": r"\bmin\b",
+    "max": r"\bmax\b",
+    "mean": "",
+}
+_TOKEN_RATE = re.compile(
+    r"\b(tok\w*|t) (per )?s(ec\w*)?\b|\btps\b|\b(throughput|speed)\b(?!.*\breq)"
+)
+_RATES = {
+    "prompt_throughput_tok_s": r"\b(prompt|prefill|pp|input)\b",
+    "output_throughput_per_user_tok_s": r"\bper (user|session|stream|request|client)\b|\b(session|stream|user)\b",
+    "total_throughput_tok_s": r"\btotal tok\w*\b",
+    "output_throughput_tok_s": "",
+}
+_OTHERS = {
+    "request_throughput_req_s": r"\breq\w* s(ec)?\b|\breq\w* per s(ec\w*)?\b|\brequest throughput",
+    "gpu_power_mean_watt": r"\bpower\b(?!.*\b(peak|max|limit)\b)|\bwatts?\b",
+    "gpu_temp_max_celsius": r"\bgpu temp\w*\b|\btemp\w* (c|celsius)\b",
+    "peak_memory_gib": r"peak.*\b(mem\w*|vram)\b|\b(mem\w*|vram)\b.*peak",
+}
+_NEVER = re.compile(
+    r"\b(std\w*|stdev|sd|stderr|norm|delta|ratio|rank|target|limit|baselines?|timeout|override\w*|warm ?up)\b"
+)
+"""Words of columns that are no figures of a run, whatever else they say."""
+_BEST = ("agg", "aggregate", "aggregated", "output", "gen", "generation")
+"""Of several rates of one kind, the words of the one over all requests."""
+_UNITS = {
+    "s": r"\b(s|sec|secs|seconds)$",
+    "us": r"\b(us|µs)$",
+}
 
 
-def starter(columns: Sequence[str]) -> Iterator[str]:
-    """The lines of a mapping for a table with these columns."""
-    left = list(columns)
-    metrics = _taken(left, {name: re.escape(name) for name in METRICS})
-    names = _taken(left, _NAMES)
-    options = _taken(left, _OPTIONS)
-    metrics |= _taken(left, _METRICS)
-    yield "# A mapping to begin with: correct it, and save it as map.yaml."
-    yield from _section("columns", names)
-    missing = [name for name in _REQUIRED if name not in names]
-    if missing:
-        yield f"same: {{{', '.join(f'{name}: ...' for name in missing)}}}"
-    yield from _section("options", options)
-    yield "metrics:" if metrics else "metrics: {}  # name the columns of the figures"
-    for name, column in metrics.items():
-        unit = ""
-        if name.endswith("_ms") and _SECONDS.search(column.lower()):
-            unit = ", unit: s"
-        yield f"  {name}: {{column: {json.dumps(column, ensure_ascii=False)}{unit}}}"
-    if left:
-        yield f"# not used: {', '.join(left)}"
+@dataclass
+class Proposal:
+    """A mapping, for files of one form."""
+
+    rows: str | None
+    names: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    metrics: dict[str, str] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    stems: list[str] = field(default_factory=list)
+    """Paths, within the folder, of the files of that form."""
+    number: int = 0
+    """How many rows the first file has."""
+
+    @property
+    def begin(self) -> str:
+        """How the columns of the rows themselves begin."""
+        inner = (self.rows or "").replace("*", "").strip(".")
+        return f"{inner}." if inner else ""
+
+    @property
+    def form(self) -> object:
+        """What files of one form have in common: the place of their rows, else their figures."""
+        return self.rows or frozenset(self.metrics.values())
+
+    def lines(self) -> Iterator[str]:
+        """As YAML."""
+        yield "# A mapping to begin with: correct it, and save it as map.yaml."
+        if len(self.stems) > 1:
+            yield f"# For {len(self.stems)} files like {self.stems[0]}."
+        if self.rows is not None:
+            yield f"rows: {_quoted(self.rows)}"
+        names = dict(self.names)
+        if not {"model", "model_id"} & set(names) and len(self.stems) > 1:
+            yield (
+                "path: '{model}"
+                + Path(self.stems[0]).suffix
+                + "'  # or {model}/{weights}/…"
+            )
+            names["model"] = "path.model"
+        elif "model" not in names and "model_id" in names:
+            names["model"] = names.pop("model_id")
+        yield from _section("columns", names)
+        if "model" not in names:
+            yield "same: {model: ...}"
+        yield from _section("options", self.options)
+        yield (
+            "metrics:"
+            if self.metrics
+            else "metrics: {}"
+            if self.requests
+            else "metrics: {}  # name the columns of the figures"
+        )
+        for name, column in self.metrics.items():
+            yield f"  {name}: {{column: {_quoted(column)}{_unit(name, column)}}}"
+        if self.requests:
+            yield "requests:"
+        for name, column in self.requests.items():
+            yield f"  {name}: {{column: {_quoted(column)}{_unit(f'{name}_ms', column)}}}"
+        if self.left:
+            yield f"# not used: {', '.join(self.left)}"
 
 
-def _taken(left: list[str], patterns: dict[str, str]) -> dict[str, str]:
-    """The first column for each name, which is then no longer left."""
-    found = {}
-    for name, pattern in patterns.items():
-        for column in left:
-            if re.fullmatch(pattern, column.strip().lower()):
-                found[name] = column
-                left.remove(column)
-                break
+def proposed(files: Iterator[ResultFile]) -> Proposal | None:
+    """A mapping for the files that say most in one form; None where no file is a table."""
+    forms: dict[object, Proposal] = {}
+    for _, file in zip(range(_MOST_FILES), files, strict=False):
+        if file.suffix not in SUFFIXES:
+            continue
+        found = _of_file(file)
+        if found is None:
+            continue
+        known = forms.setdefault(found.form, found)
+        stems = [*known.stems, file.source]
+        fuller = max(known, found, key=_says)
+        forms[found.form] = replace(fuller, stems=stems)
+    if not forms:
+        return None
+    return max(
+        forms.values(),
+        key=lambda form: len(form.stems) * len({**form.metrics, **form.requests}),
+    )
+
+
+def _of_file(file: ResultFile) -> Proposal | None:
+    """The proposal whose rows say most."""
+    paths: list[str | None] = [None]
+    if file.suffix == ".json":
+        paths += dict.fromkeys(_rows_in(reading.json_value(file.content), "", 0))
+    best: Proposal | None = None
+    for path in paths:
+        with suppress(FileError):
+            found = _of_table(read_table(file, path), path)
+            if best is None or _says(found) > _says(best):
+                best = found
+    return best
+
+
+def _says(proposal: Proposal) -> tuple[int, int, int]:
+    """How much the rows themselves say: figures, what was asked for, their number."""
+
+    def own(columns: Mapping[str, str]) -> int:
+        return sum(column.startswith(proposal.begin) for column in columns.values())
+
+    figures = own(proposal.metrics) + own(proposal.requests)
+    return figures, own(proposal.options), proposal.number
+
+
+def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
+    """The paths of lists of objects, and of mappings whose values are objects of one form."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(document, list):
+        items = reading.objects(document)[:_MOST_ROWS]
+        if items and path:
+            yield path
+        for item in items:
+            yield from _rows_in(item, path, depth)
+        return
+    if not isinstance(document, dict):
+        return
+    parts = [value for value in document.values() if isinstance(value, dict)]
+    forms = {frozenset(part) for part in parts}
+    if len(parts) > 1 and len(forms) == 1 and len(parts) == len(document):
+        inner = f"{path}.*".removeprefix(".")
+        yield inner
+        yield from _rows_in(parts[0], inner, depth + 1)
+        return
+    for name, value in document.items():
+        if "." not in name:
+            yield from _rows_in(value, f"{path}.{name}".removeprefix("."), depth + 1)
+
+
+def _of_table(table: SourceTable, rows: str | None) -> Proposal:
+    """What the names of the columns say, of those that hold anything of use."""
+    cells = {
+        column: [row.cells.get(column) for row in table.rows[:_MOST_ROWS]]
+        for column in table.columns
+    }
+    found = Proposal(rows, number=len(table.rows))
+    words = {column: _words(column, found.begin) for column in table.columns}
+    figures = [
+        column for column in table.columns if any(map(_is_figure, cells[column]))
+    ]
+    found.metrics = {name: name for name in METRICS if name in figures}
+    for column in figures:
+        name = _metric(words[column])
+        if ".*." in column:
+            continue  # of each request
+        known = found.metrics.get(name or "")
+        if name is None or column in found.metrics.values():
+            continue
+        if known is None or _rank(words[column]) > _rank(words.get(known, "")):
+            found.metrics[name] = column
+    found.requests = dict(_of_each(found, figures, words))
+    left = [
+        column
+        for column in table.columns
+        if column not in found.metrics.values() and any(map(_is_plain, cells[column]))
+    ]
+    found.options = _taken([column for column in left if column in figures], _OPTIONS)
+    left = [column for column in left if column not in found.options.values()]
+    found.names = _taken(left, _NAMES)
+    if found.options:
+        found.names.pop("workload", None)  # the options name it, each load of its own
+    found.left = [column for column in left if column not in found.names.values()]
     return found
 
 
-def _section(title: str, entries: dict[str, str]) -> Iterator[str]:
+def _of_each(
+    found: Proposal, figures: Sequence[str], words: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The lists with a time of each request, where nothing says the statistics."""
+    for column in figures:
+        stem = (_metric(words[column]) or "").removesuffix("_mean_ms")
+        is_said = any(name.startswith(stem) for name in found.metrics)
+        if ".*." in column and stem in _TIMES and not is_said:
+            yield stem, column
+
+
+def _words(column: str, begin: str) -> str:
+    """`series.points.ttft_ms.p50` below `series.points` as `ttft ms p50`."""
+    own = column.removeprefix(begin).removeprefix("path.")
+    return " ".join(
+        _WORD.split(_CAMEL.sub(" ", own).lower().replace("/s", " s"))
+    ).strip()
+
+
+def _metric(words: str) -> str | None:
+    """The metric that a column's words speak of."""
+    if _NEVER.search(words):
+        return None
+    for name, pattern in _OTHERS.items():
+        if re.search(pattern, words):
+            return name
+    if _TOKEN_RATE.search(words):
+        return next(
+            name for name, pattern in _RATES.items() if re.search(pattern, words)
+        )
+    for stem, pattern in _TIMES.items():
+        if re.search(pattern, words):
+            statistics = _STATISTICS.items()
+            said = next(name for name, mark in statistics if re.search(mark, words))
+            name = f"{stem}_{said}_ms"
+            return name if name in METRICS else None
+    return None
+
+
+def _rank(words: str) -> int:
+    """How sure it is that a rate is that of all requests, as a mean."""
+    said = words.split()
+    better = sum(word in said for word in _BEST)
+    worse = sum(word in said for word in ("min", "max", "peak", "cold"))
+    return 2 * (better - worse) - ("median" in said)
+
+
+def _taken(columns: Sequence[str], patterns: Mapping[str, str]) -> dict[str, str]:
+    """For each name the column that says it with the fewest words."""
+    found: dict[str, str] = {}
+    for name, pattern in patterns.items():
+        fitting = [
+            column
+            for column in columns
+            if column not in found.values() and _is_called(column, pattern)
+        ]
+        if fitting:
+            found[name] = min(
+                fitting, key=lambda column: (column.count("."), len(column))
+            )
+    return found
+
+
+def _is_called(column: str, pattern: str) -> bool:
+    """By its last names, `timestamp` of `run.timestamp`, or several of them."""
+    names = column.removeprefix("path.").split(".")
+    return any(
+        re.fullmatch(pattern, _words(".".join(names[number:]), ""))
+        for number in range(len(names))
+    )
+
+
+def _is_figure(cell: Any) -> bool:
+    """A number, or a list of numbers; not a truth."""
+    if isinstance(cell, list):
+        there = [item for item in cell if item is not None]
+        return bool(there) and len(reading.numbers(there)) == len(there)
+    if isinstance(cell, str):
+        cell = cell.partition("±")[0].strip()
+    return not isinstance(cell, bool) and reading.number(cell) is not None
+
+
+def _is_plain(cell: Any) -> bool:
+    return cell is not None and not isinstance(cell, list | dict)
+
+
+def _unit(name: str, column: str) -> str:
+    """`, unit: s` for a time whose column says that it is in seconds."""
+    said = _words(column, "").removesuffix(" mean")
+    bare = re.sub(r" (p\d+|median|avg|mean|min|max|runs|values)$", "", said)
+    for unit, pattern in _UNITS.items():
+        if name.endswith("_ms") and re.search(pattern, bare):
+            return f", unit: {unit}"
+    if name.endswith("_gib") and re.search(r"\bmb$", bare):
+        return ", unit: MB"
+    if name.endswith("_gib") and re.search(r"\bgb$", bare):
+        return ", unit: GB"
+    return ""
+
+
+def _section(title: str, entries: Mapping[str, str]) -> Iterator[str]:
     if entries:
         yield f"{title}:"
     for name, column in entries.items():
-        yield f"  {name}: {json.dumps(column, ensure_ascii=False)}"
+        yield f"  {name}: {_quoted(column)}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -18,7 +18,7 @@ from sparkpub.collect.importers.base import (
     Left,
     as_key,
 )
-from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.layout import Facts, counted
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -52,19 +52,24 @@ def _ask(
     homeless: Sequence[Draft], nameless: Sequence[Left], path: Path, given: Given
 ) -> None:
     """Raise UsageError with the command to type, where all that is missing is what it can say."""
-    wanted = "--environment native"
+    what, wanted = "where they ran", ["--environment native"]
     if nameless:
-        wanted += " --model NAME"
+        what += " and which model it was"
+        wanted.append("--model NAME")
     if homeless or nameless:
+        flags = " and ".join(flag.split()[0] for flag in wanted)
         raise UsageError(
-            "these results don't say where they ran",
-            where="--environment",
-            remedy=f"add it: {_command(path, given)} {wanted}",
+            f"add {flags}: these results don't say {what}",
+            remedy=" ".join(["type:", _command(path, given), *wanted]),
         )
 
 
 def _in_environment(draft: Draft) -> Draft:
-    """With the environment that the facts beside the results show."""
+    """With the environment and the number of machines that the facts beside the results show, else its name and that
+    of the model."""
+    if draft.facts.nodes is None:
+        named = counted(draft.source) or counted(draft.model_id or draft.model)
+        draft = replace(draft, facts=replace(draft.facts, nodes=named))
     if draft.facts.image is None:
         return draft
     if draft.environment_type == "unknown":

@@ -34,11 +34,19 @@ def _builds(records: Sequence[Record]) -> Iterator[str]:
         seen = runs[0].observed
         loads = len({run.workload for run in runs})
         engine = " ".join(filter(None, (seen.engine, seen.engine_version)))
-        parts = [f"{len(runs)} runs of {loads} loads", seen.quantization, engine]
+        parts = [
+            f"{_counted(len(runs), 'run')} of {_counted(loads, 'load')}",
+            seen.quantization,
+            engine,
+        ]
         for name in _SHOWN:
             if any(run.value(name) is not None for run in runs):
                 parts.append(f"{name} {_range(name, runs)}")
         yield f"{'/'.join(build)}: {', '.join(filter(None, parts))}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _runs(runs: Sequence[Record]) -> str:

@@ -143,6 +143,11 @@ def is_sidecar(file: ResultFile) -> bool:
         words = file.stem.replace("_", "-").replace(".", "-").split("-")
         is_telemetry = words[-1] in _TELEMETRY
         return is_telemetry or any(_reports(file.path.parent))
+    return is_notes(file)
+
+
+def is_notes(file: ResultFile) -> bool:
+    """Whether a file holds what people noted."""
     last_word = file.stem.replace("_", ".").rpartition(".")[2]
     return file.suffix in _NOTES_SUFFIXES and last_word in (*_NOTES, "about")
 

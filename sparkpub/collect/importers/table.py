@@ -9,7 +9,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,9 +31,15 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
 from sparkpub.collect.importers.files import documents as json_objects
-from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.layout import (
+    Facts,
+    Layout,
+    engine_named,
+    facts_in,
+    weights_in,
+)
 from sparkpub.collect.importers.reports import key_of
-from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
+from sparkpub.collect.importers.sidecars import Sidecars, is_notes, is_sidecar
 from sparkpub.collect.importers.table_mapping import (
     FACTORS,
     MappingFile,
@@ -70,6 +75,14 @@ _SECONDS = re.compile(r"\d{9,10}(?:\.\d+)?")
 """UNIX time of the years 1973 to 2286."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 _OBSERVED = ("engine", "engine_version", "quantization")
+_MACHINE = ("machine", "nodes", "image", "driver")
+"""Columns of the machine and what ran on it, which are facts of a run."""
+_MACHINE_LAYOUT = Layout.model_validate({"facts": {name: name for name in _MACHINE}})
+_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_FIGURES = ("metrics", "requests")
+_NEEDED = (("columns", "model"), ("columns", "environment"))
+"""Columns without which a file has no runs."""
 _QUESTIONS = {
     "model": "which model ran",
     "environment": "where it ran",
@@ -91,28 +104,33 @@ class OmittedError(Exception):
 
 
 def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """The runs of a file or folder. Raises ImportFormatError for a mapping with mistakes, or one that names columns
-    that the table does not have."""
+    """The runs of a file or folder, of which a mapping may be for some files alone. Raises ImportFormatError for a
+    mapping with mistakes, or one that names columns that no file has."""
     mapping = read_mapping(given.mapping)
     reader = _Reader(mapping, given, needed=tuple(mapping.needed()))
+    tables: list[tuple[ResultFile, SourceTable]] = []
     for file in result_files(path, given):
         if isinstance(file, Left):
             yield file
         elif file.suffix not in SUFFIXES:
             yield Left(file.source, "not a table", refused=False)
         else:
-            yield from reader.runs(file)
+            table = reader.table(file)
+            if isinstance(table, SourceTable):
+                tables.append((file, table))
+            else:
+                yield replace(table, refused=path.is_file())
+    tables, others = reader.fitting(tables)
+    yield from others
+    for file, table in tables:
+        yield from reader.runs(file, table)
 
 
-def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns of a table; empty for a folder and for what is no table."""
-    if not path.is_file():
-        return ()
+def files_of(path: Path) -> Iterator[ResultFile]:
+    """The files at or below a path that may be tables and are not the notes beside one."""
     for file in result_files(path, Given("table")):
-        if isinstance(file, ResultFile) and file.suffix in SUFFIXES:
-            with suppress(FileError):
-                return read_table(file).columns
-    return ()
+        if isinstance(file, ResultFile) and not is_notes(file):
+            yield file
 
 
 class MappedReader:
@@ -136,7 +154,11 @@ class MappedReader:
             for path in paths
         )
         if is_report:
-            self._found += self._reader.runs(file)
+            table = self._reader.table(file)
+            if isinstance(table, Left):
+                self._found.append(table)
+            else:
+                self._found += self._reader.runs(file, table)
         return is_report
 
     def found(self) -> Iterator[Draft | Left]:
@@ -173,14 +195,42 @@ class _Reader:
     def _tool(self) -> str:
         return self.mapping.declared.tool or "table"
 
-    def runs(self, file: ResultFile) -> Iterator[Draft | Left]:
-        """A draft for each run of a file, or why there is none."""
+    def table(self, file: ResultFile) -> SourceTable | Left:
+        """The rows of a file with what its path says, or why there are none."""
         try:
-            table = self._with_path(file, read_table(file, self.mapping.declared.rows))
+            found = read_table(file, self.mapping.declared.rows)
+            return self._with_path(file, found)
         except FileError as problem:
-            yield Left(file.source, str(problem))
-            return
-        self._refuse_columns(table, file)
+            return Left(file.source, str(problem))
+
+    def fitting(
+        self, tables: list[tuple[ResultFile, SourceTable]]
+    ) -> tuple[list[tuple[ResultFile, SourceTable]], list[Left]]:
+        """The files that have the columns of a run and a figure, and why the others are none. Raises ImportFormatError
+        for columns that no file has, with what the file says that has most of them."""
+        needed = self.mapping.needed()
+        known = {column for _, table in tables for column in table.columns}
+        if tables and not set(needed) <= known:
+            most = max(tables, key=lambda item: len(set(needed) & set(item[1].columns)))
+            self._refuse_columns(*most, known)
+        figures = {name for name, key in needed.items() if key[0] in _FIGURES}
+        names = {
+            name for name, key in needed.items() if key[0] == "long" or key in _NEEDED
+        }
+        fitting, others = [], []
+        for file, table in tables:
+            missing = names - set(table.columns)
+            if figures and not figures & set(table.columns):
+                missing |= figures
+            if missing:
+                what = f"it has no column {min(missing)!r}"
+                others.append(Left(file.source, what, refused=False))
+            else:
+                fitting.append((file, table))
+        return fitting, others
+
+    def runs(self, file: ResultFile, table: SourceTable) -> Iterator[Draft | Left]:
+        """A draft for each run of a file, or why there is none."""
         self._facts = Sidecars.of(file, self.given.layouts).facts
         places = _Places(file.source, table)
         for number, why in table.faults:
@@ -193,7 +243,7 @@ class _Reader:
             else:
                 groups.setdefault(self._group(row), []).append(row)
         if copies:
-            yield Left(file.source, _copied(copies, table.unit), refused=False)
+            yield Left(file.source, _copied(copies, table.unit), False, len(copies))
         for rows in groups.values():
             place = places.of(rows[0].number)
             try:
@@ -219,25 +269,22 @@ class _Reader:
         )
         return replace(table, columns=(*table.columns, *named), rows=rows)
 
-    def _refuse_columns(self, table: SourceTable, file: ResultFile) -> None:
-        """Raise ImportFormatError for columns that the mapping names and the table does not have; the reports of a tool
-        do not all have the same."""
-        if self.mapping.declared.tool is not None:
-            return
-        problems = []
-        for column, key in self.mapping.needed().items():
-            if column not in table.columns:
-                near = documents.suggestion(column, table.columns)
-                where = self.mapping.where(key)
-                problems.append(
-                    f"{file.source} has no column {column!r}, {where}; {near}"
-                )
-        if problems and self.given.mapping is None:
+    def _refuse_columns(
+        self, file: ResultFile, table: SourceTable, known: set[str]
+    ) -> None:
+        """Raise ImportFormatError for columns that the mapping names and no table has."""
+        if self.given.mapping is None:
             raise ImportFormatError(
                 "the table has other columns than sparkpub export writes",
                 where=file.source,
                 remedy="say what its columns mean: --mapping FILE",
             )
+        problems = [
+            f"{file.source} has no column {column!r}, {self.mapping.where(key)}; "
+            + documents.suggestion(column, table.columns)
+            for column, key in self.mapping.needed().items()
+            if column not in known
+        ]
         documents.refuse(problems, ImportFormatError)
 
     def _is_wanted(self, row: SourceRow) -> bool:
@@ -286,7 +333,6 @@ class _Reader:
         if started is None:
             missing["started"] = UNDATED
             started = file.modified
-        observed = {name: self._cell(first, name) for name in _OBSERVED}
         evidence = [*map(as_document, rows)]
         if iteration is not None:
             evidence.insert(0, f'{{"iteration": {iteration}}}')
@@ -301,12 +347,12 @@ class _Reader:
             metrics=metrics,
             samples=samples,
             spreads=spreads,
-            facts=self._facts,
+            facts=self._facts_of(first),
             asked={"type": self._tool, **asked},
             workload=workload,
             status=status,
             status_reason=reason,
-            observed=Observed(**observed),  # type: ignore[arg-type] # all three are text
+            observed=self._observed(first),
             files={"output": "\n".join(evidence).encode()},
             originals=self._originals(file),
             unavailable=missing,
@@ -364,8 +410,6 @@ class _Reader:
         name = self._named(row, "model")
         model = self.given.model_key(self._cell(row, "model_id") or name)
         place = self._cell(row, "environment")
-        if place is None and self.mapping.declared.tool is None:
-            place = self._named(row, "environment")
         environment = None if place is None else self._key("environment", place)
         return model or self._key("model", name), environment
 
@@ -378,6 +422,39 @@ class _Reader:
                 f"the {axis}s {_shown(other)} and {_shown(name)} would both be {key}; rename one"
             )
         return key
+
+    def _facts_of(self, row: SourceRow) -> Facts:
+        """What lies beside the file, and what the row itself says of machine and server."""
+        told = facts_in(
+            {name: self._cell(row, name) for name in _MACHINE}, _MACHINE_LAYOUT
+        )
+        said = {name: getattr(told, name) for name in _MACHINE}
+        settings = dict(self._facts.settings)
+        for name, column in (("engine", "engine"), ("weights", "quantization")):
+            text = self._cell(row, column)
+            if text is not None and text not in (engine_named(text), weights_in(text)):
+                settings[name] = text  # with more than the name
+            parallel = _PARALLEL.search(text or "")
+            if parallel is not None:
+                settings["tensor_parallel_size"] = parallel[1]
+        return replace(
+            self._facts,
+            settings=settings,
+            **{name: value for name, value in said.items() if value is not None},
+        )
+
+    def _observed(self, row: SourceRow) -> Observed:
+        """What served the model: a text such as `vLLM 0.25 (TP=2)` says the version, too."""
+        engine, version, weights = (self._cell(row, name) for name in _OBSERVED)
+        known = engine_named(engine)
+        if version is None and known != engine:
+            found = _VERSION.search(engine or "")
+            version = None if found is None else found[0]
+        return Observed(
+            engine=known,
+            engine_version=version,
+            quantization=weights_in(weights) or weights,
+        )
 
     def _model_id(self, row: SourceRow) -> str | None:
         """The model's name on Hugging Face, where a column or the name itself says it."""
@@ -439,9 +516,8 @@ class _Reader:
     def _started(self, row: SourceRow) -> Moment | None:
         """When a run began; None where nothing says it. Raises CellError for what is no time."""
         said = self._cell(row, "started")
-        if said is None and self.mapping.columns.started is None:
+        if said is None:
             return None
-        said = self._named(row, "started")
         moment = _moment(said)
         if moment is None:
             raise CellError(
@@ -615,10 +691,10 @@ class _Places:
 
 def _copied(rows: list[SourceRow], unit: str) -> str:
     """What rows that are there already are not, in words."""
-    what = f"{unit} {rows[0].number} says what an earlier one says"
+    what = f"{unit} {rows[0].number} repeats an earlier one"
     if len(rows) > 1:
-        what = f"{len(rows)} {unit}s say what an earlier one says, the first is {unit} {rows[0].number}"
-    return f"{what}; counted once (if they are runs of their own, add repeats: true to the mapping)"
+        what = f"{len(rows)} {unit}s repeat earlier ones, the first is {unit} {rows[0].number}"
+    return f"{what}; for runs of their own, add repeats: true to the mapping"
 
 
 def _shown(text: str) -> str:

@@ -69,6 +69,12 @@ class Names(Declared):
     engine: Column | None = None
     engine_version: Column | None = None
     quantization: Column | None = None
+    machine: Column | None = None
+    """What it ran on, by a key or GPU of the catalogue: `2x DGX Spark` says how many, too."""
+    nodes: Column | None = None
+    """How many machines served the model together."""
+    image: Column | None = None
+    driver: Column | None = None
 
 
 class Columns(Names):

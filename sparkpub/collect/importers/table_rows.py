@@ -195,7 +195,8 @@ def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
             faults.append((number, str(item)))
         elif isinstance(item, dict):
             try:
-                rows.append(SourceRow(number, _whole(parquet.flat(item))))
+                cells = dict(_listed(_whole(parquet.flat(item))))
+                rows.append(SourceRow(number, cells))
             except (FileError, outside.UnfitError) as problem:
                 faults.append((number, str(problem)))
         else:
@@ -204,6 +205,18 @@ def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
     if len(columns) > outside.MOST_KEYS:
         raise FileError(f"more than {outside.MOST_KEYS:,} columns")
     return SourceTable(tuple(columns), tuple(rows), unit, tuple(faults))
+
+
+def _listed(cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The cells; a list of objects is a list of each of their figures, as `requests.*.ttft_s`."""
+    for name, cell in cells.items():
+        items = reading.objects(cell)
+        if not items or len(items) != len(cell):
+            yield name, cell
+            continue
+        for part in dict.fromkeys(key for item in items for key in item):
+            if f"{name}.*.{part}" not in cells:
+                yield f"{name}.*.{part}", [item.get(part) for item in items]
 
 
 def _whole(cells: dict[str, Any]) -> dict[str, Any]:

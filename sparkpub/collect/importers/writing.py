@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub.collect.importers import previewing
 from sparkpub.collect.importers.base import About, Draft, Given, Left
-from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.layout import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published
 from sparkpub.plan.matrix import Model
@@ -79,6 +79,7 @@ class Outcome:
 
     def leave(self, item: Left) -> None:
         """Count something that became no record."""
+        item = replace(item, source=_PADDED.sub(r" \1 ", item.source))
         (self.refused if item.refused else self.skipped).append(item)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
@@ -91,7 +92,12 @@ class Outcome:
         if self.previewed is not None:
             texts += previewing.lines(self.previewed, verbose=verbose)
             verb = "would be imported"
-        counts = f"{len(self.imported)} {verb}, {len(self.skipped)} skipped, {len(self.refused)} refused"
+        skipped, refused = (
+            sum(item.number for item in items) for items in (self.skipped, self.refused)
+        )
+        counts = (
+            f"{len(self.imported):,} {verb}, {skipped:,} skipped, {refused:,} refused"
+        )
         return [*texts, counts]
 
     def document(self) -> dict[str, Any]:
@@ -108,6 +114,8 @@ class Outcome:
         }
 
 
+_PADDED = re.compile(r" (line|row) 0+")
+"""Places are padded to sort like the rows."""
 _PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
 """What differs between reasons that are the same: names in quotes, files, and numbers."""
 
@@ -125,10 +133,8 @@ def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> list[str]:
                 f"{verb} {item.source}: {item.reason}" for item in (first, *others)
             ]
         else:
-            number = len(others) + 1
-            texts.append(
-                f"{verb} {number:,}: {first.reason} (the first is {first.source})"
-            )
+            number = sum(item.number for item in (first, *others))
+            texts.append(f"{verb} {number:,}, e.g. {first.source}: {first.reason}")
     return texts
 
 
@@ -388,9 +394,12 @@ def _machine(facts: Facts, given: Given) -> Machine:
     """The machine as people describe it, else as the command line and what lies beside the results name it."""
     machine = given.about.machine
     kind = machine.kind or given.machine or facts.machine
+    nodes = machine.count or facts.nodes
+    if nodes is None and kind in OF_ONE_GPU:
+        nodes = parts(facts.settings)
     told: dict[str, Any] = {
         "kind": kind,
-        "count": machine.count or facts.nodes,
+        "count": nodes,
         "driver": machine.driver or facts.driver,
     }
     known = catalogue.machines().get(kind or "")

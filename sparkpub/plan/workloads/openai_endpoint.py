@@ -248,7 +248,7 @@ def parse(
     elif guidellm.is_report(report):
         metrics = guidellm.metrics(report)
         load = guidellm.load(report)
-        problems = guidellm.problems(report)
+        problems = []
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)

@@ -1,12 +1,12 @@
 """What the pages of a running server say: which engine and model answered, and whether anybody else used it meanwhile.
 
 The drivers ask for the pages (`payload/pages.py`): `/v1/models` and `/metrics` of any server, `/version` (vLLM,
-TensorRT-LLM), `/props` (llama-server), `/get_model_info` and `/get_server_info` (SGLang), `/info` (TGI),
-`/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v0/models` (LM Studio).
+TensorRT-LLM), `/props` (llama-server), `/model_info` and `/server_info` (SGLang, with `get_` in older ones),
+`/info` (TGI), `/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v1/models` (LM Studio, v0 before its 0.4).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.plan.workloads import llama_bench, reading
@@ -30,11 +30,16 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
+_CACHE_QUERIES = ("vllm:prefix_cache_queries_total",)
+_CACHE_HITS = ("vllm:prefix_cache_hits_total",)
+"""Counters of prompts' tokens that were looked up in the prefix cache, and that were there."""
+_OF_SGLANG = (
+    *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
+    *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
+)
 _OPTIONS = {
-    "/get_server_info": (
-        *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
-        *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
-    ),
+    "/get_server_info": _OF_SGLANG,
+    "/server_info": _OF_SGLANG,
     "/info": ("max_concurrent_requests", "max_batch_total_tokens"),
 }
 """Options with which a server was started, by the page that says them: SGLang's and TGI's."""
@@ -51,13 +56,13 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     said = server.get("said")
     entry = _model_entry(said, server.get("model"))
     properties = reading.at(said, "/props")
-    information = reading.at(said, "/get_model_info")
     samples = _samples(server.get("metrics_after"))
     engine = _engine(said, entry, samples)
     path = (
         entry.get("root")
         or reading.at(properties, "model_path")
-        or reading.at(information, "model_path")
+        or _page(said, "/model_info", "model_path")
+        or _page(said, "/get_model_info", "model_path")
         or reading.at(reading.at(said, "/info"), "model_id")
     )
     settings = _options(said, samples) | {
@@ -93,13 +98,28 @@ def _engine(
         return _ENGINES[signed]
     if reading.word(_page(said, "/api/version", "version")) is not None:
         return "Ollama"
-    if reading.objects(_page(said, "/api/v0/models", "data")):
+    if reading.objects(_page(said, "/api/v0/models", "data")) or _lm_studio(said):
         return "LM Studio"
     if reading.word(_page(said, "/info", "model_id")) is not None:
         return "TGI"
-    if reading.word(_page(said, "/get_model_info", "model_path")) is not None:
-        return "SGLang"
+    for path in ("/model_info", "/get_model_info"):
+        if reading.word(_page(said, path, "model_path")) is not None:
+            return "SGLang"
     return None
+
+
+def _lm_studio(said: Any) -> list[Mapping[str, Any]]:
+    """The models of LM Studio's own page, by the names of their loaded instances, in the form of its older one."""
+    found: list[Mapping[str, Any]] = []
+    for model in reading.objects(_page(said, "/api/v1/models", "models")):
+        for instance in reading.objects(model.get("loaded_instances")):
+            entry = {
+                "id": instance.get("id"),
+                "quantization": reading.at(model, "quantization.name"),
+                "loaded_context_length": reading.at(instance, "config.context_length"),
+            }
+            found.append(entry)
+    return found
 
 
 def _options(said: Any, samples: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,6 +139,7 @@ def _version(said: Any) -> str | None:
     """The engine's version, on whichever page its kind says it."""
     for path, name in (
         ("/version", "version"),
+        ("/server_info", "version"),
         ("/get_server_info", "version"),
         ("/api/version", "version"),
         ("/info", "version"),
@@ -138,10 +159,13 @@ def _page(said: Any, path: str, name: str) -> Any:
 def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
     """What /v1/models says of the model measured; LM Studio says more on its own page."""
     found: dict[str, Any] = {}
-    for path in ("/api/v0/models", "/v1/models"):
-        for entry in reading.objects(_page(said, path, "data")):
-            if entry.get("id") == name:
-                found |= entry
+    for entry in (
+        *reading.objects(_page(said, "/api/v0/models", "data")),
+        *_lm_studio(said),
+        *reading.objects(_page(said, "/v1/models", "data")),
+    ):
+        if entry.get("id") == name:
+            found |= entry
     return found
 
 
@@ -188,7 +212,28 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The capacity of vLLM's KV cache, which its metrics give as blocks."""
+    """The capacity of vLLM's KV cache, which its metrics give as blocks, and how much of the prompts was in it."""
+    return _capacity(server) | _hits(server)
+
+
+def _hits(server: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """The share of the prompts' tokens, while the client ran, that the prefix cache had."""
+    grown = [_growth(server, names) for names in (_CACHE_QUERIES, _CACHE_HITS)]
+    queries, hits = grown
+    if not queries or hits is None or not 0 <= hits <= queries:
+        return {}
+    share = {"prefix_cache_hit_percent": 100 * hits / queries}
+    return reading.metrics(share, "report")
+
+
+def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:
+    """By how much counters grew between the two readings of the server's metrics."""
+    before = _counter(server.get("metrics_before"), names)
+    after = _counter(server.get("metrics_after"), names)
+    return None if before is None or after is None else after - before
+
+
+def _capacity(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     samples = _samples(server.get("metrics_after"))
     for labels, _ in samples.get("vllm:cache_config_info", ()):
         blocks = reading.number(labels.get("num_gpu_blocks"))
@@ -200,22 +245,19 @@ def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:
     """Whether the server generated more tokens than the `most` that a run asked for."""
-    before = _counter(server.get("metrics_before"))
-    after = _counter(server.get("metrics_after"))
-    if before is None or after is None:
-        return []
-    if after - before <= (1 + TOKENS_TOLERANCE) * most:
+    grown = _growth(server, _GENERATED)
+    if grown is None or grown <= (1 + TOKENS_TOLERANCE) * most:
         return []
     return [
-        f"the server generated {after - before:g} tokens and this run {most} at most: others used it meanwhile"
+        f"the server generated {grown:g} tokens and this run {most} at most: others used it meanwhile"
     ]
 
 
-def _counter(page: Any) -> float | None:
-    """Tokens generated since the server's start; None where its metrics do not count them."""
+def _counter(page: Any, names: Sequence[str]) -> float | None:
+    """What counters of these names have counted since the server's start; None where its metrics have none of them."""
     samples = _samples(page)
     found = []
-    for name in _GENERATED:
+    for name in names:
         found += [value for _, value in samples.get(name, ())]
     if not found:
         return None

@@ -6,6 +6,7 @@ engine's log does.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -56,6 +57,16 @@ _SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
 """Without it the line that begins the measurement would come when it is over."""
 CLIENT_BEGINS = "Starting main benchmark run"
 """What the client prints when its warm-up is over."""
+_PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
+_HIT_RATE = re.compile(r"Prefix cache hit rate: ([\d.]+)%")
+"""How many of its requests a client has answers to, and what the server says of its prefix cache."""
+_CLIENT_AT = re.compile(r"^(?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) ")
+_SERVER_AT = re.compile(
+    r"\((?:APIServer|EngineCore)\S* pid=\d+\) (?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) "
+)
+"""The times of a client's and of a server's lines: only the server names its process."""
+QUARTER_SECONDS, CLOCK_SECONDS = 900.0, 5.0
+"""Time zones are whole quarters of an hour apart; clocks of one machine agree to a few seconds."""
 _DETAIL_TOLERANCE = 1e-6
 """A summary is made of the very numbers that a detailed report lists."""
 TOKENS_TOLERANCE = 0.02
@@ -230,7 +241,7 @@ def parse(
         return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
-    problems += _unlike_its_requests(report)
+    problems += _unlike_its_requests(report) + _other_clock(printed, report)
     if options is not None:
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(
@@ -276,6 +287,37 @@ def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
                 f"{name} is {said:g}, and the mean of its {key} is {mean:g}"
             )
     return problems
+
+
+def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
+    """Whether the server's clock is off the client's. Both print local times, which whole quarters of an hour may part:
+    what the server prints after the client's first line lies between that line and the client's report."""
+    ended = _said_at(report)
+    client = next(
+        (at for at, line in enumerate(printed) if _CLIENT_AT.match(line)), None
+    )
+    if ended is None or client is None:
+        return []
+    began = _printed_at(_CLIENT_AT, printed[client], ended)
+    for line in printed[client:]:
+        said = _printed_at(_SERVER_AT, line, ended)
+        if began is None or said is None:
+            continue
+        off = (said - began).total_seconds()
+        off -= QUARTER_SECONDS * round(off / QUARTER_SECONDS)
+        if not -CLOCK_SECONDS <= off <= (ended - began).total_seconds() + CLOCK_SECONDS:
+            return [f"the server's clock is {abs(off):.0f} s off the client's"]
+    return []
+
+
+def _printed_at(pattern: re.Pattern[str], line: str, near: datetime) -> datetime | None:
+    """The time that a line begins with, in the year of the report: vLLM prints none."""
+    found = pattern.search(line)
+    if found is None:
+        return None
+    with suppress(ValueError):
+        return datetime.fromisoformat(f"{near.year}-{found[1]}T{found[2]}")
+    return None
 
 
 def _said_at(report: Mapping[str, Any]) -> datetime | None:
@@ -330,10 +372,26 @@ def _metrics(
         paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
         paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
     found = reading.metrics_at(report, paths, "report")
+    found |= _cache_hits(printed)
     found |= reading.failed_requests(
         reading.number(report.get("failed")), reading.number(report.get("completed"))
     )
     return found | reading.measured_time(report, "duration")
+
+
+def _cache_hits(printed: list[str]) -> dict[str, MetricValue]:
+    """The hit rate that the server printed last, when at least half of the requests were done: the client's warm-up
+    sends one prompt repeatedly, and the rate is over all that the server has seen."""
+    begins = (place for place, line in enumerate(printed) if CLIENT_BEGINS in line)
+    hits, is_late = None, False
+    for line in printed[next(begins, len(printed)) :]:
+        done = _PROGRESS.search(line)
+        if done is not None:
+            is_late = 2 * int(done[1]) >= int(done[2])
+        found = _HIT_RATE.search(line)
+        if found is not None and is_late:
+            hits = found[1]
+    return reading.metrics({"prefix_cache_hit_percent": hits}, "log")
 
 
 def _throughput(
@@ -427,6 +485,7 @@ def _observed(
             "enforce_eager",
             "tensor_parallel_size",
             "max_seq_len",
+            "enable_prefix_caching",
         )
     }
     loaded = reading.search(printed, r"with config: model='([^']+)'")

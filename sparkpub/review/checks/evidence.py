@@ -87,6 +87,7 @@ class Samples:
     slowed_share: float | None
     capped_share: float | None
     clock_under_load_mhz: float | None
+    memory_clock_under_load_mhz: float | None
     foreign_processes: int | None
     gpu_used_before_gib: float | None
     available_before_gib: float | None
@@ -211,8 +212,14 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
     texts = table.columns.get("gpu_throttle_reasons", ())
     masks = [_mask(text) for place, text in enumerate(texts) if place in busy]
     reasons = [mask for mask in masks if mask is not None]
-    speeds = enumerate(table.numbers("gpu_clock_sm_mhz"))
-    clocks = [clock for place, clock in speeds if place in busy and clock is not None]
+    clocks, memory_clocks = (
+        [
+            clock
+            for place, clock in enumerate(table.numbers(column))
+            if place in busy and clock is not None
+        ]
+        for column in ("gpu_clock_sm_mhz", "gpu_clock_mem_mhz")
+    )
     foreign = [
         value for value in table.numbers("gpu_foreign_processes") if value is not None
     ]
@@ -229,6 +236,7 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         slowed_share=_share(reasons, _SLOWDOWN),
         capped_share=_share(reasons, POWER_CAP),
         clock_under_load_mhz=_summary(clocks, median),
+        memory_clock_under_load_mhz=_summary(memory_clocks, median),
         foreign_processes=int(max(foreign)) if foreign else None,
         gpu_used_before_gib=table.before("gpu_memory_used_gib"),
         available_before_gib=table.before("mem_available_gib"),

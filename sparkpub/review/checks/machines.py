@@ -35,8 +35,8 @@ START_DIFFERENCE_CELSIUS = Threshold(
 CLOCK_DIFFERENCE_SHARE = Threshold(
     "clock difference share",
     0.02,
-    "Maximum relative difference between the mean SM clocks of environments: compute-bound throughput follows the "
-    "clock.",
+    "Maximum relative difference between the mean clocks of environments: compute-bound throughput follows the SM "
+    "clock, and decoding that of the memory.",
 )
 PROCESSOR_DIFFERENCE_PERCENT = Threshold(
     "processor difference percent",
@@ -221,6 +221,11 @@ FACTS = (
     SharedFact("state of the collector's source", _modified, "info", "warning"),
 )
 """What is asked of every run, in the order of its weight."""
+_STEERS = re.compile(
+    r"(?!.*(?:_VERSION|_ARCH_LIST|_HOME|_PATH|_DEVICES)$)(?:CUDA|NCCL|TORCH|PYTORCH|TRTLLM|TLLM|VLLM|SGLANG|GGML|LLAMA|OMP|"
+    r"MKL|OPENBLAS|MALLOC|FLASHINFER|TRITON|CUBLAS|CUDNN)_.*|LD_PRELOAD"
+)
+"""Names of variables that change what is computed; the others say what an image was built of, and where."""
 _OWN_TO_A_RUN = re.compile(r"server|.*_sha256")
 """Settings that are no settings: which server answered, and digests of what was generated."""
 
@@ -233,6 +238,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         alike = [block for block in blocks if block.severity == severity]
         if alike:
             yield _broken(view, alike)
+    yield from _one_gpu_of_several(view)
     errors = [block for block in blocks if block.severity == "error"]
     broken = {cell for block in errors for cell in block.cells}
     for fact in FACTS:
@@ -251,6 +257,36 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     apart = ranked_over_machines(view)
     if apart:
         yield _ranked(view, apart)
+
+
+def _one_gpu_of_several(view: View) -> Iterator[Finding]:
+    """GPUs that stand under several machines: their runs are of one machine, and say nothing of another."""
+    machines: dict[str, dict[str, None]] = defaultdict(dict)
+    for run in view.happened:
+        machine = run.record.machine
+        for gpu in machine.gpus:
+            if gpu.id is not None and machine.id is not None:
+                machines[gpu.id][machine.id] = None
+    for gpu_id, ids_of in machines.items():
+        if len(ids_of) < 2:
+            continue
+        runs = [
+            run
+            for run in view.happened
+            if any(gpu.id == gpu_id for gpu in run.record.machine.gpus)
+        ]
+        text = (
+            f"GPU {gpu_id} is recorded as part of {len(ids_of)} machines ({_and(list(ids_of))}): its runs are of one "
+            "machine, and do not repeat one another on another one."
+        )
+        yield view.finding(
+            "mixed-machines",
+            "error",
+            text,
+            cells=list(dict.fromkeys(label(run.record.cell) for run in runs)),
+            runs=ids(runs),
+            what="GPU of several machines",
+        )
 
 
 def _mixed_cells(
@@ -529,6 +565,23 @@ def _packages(record: Record) -> Mapping[str, str]:
 def _variables(record: Record) -> Mapping[str, str]:
     """Environment variables that the environment does not set itself; those that name places differ with every root
     file system."""
+    return {
+        name: value
+        for name, value in _inherited(record).items()
+        if not _STEERS.fullmatch(name)
+    }
+
+
+def _steering(record: Record) -> Mapping[str, str]:
+    """Those that steer an engine or a library: one that is left over on one side is a difference."""
+    return {
+        name: value
+        for name, value in _inherited(record).items()
+        if _STEERS.fullmatch(name)
+    }
+
+
+def _inherited(record: Record) -> Mapping[str, str]:
     known = record.reproducibility
     if known is None:
         return {}
@@ -561,6 +614,7 @@ NAMED = (
     NamedFacts("command line", _flags, absence_counts=True),
     NamedFacts("engine setting", _settings),
     NamedFacts("environment variable", _variables),
+    NamedFacts("variable of the engine", _steering, absence_counts=True),
 )
 """What is compared name by name."""
 
@@ -590,6 +644,11 @@ def _clock(view: View, stored: Stored) -> float | None:
     return samples.clock_under_load_mhz
 
 
+def _memory_clock(view: View, stored: Stored) -> float | None:
+    samples = view.evidence.of(stored).samples
+    return None if samples is None else samples.memory_clock_under_load_mhz
+
+
 def _processors(view: View, stored: Stored) -> float | None:
     samples = view.evidence.of(stored).samples
     return None if samples is None else samples.cpu_percent
@@ -604,6 +663,13 @@ CONDITIONS = (
     MeasuredCondition("start temperature", "°C", _start, START_DIFFERENCE_CELSIUS),
     MeasuredCondition(
         "SM clock under load", "MHz", _clock, CLOCK_DIFFERENCE_SHARE, relative=True
+    ),
+    MeasuredCondition(
+        "memory clock under load",
+        "MHz",
+        _memory_clock,
+        CLOCK_DIFFERENCE_SHARE,
+        relative=True,
     ),
     MeasuredCondition(
         "processor load",
@@ -746,6 +812,9 @@ CHECKS = (
         ("error", "warning"),
         "Do compared environments differ in the environment only?",
         unequal_environments,
-        thresholds=(*(condition.least for condition in CONDITIONS), CONDITION_SD),
+        thresholds=(
+            *dict.fromkeys(condition.least for condition in CONDITIONS),
+            CONDITION_SD,
+        ),
     ),
 )

@@ -1,5 +1,6 @@
 """Which model really ran, and whether the machine can do what the figures say."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -55,7 +56,21 @@ SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
     "warning: something else may limit both models, such as kernel launches.",
 )
 
+EMBEDDING_SHARE = Threshold(
+    "embedding share",
+    0.2,
+    "Share of a dense model's weights that a step may not read: the input embedding, 7 % of Llama 3 8B and of "
+    "Qwen2.5 7B in 16 bits, more where only it is not quantised.",
+)
+
 THROUGHPUT = "output_throughput_tok_s"
+BEYOND_CACHES = 2**30
+"""Bytes from which weights fit in no cache of a GPU, so that each step reads them from memory."""
+DENSE_FAMILIES = frozenset(
+    {"llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "mistral3"}
+)
+"""Architectures of llama.cpp without experts, where the size does not name any."""
+_DENSE_SIZE = re.compile(r"[\d.]+[BM] ")
 
 
 def identity(view: View) -> Iterator[Finding]:
@@ -213,19 +228,10 @@ def batch_of(record: Record) -> int | None:
 def traffic(record: Record) -> tuple[float, float] | None:
     """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
     experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
-    throughput, batch, known = (
-        record.value(THROUGHPUT),
-        batch_of(record),
-        expected(record.requested),
-    )
-    if (
-        throughput is None
-        or batch is None
-        or known is None
-        or record.observed.speculative_decoding
-    ):
+    throughput, batch = record.value(THROUGHPUT), batch_of(record)
+    if throughput is None or batch is None or record.observed.speculative_decoding:
         return None
-    per_step = physics.bytes_per_step(known, batch)
+    per_step = read_per_step(record, batch)
     if per_step is None:
         return None
     load = load_of(record)
@@ -238,6 +244,23 @@ def traffic(record: Record) -> tuple[float, float] | None:
         for step in (per_step.at_least, per_step.expected)
     )
     return least, likely
+
+
+def read_per_step(record: Record, batch: int) -> physics.Bytes | None:
+    """Bytes of weights that a decode step reads: by the model's architecture, else by the weights that a dense model of
+    llama.cpp loaded, most of which every step reads whatever their format."""
+    known = expected(record.requested)
+    if known is not None and (found := physics.bytes_per_step(known, batch)):
+        return found
+    seen = record.observed
+    weights = seen.weight_bytes
+    if weights is None or seen.engine != "llama.cpp" or weights < BEYOND_CACHES:
+        return None
+    # "llama 8B F16", "qwen2 7B Q4_K - Medium"; with experts, "llama 8x7B Q4_0" and "qwen3moe 30B.A3B Q8_0".
+    family, _, rest = seen.settings.get("model_type", "").partition(" ")
+    if family not in DENSE_FAMILIES or not _DENSE_SIZE.match(rest):
+        return None
+    return physics.Bytes((1 - EMBEDDING_SHARE) * weights, float(weights))
 
 
 def roofline(view: View) -> Iterator[Finding]:
@@ -321,8 +344,7 @@ def _missing(record: Record) -> str | None:
         return "the number of decode steps, which speculative decoding hides"
     if batch_of(record) is None:
         return "the batch size"
-    known = expected(record.requested)
-    if known is None or physics.bytes_per_step(known, 1) is None:
+    if read_per_step(record, 1) is None:
         return "the bytes that the model reads per step"
     return None
 
@@ -389,13 +411,11 @@ def _severity_of_same(view: View, same: Same) -> Severity:
 
 
 def _step_bytes(record: Record) -> float | None:
-    known, batch = expected(record.requested), batch_of(record)
-    if known is None or batch is None:
+    batch = batch_of(record)
+    if batch is None:
         return None
-    per_step = physics.bytes_per_step(known, batch)
-    if per_step is None:
-        return None
-    return per_step.expected
+    per_step = read_per_step(record, batch)
+    return None if per_step is None else per_step.expected
 
 
 def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
@@ -458,7 +478,7 @@ CHECKS = (
         ("error", "warning"),
         "Is the throughput possible with the machine's memory bandwidth?",
         roofline,
-        thresholds=(ROOFLINE_SUSPICIOUS,),
+        thresholds=(ROOFLINE_SUSPICIOUS, EMBEDDING_SHARE),
     ),
     Check(
         "same-numbers",

@@ -6,25 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Case as CommandCase
 from sparkpub.plan.workloads.load import BATCH, Load
-from sparkpub.record.errors import WorkloadError
+from sparkpub.record.errors import MatrixError, WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
+from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import Case, View, label
 
 LENGTH_TOLERANCE = Threshold(
     "length tolerance",
-    0.02,
-    "Allowed relative difference between requested and counted tokens per request: tokenizers add a token or two.",
+    0.005,
+    "Allowed relative difference between requested and counted tokens per request, and two tokens at least: random "
+    "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
+LENGTH_TOKENS = 2
+"""Tokens of a request that may be more or fewer than asked for, whatever its length."""
 PROMPT_TOLERANCE = Threshold(
     "prompt tolerance",
     0.1,
@@ -34,6 +39,8 @@ PROMPT_TOLERANCE = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
+_OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
+"""They generate as many tokens as they are told to."""
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
@@ -56,6 +63,7 @@ def not_as_requested(view: View) -> Iterator[Finding]:
         elif record.plan.analysis is None:
             undated.append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
+    yield from _declared_anew(view, matrix)
     for what, cases in wrong.items():
         yield from view.cases(
             "not-as-requested",
@@ -70,6 +78,30 @@ def not_as_requested(view: View) -> Iterator[Finding]:
         "margin and primary metrics as declared when the run began": undated,
     }
     yield from view.unjudged("not-as-requested", lacking)
+
+
+def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
+    """An analysis that is no longer the one that was committed with the first record, whatever the records say now."""
+    first = committed.first_matrix(view.campaign.folder)
+    if first is None:
+        return
+    try:
+        then = matrices.from_document(first, "the first commit").analysis
+    except MatrixError:
+        return  # of a version that nobody reads any more
+    changes = [change for _, change in _analysis(matrix.analysis, then)]
+    if changes:
+        text = (
+            f"The analysis was changed after the first record was committed: {'; '.join(changes)}. Verdicts are by "
+            "an analysis that may have been chosen with the figures in view."
+        )
+        yield view.finding(
+            "not-as-requested",
+            "error",
+            text,
+            what="the analysis that was committed first",
+            cells=[label(cell) for cell in view.recorded],
+        )
 
 
 def _problems(
@@ -196,12 +228,17 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     yield from _unlike(
         "batch size", load.batch, seen.batch_size, disputed=batch_disputed
     )
-    for name, (wanted, tolerance) in _lengths(asked, load).items():
+    for name, (wanted, tolerance) in _lengths(record, load).items():
         found = getattr(seen, f"{name}_mean")
         near = (
             wanted is not None
             and found is not None
-            and math.isclose(found, wanted, rel_tol=tolerance)
+            and math.isclose(
+                found,
+                wanted,
+                rel_tol=tolerance,
+                abs_tol=LENGTH_TOKENS if tolerance else 0.0,
+            )
         )
         yield from _unlike(
             name.replace("_", " "),
@@ -228,10 +265,9 @@ def _sent(record: Record) -> int | None:
     return round(succeeded / (1 - failed / 100))
 
 
-def _lengths(
-    asked: Mapping[str, Any], load: Load
-) -> dict[str, tuple[int | None, float]]:
+def _lengths(record: Record, load: Load) -> dict[str, tuple[int | None, float]]:
     """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
+    asked = record.requested.workload
     prompt, answer, tolerance = load.input_tokens, load.output_tokens, LENGTH_TOLERANCE
     if asked.get("type") == "llama-benchy":
         tolerance = PROMPT_TOLERANCE
@@ -239,9 +275,10 @@ def _lengths(
             prompt += load.depth
         if asked.get("exact_output") is False:
             answer = None
+    exact = "--ignore-eos" in record.argv or asked.get("type") in _OF_EXACT_LENGTH
     return {
         "input_tokens": (prompt, tolerance),
-        "output_tokens": (answer, LENGTH_TOLERANCE),
+        "output_tokens": (answer, 0.0 if exact else float(LENGTH_TOLERANCE)),
     }
 
 
@@ -286,11 +323,15 @@ def _variables(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _command_line(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
-    """Flags of the command as it was run that have another value than the options ask for."""
+    """Flags that the options ask for and the command, as it was run, lacks or gives another value."""
     given = flag_values(record.argv)
+    if not given:
+        return
     for flag, wanted in flag_values(_command(matrix, record)).items():
-        value = given.get(flag, wanted)
-        if value != wanted and not is_path(wanted):
+        value = given.get(flag)
+        if value is None:
+            yield "the command line", f"{flag} {wanted}".strip() + " is missing"
+        elif value != wanted and not is_path(wanted):
             yield "the command line", f"{flag} {value} in place of {wanted}"
 
 

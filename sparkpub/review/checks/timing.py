@@ -11,6 +11,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, by_gpu, ids, label
+from sparkpub.review.grouping import grouped
 
 CLOCK_SECONDS = Threshold(
     "clock seconds",
@@ -25,6 +26,8 @@ CLOCK_SHARE = Threshold(
 
 ZONE_SECONDS = 14 * 3600.0
 """Local time lies up to so far off UTC."""
+QUARTER_SECONDS = 900.0
+"""And a whole number of these."""
 MOST_MISSING = 1000
 """Places without a record that a finding lists."""
 _TIME_IN_ID = re.compile(r"_(\d{8}T\d{6}Z?)$")
@@ -79,21 +82,29 @@ def _other_clock(view: View, stored: Stored) -> str | None:
     if answer is None or record.started.zone != "utc":
         return None
     start = _start(record)
-    slack = float(CLOCK_SECONDS)
     if answer.epoch is not None:
         said, what = datetime.fromtimestamp(answer.epoch, start.tzinfo), "was begun at"
     elif answer.said_at is not None:
         said, what = answer.said_at, "says"
         if said.tzinfo is None:
-            said = said.replace(tzinfo=start.tzinfo)
-            slack += ZONE_SECONDS
+            said = _in_the_nearest_zone(said.replace(tzinfo=start.tzinfo), start)
     else:
         return None
     late = (said - start).total_seconds()
-    if -slack <= late <= (record.duration_seconds or 0.0) + slack:
+    if -CLOCK_SECONDS <= late <= (record.duration_seconds or 0.0) + CLOCK_SECONDS:
         return None
     off = _ago(timedelta(seconds=abs(late)))
     return f"its report {what} {said:%Y-%m-%dT%H:%M:%SZ}, {off} off its start"
+
+
+def _in_the_nearest_zone(said: datetime, start: datetime) -> datetime:
+    """A time without a zone as the zone has it in which it lies closest behind a start: zones are whole quarters of an
+    hour apart, and no zone explains a clock that is seven minutes off."""
+    off = (said - start).total_seconds()
+    quarters = (off + CLOCK_SECONDS) // QUARTER_SECONDS
+    if abs(quarters * QUARTER_SECONDS) > ZONE_SECONDS:
+        return said
+    return said - timedelta(seconds=quarters * QUARTER_SECONDS)
 
 
 def _start(record: Record) -> datetime:
@@ -171,6 +182,13 @@ def _gone(view: View) -> Iterator[Finding]:
         gone,
         "was repeated, but the first record is missing",
     )
+    yield from view.cases(
+        "time-consistency",
+        "error",
+        _holes(view),
+        "follows an iteration without a record: it was deleted, or never committed",
+        "follow iterations without a record: they were deleted, or never committed",
+    )
     positions = {stored.record.plan.position for stored in view.runs}
     places = max(positions, default=-1) + 1
     lacking = places - len(positions)
@@ -192,6 +210,29 @@ def _gone(view: View) -> Iterator[Finding]:
         )
 
 
+def _holes(view: View) -> list[Case]:
+    """Runs of which an earlier iteration, on the same machine, left no record, not even of a failure. Whoever collects
+    some cells only leaves out whole cells; machines that share a campaign share its iterations too, in any order."""
+    cases: list[Case] = []
+    ours = [run for run in view.runs if run.record.plan.order != "as-published"]
+    machines = {run.record.machine.id for run in ours}
+    shared = len(machines) > 1 and not view.frame.replicated
+    if view.campaign.matrix is None or shared or view.damage:
+        return cases  # a damaged record is told of as such
+    series = grouped(ours, lambda run: (*run.record.cell, run.record.machine.id))
+    for runs in series.values():
+        have = {run.record.iteration for run in runs}
+        every = range(min(have), max(have))
+        lost = next((number for number in every if number not in have), None)
+        if lost is not None:
+            after = min(
+                (run for run in runs if run.record.iteration > lost),
+                key=lambda run: run.record.iteration,
+            )
+            cases.append((after, f"iteration {lost} has none"))
+    return cases
+
+
 CHECKS = (
     Check(
         "time-consistency",
@@ -199,7 +240,7 @@ CHECKS = (
         ("error", "warning"),
         "Are the times of the runs possible?",
         time_consistency,
-        implies=frozenset({"order-confound"}),
+        implies=frozenset({"order-confound", "unbalanced"}),
         thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
     ),
 )

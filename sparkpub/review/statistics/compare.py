@@ -507,7 +507,7 @@ C = TypeVar("C", bound=Comparison)
 def adjust(family: Sequence[C]) -> list[C]:
     """The comparisons of one family with Holm's correction of their tests of difference and, apart, of equivalence.
 
-    A family is the primary comparisons of a campaign. Exploratory ones are left uncorrected and labelled so.
+    A family is the primary comparisons of a campaign, or its exploratory ones.
     """
     different = holm([item.p_value for item in family])
     equal = holm([item.equivalence_p for item in family])

@@ -1,10 +1,11 @@
 """A column of a table: its type, and what it holds; and the rows of a table, for code that takes them one by one."""
 
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 Kind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
@@ -66,6 +67,18 @@ def rows(table: pd.DataFrame) -> list[TableRow]:
         members["cell"] = list(zip(*parts, strict=True))
     row = namedtuple("row", members)  # type: ignore[misc]
     return list(map(row._make, zip(*members.values(), strict=True)))
+
+
+def rows_by(table: pd.DataFrame, columns: Sequence[str]) -> Iterator[list[TableRow]]:
+    """The rows that share their values in these columns, in the order first met."""
+    if table.empty:
+        return
+    groups = table.groupby(list(columns), observed=True, sort=False).ngroup()
+    ordered = rows(table.iloc[np.argsort(groups.to_numpy(), kind="stable")])
+    start = 0
+    for size in np.bincount(groups):
+        yield ordered[start : start + size]
+        start += size
 
 
 def _plain(column: "pd.Series[Any]") -> list[Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.pooling import Pooled, pooled
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.column import Column, Columns, TableRow, rows_by, table_of
 from sparkpub.review.tables.comparisons import found_in
 
 MEMORY_UNIT = "GiB"
@@ -41,11 +41,9 @@ _BY = ["campaign", "metric", "baseline", "candidate"]
 
 def pooled_effects(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Every metric over the cells of a campaign, where there are several cells to pool."""
-    groups = comparisons.groupby(_BY, observed=True, sort=False)
-    several = comparisons[groups["metric"].transform("size") > 1]
     found: list[dict[str, Any]] = []
-    for _, cells in several.groupby(_BY, observed=True, sort=False):
-        found += _over(rows(cells))
+    for cells in rows_by(comparisons, _BY):
+        found += _over(cells)
     return table_of(COLUMNS, found)
 
 

@@ -18,7 +18,7 @@ from sparkpub.review.statistics.replication import (
     replication,
     why,
 )
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.column import Column, Columns, TableRow, rows_by, table_of
 from sparkpub.review.tables.comparisons import Found, adjusted, found_in
 
 _COMPARED = ["model", "workload", "metric", "baseline", "candidate"]
@@ -103,10 +103,8 @@ def replications(groups: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def _several(group: pd.DataFrame) -> Iterator[list[TableRow]]:
     """The same comparison by several machines or sessions, in the order first met."""
-    count = group.groupby(_COMPARED, observed=True, sort=False)["metric"]
-    several = group[count.transform("size") > 1]
-    for _, same in several.groupby(_COMPARED, observed=True, sort=False):
-        yield rows(same)
+    several = group[group.duplicated(_COMPARED, keep=False)]
+    return rows_by(several, _COMPARED)
 
 
 def _over(same: Sequence[TableRow]) -> Found:

@@ -1,7 +1,10 @@
 """Every kind of figure. A new one is a module beside this one and a line in `KINDS`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from pydantic_core import to_json
+
+from sparkpub.review.dataset import CampaignData
 from sparkpub.site.figures import (
     bars,
     box,
@@ -18,10 +21,9 @@ from sparkpub.site.figures import (
     sweep,
 )
 from sparkpub.site.figures.kind import Kind, Make
-from sparkpub.site.figures.rows import SHARED
+from sparkpub.site.figures.rows import SHARED, MakeRows, Row, Tables
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
-from sparkpub.site.tables import MOST_OPEN, SiteTables
 
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
@@ -53,16 +55,30 @@ def offered(campaign: Selection) -> Mapping[str, Make]:
     return makers
 
 
-def tables(publication: Publication) -> SiteTables:
-    """Every table that charts read, for the whole site."""
+def tables() -> Mapping[str, MakeRows]:
+    """Name of every table that charts read to what makes a campaign's share of it."""
     wanted = dict(SHARED)
     for kind in KINDS:
         wanted.update(kind.tables)
-    many = len(publication.campaigns) > MOST_OPEN
-    found = SiteTables(wanted, compressed=many)
+    return wanted
+
+
+def tables_of(publication: Publication, campaign: CampaignData) -> Tables:
+    """What charts read of a campaign."""
+    return {name: list(make(publication, campaign)) for name, make in tables().items()}
+
+
+def rows(publication: Publication, table: str) -> Iterator[Row]:
+    """A table for the whole site, campaign by campaign."""
+    make = tables()[table]
     for campaign in publication.campaigns:
-        share = {
-            name: list(make(publication, campaign)) for name, make in wanted.items()
-        }
-        found.put(campaign.name, share)
-    return found
+        yield from make(publication, campaign)
+
+
+def text(publication: Publication, table: str) -> Iterator[bytes]:
+    """The same as JSON, in pieces: all rows of a large site at once would take gigabytes."""
+    before = b"["
+    for row in rows(publication, table):
+        yield before + to_json(row)
+        before = b","
+    yield b"[]" if before == b"[" else b"]"

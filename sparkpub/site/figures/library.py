@@ -11,8 +11,8 @@ unified-memory, data-flow, turns             diagrams, of no campaign
 """
 
 import difflib
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
@@ -21,11 +21,13 @@ from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import diagram, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
+from sparkpub.site.figures.rows import Tables
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, scope
-from sparkpub.site.tables import MOST_OPEN, SiteTables
 
+MOST_OPEN = 16
+"""Campaigns whose rows are kept: pages speak of one campaign after the other, or of the few newest in turn."""
 PARTS = frozenset({"model", "environment", "workload"})
 """Into which a figure of a campaign can be cut."""
 
@@ -33,18 +35,17 @@ PARTS = frozenset({"model", "environment", "workload"})
 class Library:
     """The figures of a publication. Asking for one has it drawn, so that only what is shown gets drawn.
 
-    `sources` are the addresses at which `tables` are published. Without `drawings` figures are named and not drawn.
+    `sources` are the addresses at which the tables of `kinds` are published. Without `drawings` figures are named and
+    not drawn.
     """
 
     def __init__(
         self,
         publication: Publication,
-        tables: SiteTables,
         sources: Mapping[str, str],
         drawings: Drawings | None = None,
     ) -> None:
         self.publication = publication
-        self.tables = tables
         self.sources = sources
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
@@ -53,7 +54,8 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._makers: OrderedDict[str, Mapping[str, Make]] = OrderedDict()
+        self._tables = lru_cache(MOST_OPEN)(self._tables_of)
+        self._makers = lru_cache(MOST_OPEN)(self._makers_of)
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -112,14 +114,15 @@ class Library:
 
     def makers(self, campaign: CampaignData) -> Mapping[str, Make]:
         """Name to what makes the figure, for one campaign."""
-        if campaign.name not in self._makers:
-            self._makers[campaign.name] = kinds.offered(
-                self._selection(campaign, scope(campaign))
-            )
-            if len(self._makers) > MOST_OPEN:
-                self._makers.popitem(last=False)  # they may hold rows
-        self._makers.move_to_end(campaign.name)
-        return self._makers[campaign.name]
+        return self._makers(campaign.name)
+
+    def _makers_of(self, campaign: str) -> Mapping[str, Make]:
+        data = self.publication.dataset.campaign(campaign)
+        return kinds.offered(self._selection(data, scope(data)))
+
+    def _tables_of(self, campaign: str) -> Tables:
+        data = self.publication.dataset.campaign(campaign)
+        return kinds.tables_of(self.publication, data)
 
     def _maker(self, campaign: CampaignData, name: str) -> Make:
         makers = self.makers(campaign)
@@ -153,8 +156,8 @@ class Library:
         )
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        share = self.tables.of(campaign.name)
-        return Selection(self.publication, campaign, cut, share, self.sources)
+        tables = self._tables(campaign.name)
+        return Selection(self.publication, campaign, cut, tables, self.sources)
 
 
 def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:

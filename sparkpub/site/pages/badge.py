@@ -1,10 +1,13 @@
-"""A badge for a README: how many runs the site holds, and what the checks found in them."""
+"""A badge for a README: how many runs the site or one campaign holds, and what the checks found in them."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
 from sparkpub.record.text import counted
+from sparkpub.review.checks import Finding
+from sparkpub.review.dataset import CampaignData
 from sparkpub.site.publication import Publication
 
 SVG, ENDPOINT = "badge.svg", "badge.json"
@@ -26,9 +29,32 @@ class Badge:
 
 def badge(publication: Publication) -> Badge:
     """The runs of the site, and its errors and warnings; acknowledged ones are counted too."""
-    severities = [finding.severity for finding in publication.review.findings]
-    errors, warnings = severities.count("error"), severities.count("warning")
     label = f"{counted(len(publication.dataset.runs), 'run')} checked"
+    return _badge(label, publication.review.findings)
+
+
+def badge_of(publication: Publication, campaign: CampaignData) -> Badge:
+    """The same of one campaign, with its name."""
+    label = f"{campaign.name}: {counted(len(campaign.runs), 'run')} checked"
+    return _badge(label, publication.findings_of(campaign))
+
+
+def address(campaign: CampaignData) -> str:
+    """Where the badge of a campaign is, from the root of the site."""
+    return f"campaigns/{campaign.name}/{SVG}"
+
+
+def line(publication: Publication, campaign: CampaignData) -> str:
+    """The line of Markdown that shows the badge of a campaign and leads to its page; empty without an address."""
+    url = publication.options.url
+    if not url:
+        return ""
+    return f"[![{campaign.name}]({url}{address(campaign)})]({url}campaigns/{campaign.name}/)"
+
+
+def _badge(label: str, findings: Iterable[Finding]) -> Badge:
+    severities = [finding.severity for finding in findings]
+    errors, warnings = severities.count("error"), severities.count("warning")
     parts = []
     if errors:
         parts.append(counted(errors, "error"))

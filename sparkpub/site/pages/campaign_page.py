@@ -1,7 +1,7 @@
-"""What the page of a campaign shows: its answer first, then how sure it is, its cells and its figures."""
+"""What the pages of a campaign show: the answer with its chart and table; and behind it, everything to check it by."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
-from sparkpub.review.checks import CHECKS
+from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.compare import holm, significant
@@ -28,13 +28,14 @@ from sparkpub.site.publication import (
     Publication,
     cell_keys,
     cell_label,
-    one_of_each_check,
     scope,
     slug,
 )
 
-ANSWERS = BOXES = 4
-"""Sentences of a campaign's answer, and value boxes."""
+ANSWERS = 4
+"""Sentences of a campaign's answer."""
+CHARTS = 2
+"""Charts beside the answer; the page behind it has the others."""
 RESULTS = 3
 """Charts of a comparison's result."""
 SWEPT = 3
@@ -64,43 +65,80 @@ class Section:
 def context(
     publication: Publication, library: Library, campaign: CampaignData
 ) -> dict[str, Any]:
-    """What the template of a campaign needs."""
+    """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
     models, environments, workloads = campaign.axes
-    boxes = [value_box(publication, campaign, metric) for metric in headlines[:BOXES]]
     question = campaign_kind.asked(publication, campaign)
+    found = answering(publication, library, campaign, question)
     return {
         "campaign": campaign,
         "kind": question.kind,
         "compares": question.compares,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
-        "together": together(publication, campaign),
-        "boxes": [box for box in boxes if box is not None],
-        "problems": problems(publication, campaign),
+        "problems": problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "models": models,
         "environments": environments,
         "workloads": workloads,
         "headlines": headlines,
-        "metric_pages": {
-            metric.name: metric_page.address(publication, campaign, metric)
-            for metric in headlines
-        },
         "summary": summary(publication, campaign, headlines),
         "tests": tests(campaign, question),
-        "answering": _answering(publication, library, campaign, question),
-        "asking": _asking(publication, library, campaign, question),
+        "charts": _leading(found),
     }
 
 
-def _answering(
+def diagnostics(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> dict[str, Any]:
+    """What the template of the page behind it needs: the other charts, what was pooled, how it was measured, and what
+    is missing."""
+    question = campaign_kind.asked(publication, campaign)
+    found = answering(publication, library, campaign, question)
+    shown = set(_leading(found))
+    sections = []
+    for section in found:
+        others = [figure for figure in section.figures if figure not in shown]
+        if others or section.more:
+            sections.append(Section(section.title, others, section.more))
+    return {
+        "campaign": campaign,
+        "sections": sections + _asking(publication, library, campaign, question),
+        "together": together(publication, campaign),
+        "problems": problems(publication.findings_of(campaign)),
+        "environments": environments_of(campaign),
+        "coverage": _place(library, campaign, "coverage"),
+        "failed": [run for run in campaign.runs if run.record.status != "ok"],
+        "quarantined": campaign.quarantined,
+    }
+
+
+def _leading(sections: Sequence[Section]) -> list[str]:
+    """The charts beside the answer: one of each section, and more of one that stands alone."""
+    leading = [section.figures[0] for section in sections]
+    for section in sections:
+        leading += section.figures[1:]
+    return leading[:CHARTS]
+
+
+def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
+    """Key of each environment to what the matrix says of it, or else what its first run does."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for record in campaign.records:
+        found.setdefault(record.environment, record.requested.environment)
+    if campaign.matrix is not None:
+        for name, environment in campaign.matrix.environments.items():
+            found[name] = environment.declared
+    return found
+
+
+def answering(
     publication: Publication,
     library: Library,
     campaign: CampaignData,
     question: Asked,
 ) -> list[Section]:
-    """The sections that answer what the campaign asks, before the table of all cells."""
+    """The sections that answer what the campaign asks."""
     leading = [slug(metric.name) for metric in publication.headlines(campaign)]
     found: list[Section] = []
     if question.compares:
@@ -248,9 +286,9 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
         cells = publication.cells_of(campaign, metric)
         shape = _shape(whole, metric)
         if rows:
-            compared.append(sentences.differences(metric, rows))
+            compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
-            ranked.append(sentences.means(metric, cells))
+            ranked.append(sentences.means(publication.names, metric, cells))
         if shape:
             grown.append(shape)
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
@@ -379,13 +417,9 @@ def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
     )
 
 
-def problems(publication: Publication, campaign: CampaignData) -> list[dict[str, Any]]:
+def problems(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Findings by check, the severest first: each with its first message and how often it trips."""
-    found = [
-        finding
-        for finding in publication.findings_of(campaign)
-        if finding.severity != "info"
-    ]
+    found = [finding for finding in findings if finding.severity != "info"]
     groups = grouped(found, lambda finding: finding.check)
 
     def place(check: str) -> tuple[bool, int]:
@@ -397,7 +431,7 @@ def problems(publication: Publication, campaign: CampaignData) -> list[dict[str,
             "check": check,
             "findings": groups[check],
             "severity": groups[check][0].severity,
-            "href": anchor(campaign.name, check),
+            "href": anchor(groups[check][0].campaign, check),
         }
         for check in sorted(groups, key=place)
     ]
@@ -406,7 +440,7 @@ def problems(publication: Publication, campaign: CampaignData) -> list[dict[str,
 def summary(
     publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
 ) -> list[dict[str, Any]]:
-    """A row per cell: mean with interval of each leading metric, and what flags it carries."""
+    """A row per cell: mean with interval of each leading metric."""
     cells: dict[tuple[str, ...], TableRow] = {}
     rivals: dict[tuple[str, ...], TableRow] = {}
     for metric in metrics:
@@ -432,7 +466,6 @@ def summary(
             }
             for metric in metrics
         ]
-        findings = publication.review.by_cell.get((campaign.name, "/".join(key)), ())
         model, environment, workload = key
         span_of_runs = str(recorded[key])
         if counted[key] != recorded[key]:
@@ -445,9 +478,6 @@ def summary(
                 "workload": workload,
                 "values": values,
                 "runs": span_of_runs,
-                "flags": one_of_each_check(
-                    finding for finding in findings if finding.severity != "info"
-                ),
             }
         )
     return rows

@@ -249,7 +249,7 @@ def _comparisons_of(
         if wanted:
             return [
                 {
-                    "text": sentences.differences(metric, same),
+                    "text": sentences.differences(publication.names, metric, same),
                     "verdict": verdict,
                     "href": f"campaigns/{campaign.name}/",
                     "about": campaign.info.title,
@@ -266,7 +266,7 @@ def _unfinished(publication: Publication) -> dict[str, Statement]:
         campaign.name: {
             "text": f"{campaign.progress}.",
             "verdict": "unfinished",
-            "href": f"coverage/#{campaign.name}",
+            "href": f"campaigns/{campaign.name}/diagnostics/#coverage",
             "about": campaign.info.title,
             "here": False,
         }

@@ -12,13 +12,6 @@ from sparkpub.site.publication import Publication, slug
 
 EVERY_RUN = ("",)
 SWEEPS = tuple(f"-{suffix}" for suffix in sweep.SUFFIXES.values())
-LEADING = (*EVERY_RUN, "-relative", "-bars", "-box", "-order")
-"""The kinds of figures of a metric that leads in a campaign that sweeps nothing."""
-LEADING_OF_MANY = (*EVERY_RUN, "-relative")
-"""The same on the page of a metric that more than `MANY` campaigns have: their own pages have the rest."""
-MANY = 6
-LEADING_SWEPT = (*EVERY_RUN, "-relative", *SWEEPS)
-"""The same where a campaign sweeps something: lines in place of bars, boxes and order, which its own page has."""
 
 
 def address(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
@@ -37,11 +30,11 @@ def context(
     cells = publication.cells_of(campaign, metric)
     comparisons = publication.comparisons_of(campaign, metric)
     kinds = _kinds(publication, campaign, metric)
-    differences = sentences.differences(metric, comparisons)
+    differences = sentences.differences(publication.names, metric, comparisons)
     names = [slug(metric.name) + kind for kind in kinds]
     return {
         "campaign": campaign,
-        "sentence": differences or sentences.means(metric, cells),
+        "sentence": differences or sentences.means(publication.names, metric, cells),
         "comparisons": comparisons,
         "cells": cells,
         "figures": library.place_known(campaign, names),
@@ -51,13 +44,9 @@ def context(
 def _kinds(
     publication: Publication, campaign: CampaignData, metric: Metric
 ) -> Sequence[str]:
-    """A metric that leads has several figures. Another shows how it grows, or else every run; the rest is a table."""
-    swept = sweeps.has_a_shape(sweeps.lines(campaign))
-    leads = metric in publication.headlines(campaign)
-    if leads and publication.cells_of(campaign, metric):
-        if swept:
-            return LEADING_SWEPT
-        if len(publication.by_metric[metric.name].campaigns) > MANY:
-            return LEADING_OF_MANY
-        return LEADING
-    return SWEEPS if swept else EVERY_RUN
+    """A metric that leads a campaign shows how it grows, or else every run. Another has a table."""
+    if metric not in publication.headlines(campaign):
+        return ()
+    if not publication.cells_of(campaign, metric):
+        return ()
+    return SWEEPS if sweeps.has_a_shape(publication.lines(campaign)) else EVERY_RUN

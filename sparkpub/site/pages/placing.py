@@ -9,15 +9,19 @@ from sparkpub.site.content import (
     Content,
     block_key,
     packed,
+    placeholder,
     placeholders,
 )
 from sparkpub.site.drawing.compile import Compiled
 from sparkpub.site.drawing.output import image, standalone
 from sparkpub.site.figures.figure import FOLDER, Figure, as_png
 from sparkpub.site.figures.library import Library
+from sparkpub.site.pages.campaign_page import problems
 from sparkpub.site.pages.templating import Templates
 
 _DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
+CAVEATS = '<details class="sp-caveats'
+"""Where a page speaks of its caveats itself."""
 INLINE = 2
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 
@@ -82,11 +86,26 @@ class Placing:
         if not asked and not within:
             return content
         blocks = {key: self._drawn(key) for key in (*within, *asked[:INLINE])}
+        if asked and not any(CAVEATS in html for html in content.blocks.values()):
+            # A block of its own: another page may have the same figure.
+            caveats = self._caveats(asked)
+            blocks[block_key(caveats)] = caveats
+            first = placeholder(asked[0])
+            text = text.replace(
+                first, f"{first}\n\n{placeholder(block_key(caveats))}", 1
+            )
         for key in asked[INLINE:]:
             # Under a key of its own: another page may have the same figure drawn.
             blocks[block_key(key)] = self._as_image(key)
             text = text.replace(key, block_key(key))
         return replace(content, text=text, blocks={**content.blocks, **blocks})
+
+    def _caveats(self, keys: Sequence[str]) -> str:
+        """What limits the figures of a page, as one mark with its text."""
+        # Figures of one campaign share its findings.
+        shared = {id(flag): flag for key in keys for flag in self._figures[key].flags}
+        told = problems(shared.values())
+        return self._templates.text("caveats.html.j2", problems=told)
 
     def _drawn(self, key: str) -> str:
         if key not in self._inline:

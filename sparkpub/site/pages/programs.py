@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import found_in
-from sparkpub.site.figures import explore, overlay
+from sparkpub.site.figures import explore, kinds, overlay
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
@@ -42,7 +42,7 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     known = metrics(publication)
     if not known:
         return None
-    rows = list(library.tables.rows("runs"))
+    rows = list(kinds.rows(publication, "runs"))
     across = known[0]
     up = _beside(publication, across, known)
     fields = {}

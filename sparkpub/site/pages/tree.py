@@ -12,6 +12,7 @@ from sparkpub.review.leaderboard import Standings
 from sparkpub.site.content import Content, Picture
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
+    badge,
     campaign_page,
     front_page,
     leaderboard_page,
@@ -55,8 +56,7 @@ class Pages:
             self._page("leaderboard", **leaderboard_page.context(standings)),
         )
         yield from self._campaigns()
-        yield from self._parts("model", part_page.models(self.publication))
-        yield from self._parts("environment", part_page.environments(self.publication))
+        yield from self._models(part_page.models(self.publication))
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
@@ -71,10 +71,6 @@ class Pages:
         )
         reviews = [self._review(campaign) for campaign in campaigns]
         yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
-        coverage = [
-            self._coverage(campaign, campaign in shown) for campaign in campaigns
-        ]
-        yield "coverage/index.md", self._page("coverage", campaigns=coverage)
 
     def _page(
         self,
@@ -123,6 +119,7 @@ class Pages:
                 "campaign",
                 lead=lead,
                 pandas=metadata.pandas_line(self.publication, campaign),
+                badge=badge.line(self.publication, campaign),
                 image=campaign_page.preview(campaign),
                 source=source,
                 linked_data=metadata.linked_data(
@@ -130,31 +127,26 @@ class Pages:
                 ),
             )
             yield f"campaigns/{campaign.name}.md", page
+            shown = badge.badge_of(self.publication, campaign)
+            yield badge.address(campaign), Content(data=badge.svg(shown))
+            behind = campaign_page.diagnostics(self.publication, self.library, campaign)
+            yield (
+                f"campaigns/{campaign.name}/diagnostics.md",
+                self._page("diagnostics", lead=behind, source=source),
+            )
 
-    def _parts(
-        self, kind: part_page.Kind, parts: Sequence[part_page.Part]
-    ) -> Iterator[tuple[str, Content]]:
-        """The list of all models or environments, and the page of each."""
-        yield f"{kind}s/index.md", self._page("list", kind=kind, parts=parts)
-        newest, _ = most_recent(self.publication.campaigns)
+    def _models(self, parts: Sequence[part_page.Part]) -> Iterator[tuple[str, Content]]:
+        """The list of all models, and the page of each."""
+        yield "models/index.md", self._page("list", parts=parts)
         for part in parts:
             shown, earlier = most_recent(part.campaigns)
             contexts = [
-                part_page.context(
-                    self.publication,
-                    self.library,
-                    campaign,
-                    kind,
-                    part.name,
-                    # The page of a model shows its newest campaigns, however old.
-                    drawn=kind == "model" or campaign in newest,
-                )
+                part_page.context(self.publication, self.library, campaign, part.name)
                 for campaign in shown
             ]
             page = self._page(
                 "part",
                 image=_preview(part.campaigns),
-                kind=kind,
                 name=part.name,
                 parts=contexts,
                 earlier=earlier,
@@ -223,20 +215,6 @@ class Pages:
                 run: reason for run, reason in review.excluded.items() if run in runs
             },
             "counts": {severity: severities.count(severity) for severity in SEVERITIES},
-        }
-
-    def _coverage(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
-        figures = []
-        if in_full:
-            figures = self.library.place_known(campaign, ["coverage"])
-        return {
-            "campaign": campaign,
-            "in_full": in_full,
-            "figures": figures,
-            "failed": [
-                self._run(run) for run in campaign.runs if run.record.status != "ok"
-            ],
-            "quarantined": campaign.quarantined,
         }
 
 

@@ -60,7 +60,7 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
     outcome, _ = whole
     assert (len(outcome.imported), outcome.refused) == (3 + 3 + 1 + 2 * 3 + 8, [])
     assert outcome.lines() == [
-        "skipped 2: not a result of a tool that is known here (the first is README.md)",
+        "skipped 2, e.g. README.md: not a result of a known tool",
         "21 imported, 2 skipped, 0 refused",
     ]
     assert outcome.lines(verbose=True)[1].startswith(

@@ -12,6 +12,7 @@ import pytest
 
 from sparkpub.collect.importers import import_results, parquet
 from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.layout import counted, machine_named
 from sparkpub.collect.importers.table_mapping import FACTORS
 from sparkpub.collect.importers.writing import Outcome
 from sparkpub.record.errors import ImportFormatError, UsageError
@@ -21,7 +22,7 @@ from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
-from sparkpub.review.tables.column import figures
+from sparkpub.review.tables import column
 from tests.building import a_record
 
 TABLE = """\
@@ -94,7 +95,7 @@ def test_each_row_becomes_a_run_with_its_names_time_load_and_figures(
     assert first.cell == ("qwen3-8b", "native", "concurrency8")
     assert first.requested.model_id == "Qwen/Qwen3-8B"
     assert first.requested.workload == {"type": "table", "concurrency": 8}
-    assert (first.observed.engine, first.observed.quantization) == ("vllm", "fp8")
+    assert (first.observed.engine, first.observed.quantization) == ("vLLM", "fp8")
     # Rows are numbered in their order within a cell, which is not the order of all rows. 10:10 at +01:00 is 09:10 UTC.
     assert [
         (run.environment, run.iteration, run.started.value, run.started.zone)
@@ -227,11 +228,6 @@ CELLS = {
         ";native;8;2026-03-01 10",
         "line 2: column 'Model' is empty; fill it in",
     ),
-    "no-time": (
-        "2026-03-02",
-        "",
-        "line 4: column 'when' is empty; fill it in",
-    ),
     "bad-time": (
         "2026-03-02",
         "yesterday",
@@ -318,9 +314,9 @@ def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
     """36.2 and 36.20 are written differently: the review sees what the import leaves."""
     outcome = imported(tmp_path, COPIES, COPIES_MAPPING)
     assert outcome.lines() == [
-        "skipped runs.csv: 2 lines say what an earlier one says, the first is line 3; counted once (if they are runs "
-        "of their own, add repeats: true to the mapping)",
-        "3 imported, 1 skipped, 0 refused",
+        "skipped runs.csv: 2 lines repeat earlier ones, the first is line 3; for runs of their own, add repeats: true "
+        "to the mapping",
+        "3 imported, 2 skipped, 0 refused",
     ]
     (finding,) = copies_found(tmp_path)
     assert "share their start and all their figures" in finding.message
@@ -554,9 +550,8 @@ def test_what_no_column_says_comes_from_the_command_line_or_is_asked_for(
     mapping = PLAIN.replace("environment: environment, ", "").replace(
         "same: {workload: w}\n", ""
     )
-    assert refusal(tmp_path, SMALL, mapping) == (
-        "runs.csv line 2: nothing says where it ran; add same: {environment: ...} to the mapping"
-    )
+    with pytest.raises(UsageError, match="--environment"):
+        imported(tmp_path, SMALL, mapping)
     imported(tmp_path, SMALL, mapping, environment="spark", workload="mine")
     assert records(tmp_path)[0].cell == ("a", "spark", "mine")
 
@@ -702,9 +697,9 @@ KEPT += ("unit", "reason")
 
 
 def rows(folder: Path) -> list[tuple[object, ...]]:
-    found = list(figures(load(folder).runs))
-    kept = [row for row in found if row["repeat_of"] is None]
-    return [tuple(row[name] for name in KEPT) for row in kept]
+    found = column.rows(load(folder).runs)
+    kept = [row for row in found if row.repeat_of is None]
+    return [tuple(getattr(row, name) for name in KEPT) for row in kept]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -886,7 +881,7 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
     )
     given = Given("c", mapping=mapping)
     outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
-    (left,) = outcome.refused
+    (left,) = outcome.skipped
     assert "its path is not {model}/{weights}/c{clients}.csv" in left.reason
     (record,) = records(tmp_path)
     assert (record.model, record.workload) == ("qwen", "concurrency4")
@@ -931,7 +926,7 @@ def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
 def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     tmp_path: Path,
 ) -> None:
-    """With the name of the place filled in it reads the table."""
+    """With the name of the place given it reads the table."""
     file = tmp_path / "runs.csv"
     file.write_text("Model,clients,date,tok/s,TTFT (s),note\nm,4,2026-03-01,70,0.5,x\n")
     outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
@@ -940,7 +935,6 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         "columns:",
         '  model: "Model"',
         '  started: "date"',
-        "same: {environment: ...}",
         "options:",
         '  concurrency: "clients"',
         "metrics:",
@@ -948,7 +942,130 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
         '  ttft_mean_ms: {column: "TTFT (s)", unit: s}',
         "# not used: note",
     ]
-    mapping = "\n".join(lines).replace("...", "native")
-    imported(tmp_path, file.read_text(), mapping)
+    imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
     (record,) = records(tmp_path)
     assert values(record) == {"output_throughput_tok_s": 70.0, "ttft_mean_ms": 500.0}
+
+
+OWNERS = {
+    # One file per model with a list of loads, as owners' harnesses write them: series.points of jvr0x/dgx-spark-bench,
+    # cases of MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark, and runs of each load.
+    "a-dual-spark.json": {
+        "run": {"timestamp": "2026-07-19T14:24:39Z", "hardware": {"name": "DGX Spark"}},
+        "series": [
+            {
+                "model": "A",
+                "backend": "vLLM 0.25 (patched, TP=2)",
+                "quant": "GGUF Q4_K_XL",
+                "points": [
+                    {
+                        "concurrency": 1,
+                        "agg_tok_s": 86.8,
+                        "ttft_ms": {"p50": 177, "p95": 189},
+                    },
+                    {"concurrency": 8, "agg_tok_s": 300.5, "ttft_ms": {"p50": 400}},
+                ],
+            }
+        ],
+    },
+    "b.json": {
+        "run": {"timestamp": None, "hardware": {"name": "DGX Spark"}},
+        "series": [
+            {
+                "model": "B",
+                "backend": "llama.cpp",
+                "quant": "BF16",
+                "points": [
+                    {
+                        "concurrency": 1,
+                        "agg_tok_s": [20, 22],
+                        "ttft_ms": {"p50": 100, "p95": 110},
+                    }
+                ],
+            }
+        ],
+    },
+    "notes.json": {"prompts": ["a", "b"]},
+}
+
+
+def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, document in OWNERS.items():
+        (folder / name).write_text(json.dumps(document))
+    data = tmp_path / "data"
+    with pytest.raises(ImportFormatError, match="--preview prints a mapping"):
+        import_results(None, folder, data, Given("c"))
+    starter = import_results(None, folder, data, Given("c"), preview=True)
+    mapping = tmp_path / "map.yaml"
+    mapping.write_text("\n".join(starter.lines()))
+    given = Given("c", mapping=mapping, environment="native")
+    outcome = import_results(None, folder, data, given)
+    assert (outcome.refused, [item.source for item in outcome.skipped]) == (
+        [],
+        ["notes.json"],
+    )
+    found = {
+        (run.model, run.requested.workload["concurrency"]): run
+        for run in records(tmp_path)
+    }
+    two, one = found["a", 8], found["b", 1]
+    assert values(two) == {
+        "output_throughput_tok_s": 300.5,
+        "ttft_p50_ms": 400.0,
+        "ttft_p95_ms": None,
+    }
+    seen = two.observed
+    assert (seen.engine, seen.engine_version) == ("vLLM", "0.25")
+    assert (seen.quantization, one.observed.quantization) == ("q4_k_xl", "bf16")
+    assert (two.machine.kind, two.machine.count) == ("dgx-spark", 2)
+    assert (one.machine.kind, one.machine.count) == ("dgx-spark", None)
+    assert one.samples["output_throughput_tok_s"] == (20.0, 22.0)
+    assert "modification" in one.unavailable["started"]
+
+
+def test_the_times_of_requests_may_lie_in_objects(tmp_path: Path) -> None:
+    document = {
+        "model": "m",
+        "cases": [
+            {
+                "concurrency": 2,
+                "requests": [{"ttft_s": 0.1}, {"ttft_s": 0.3}, {"error": "cut"}],
+            }
+        ],
+    }
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps(document))
+    given = Given("c", environment="native")
+    lines = import_results(None, file, tmp_path / "data", given, preview=True).lines()
+    assert '  ttft: {column: "cases.requests.*.ttft_s", unit: s}' in lines
+    imported(
+        tmp_path,
+        json.dumps(document),
+        "\n".join(lines),
+        name="t.json",
+        environment="native",
+    )
+    (record,) = records(tmp_path)
+    # 100 and 300 ms.
+    assert record.value("ttft_mean_ms") == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "kind"),
+    [
+        ("4x NVIDIA GB10 DGX Spark, TP=4", 4, "dgx-spark"),
+        ("GLM-5.3-Flash-EXL3-2x-DGX-Sparks", 2, "dgx-spark"),
+        ("mimo-dual-2xspark", 2, None),
+        ("Dual DGX Spark", 2, "dgx-spark"),
+        ("DGX Spark NVIDIA GB10 128GB", None, "dgx-spark"),
+        ("results/2026-08-18-spark", None, None),
+    ],
+)
+def test_a_name_may_count_the_machines(
+    text: str, number: int | None, kind: str | None
+) -> None:
+    assert (counted(text), machine_named(text)) == (number, kind)

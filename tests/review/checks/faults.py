@@ -272,8 +272,8 @@ FAULTS = [
     Fault("missing-cell", "a declared cell was never run", without_a_cell),
     Fault(
         "unbalanced",
-        "one run of a cell is missing",
-        lambda runs: runs.remove(cell(runs)[3]),
+        "the last run of a cell is missing",
+        lambda runs: runs.remove(cell(runs)[-1]),
     ),
     Fault(
         "dependent-metrics",
@@ -323,6 +323,11 @@ FAULTS = [
         "mixed-machines",
         "one run of a cell is from another machine",
         setting(machine=MACHINE.model_copy(update={"id": "m2"})),
+    ),
+    Fault(
+        "time-consistency",
+        "a run in the middle of a cell was deleted",
+        lambda runs: runs.remove(cell(runs)[3]),
     ),
     Fault(
         "time-consistency", "a run began while the one before it was on", overlapping

@@ -31,6 +31,7 @@ QUIET = Samples(
     slowed_share=0.0,
     capped_share=0.0,
     clock_under_load_mhz=None,
+    memory_clock_under_load_mhz=None,
     foreign_processes=0,
     gpu_used_before_gib=None,
     available_before_gib=None,

@@ -85,7 +85,7 @@ class Copy:
 
     def write(self, data: Path) -> Path:
         folder = data / self.name
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "campaign.json").write_text(json.dumps(self.info))
         for run in self.runs:
             (folder / f"{run['run_id']}.json").write_text(json.dumps(run))
@@ -778,7 +778,9 @@ PLANTED = [
     Planted("fewer requests were measured", "not-as-requested", fewer_requests),
     Planted("prompts of half the length", "not-as-requested", shorter_prompts),
     Planted("another seed in one environment", "not-as-requested", other_seed),
-    Planted("no warming up, by the command line", "not-as-requested", without_warmup),
+    Planted(
+        "no warming up, by the command line", "unequal-environments", without_warmup
+    ),
     Planted("the matrix was changed afterwards", "not-as-requested", other_matrix),
     Planted("another model in one environment", "identity", other_model),
     Planted("positions that the plan does not give", "not-as-requested", other_order),

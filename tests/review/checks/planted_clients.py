@@ -6,6 +6,7 @@ that is made of both: no sum of a file and no second reading differs. The import
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,20 +62,31 @@ class ClientFault:
     why: str = ""
     whole: bool = False
     """Whether the fault needs every run of the campaign: a few are enough for most."""
+    committed: bool = False
+    """Whether the campaign had been committed as it was."""
 
     @property
     def of(self) -> str:
         """What is copied."""
-        return f"{self.campaign} whole" if self.whole else self.campaign
+        return f"{self.campaign} whole={self.whole} committed={self.committed}"
 
     def bring(self, data: Path, *, planted: bool) -> None:
         """The campaign as it is, or with the fault."""
         copy = Copy(self.campaign)
         if not self.whole:
             copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
+        if self.committed:
+            _commit(copy.write(data))
         if planted:
             self.plant(copy)
         copy.write(data)
+
+
+def _commit(folder: Path) -> None:
+    """The folder as the first commit of a repository."""
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
 @dataclass(frozen=True)
@@ -611,9 +623,13 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ),
     ClientFault("percentiles shifted by one", both_sides(percentiles_shifted)),
     ClientFault("latencies rounded to 10 ms", both_sides(rounded)),
-    ClientFault("tokens of retried requests", one_side(retried), check=None),
     ClientFault(
-        "tokens of retried requests, on both sides", both_sides(retried), check=None
+        "tokens of retried requests", one_side(retried), check="not-as-requested"
+    ),
+    ClientFault(
+        "tokens of retried requests, on both sides",
+        both_sides(retried),
+        check="not-as-requested",
     ),
     ClientFault("the first token in TPOT", both_sides(first_token_in_tpot)),
     ClientFault("two tokens a chunk in ITL", both_sides(two_tokens_a_chunk)),
@@ -631,15 +647,19 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ClientFault(
         "no --max-concurrency in the command",
         without_a_flag("--max-concurrency", "8"),
-        check=None,
+        check="not-as-requested",
     ),
     ClientFault(
-        "no --ignore-eos in the command", without_a_flag("--ignore-eos"), check=None
+        "no --ignore-eos in the command",
+        without_a_flag("--ignore-eos"),
+        check="not-as-requested",
     ),
     ClientFault(
-        "no warm-ups in the command", without_a_flag("--num-warmups", "8"), check=None
+        "no warm-ups in the command",
+        without_a_flag("--num-warmups", "8"),
+        check="not-as-requested",
     ),
-    ClientFault("cached prefixes", cached_prefixes, check=None),
+    ClientFault("cached prefixes", cached_prefixes, check="prefix-cache"),
     ClientFault("FP8 under a 16-bit name", half_the_weights, check="identity"),
     ClientFault("one run on another GPU", another_gpu, check="mixed-machines"),
     ClientFault(
@@ -647,9 +667,17 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         another_of_its_kind,
         check="unequal-environments",
     ),
-    ClientFault("slower memory on one side", slower_memory, check=None),
-    ClientFault("the server's clock is 7 minutes ahead", server_clock, check=None),
-    ClientFault("the slowest run deleted", slowest_deleted, whole=True, check=None),
+    ClientFault(
+        "slower memory on one side", slower_memory, check="unequal-environments"
+    ),
+    ClientFault(
+        "the server's clock is 7 minutes ahead",
+        server_clock,
+        check="inconsistent-report",
+    ),
+    ClientFault(
+        "the slowest run deleted", slowest_deleted, whole=True, check="time-consistency"
+    ),
     ClientFault(
         "the slowest run deleted, the others renumbered",
         slowest_deleted_and_renumbered,
@@ -659,13 +687,18 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ClientFault(
         "a wider margin afterwards, in every record",
         wider_margin_everywhere,
-        check=None,
+        check="not-as-requested",
+        committed=True,
     ),
     ClientFault(
         "another primary metric afterwards", other_primary, check="not-as-requested"
     ),
     ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
-    ClientFault("a variable left over on one side", left_over_variable, check=None),
+    ClientFault(
+        "a variable left over on one side",
+        left_over_variable,
+        check="unequal-environments",
+    ),
     ClientFault("eager on one side", eager_on_one_side, check="unequal-environments"),
     ClientFault(
         "avg_ts is not its samples' mean",
@@ -680,7 +713,7 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         "llama-bench faster than its memory",
         llama(faster_than_memory),
         "h200-llama",
-        check=None,
+        check="roofline",
     ),
     ClientFault(
         "no flash attention on one side",
@@ -689,7 +722,10 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         check="unequal-environments",
     ),
     ClientFault(
-        "a smaller model under one name", llama(smaller_model), "h200-llama", check=None
+        "a smaller model under one name",
+        llama(smaller_model),
+        "h200-llama",
+        check="identity",
     ),
     ImportFault(
         "summary of survivors beside all samples",

@@ -584,7 +584,9 @@ UNREAD = [
         slow_runs_never_happened,
     ),
     Planted("a gate met at 84 degrees", "thermal-gate", gate_met_at_84_degrees),
-    Planted("no warm-up in one environment", "not-as-requested", no_warm_up_natively),
+    Planted(
+        "no warm-up in one environment", "unequal-environments", no_warm_up_natively
+    ),
     Planted("a container that was none", "not-as-requested", container_that_was_none),
     Planted("an image built anew halfway", "mixed-machines", image_built_anew_halfway),
     Planted("another GPU halfway", "mixed-machines", another_gpu_halfway),

@@ -9,6 +9,7 @@ from sparkpub.review.dataset import load
 from tests.review.checks.clean import clean_runs, write
 from tests.review.checks.faults import FAULTS, Fault
 from tests.review.checks.planted import PLANTED
+from tests.review.checks.planted_clients import CLIENTS
 from tests.review.checks.planted_unread import UNREAD
 
 UNJUDGED = {"warmed-up"}
@@ -58,7 +59,9 @@ def test_a_fault_trips_its_check_and_what_that_implies(
 
 def test_every_check_of_data_has_a_fault() -> None:
     assert {
-        fault.check for fault in (*FAULTS, *PLANTED, *UNREAD) if fault.check is not None
+        fault.check
+        for fault in (*FAULTS, *PLANTED, *UNREAD, *CLIENTS)
+        if fault.check is not None
     } == {name for name, check in CHECKS.items() if check.kind != "prose"}
 
 

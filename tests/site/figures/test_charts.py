@@ -13,7 +13,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish, publish_tables
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import SiteOptions, unpacked
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import (
     Compiled,
@@ -219,8 +219,7 @@ def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
 def library(data: Path, options: SiteOptions) -> Library:
     """The figures of the small campaign, named and not drawn."""
     publication = publish(load(data), options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_something(
@@ -271,12 +270,13 @@ def test_a_new_kind_is_one_module_and_one_line(
 
     new = Kind(of_campaign=offers, tables={"counts": counts})
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, new))
-    tables = kinds.tables(library.publication)
-    sources, files = publish_tables(tables)
-    made = Library(library.publication, tables, sources).figure("count", "c")
+    sources, files = publish_tables(library.publication)
+    made = Library(library.publication, sources).figure("count", "c")
     assert made.rows == [{**AXES, "count": 13}]
+    data = files[made.sources["counts"]].data
+    assert data is not None
     assert (
-        files[made.sources["counts"]].data
+        unpacked(files[made.sources["counts"]].data or b"")
         == b'[{"campaign":"c","model":"m","environment":"native",'
         b'"workload":"w","cell":"m \xc2\xb7 native","count":13}]'
     )

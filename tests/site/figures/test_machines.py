@@ -10,10 +10,9 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.machines import NAME
-from sparkpub.site.pages import campaign_page
+from sparkpub.site.pages import campaign_kind, campaign_page
 from tests.review.machines import a_fleet, drawn
 
 CLAIM = """
@@ -31,11 +30,17 @@ CLAIM = """
 """
 
 
+def titles_of(library: Library, campaign: CampaignData) -> list[str]:
+    publication = library.publication
+    question = campaign_kind.asked(publication, campaign)
+    sections = campaign_page.answering(publication, library, campaign, question)
+    return [section.title for section in sections]
+
+
 def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
     known = {campaign.name: campaign for campaign in campaigns}
     publication = publish(Dataset(Path(), MappingProxyType(known)), options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
@@ -105,8 +110,7 @@ def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -
     labels = [row["label"] for row in library.figure(NAME, "two").rows]
     assert labels == ["dgx-spark b, two", "dgx-spark a, one", "all together"]
     for campaign in library.publication.campaigns:
-        sections = campaign_page.context(library.publication, library, campaign)
-        titles = [section.title for section in sections["answering"]]
+        titles = titles_of(library, campaign)
         assert "Does it hold on other machines?" in titles
 
 
@@ -122,8 +126,7 @@ def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> N
     library = a_library(options, a_fleet({"a": drawn(100, 5, 1)}))
     (campaign,) = library.publication.campaigns
     assert NAME not in library.makers(campaign)
-    sections = campaign_page.context(library.publication, library, campaign)
-    titles = [section.title for section in sections["answering"]]
+    titles = titles_of(library, campaign)
     assert "Does it hold on other machines?" not in titles
 
 

@@ -15,7 +15,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import kinds, panels
+from sparkpub.site.figures import panels
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import LEAST_ROWS, MOST_PANELS, MOST_ROWS
 from tests.building import a_record
@@ -45,8 +45,7 @@ def a_library(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> L
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
     dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
     publication = publish(dataset, options)
-    tables = kinds.tables(publication)
-    return Library(publication, tables, publish_tables(tables)[0])
+    return Library(publication, publish_tables(publication)[0])
 
 
 def heights(drawing: str) -> int:

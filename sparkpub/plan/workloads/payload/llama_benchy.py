@@ -74,6 +74,7 @@ def places_of(model: str, said: dict[str, Any]) -> list[str]:
     """Where the server says that its model or tokenizer lies, and the model's name."""
     found = []
     for path, names in (
+        ("/model_info", ("tokenizer_path", "model_path")),
         ("/get_model_info", ("tokenizer_path", "model_path")),
         ("/info", ("model_id",)),
     ):

@@ -1,0 +1,466 @@
+"""Recipes of sparkrun and Spark Arena: YAML that says how a model is served. `recipe: FILE` of a matrix is one.
+
+Format: sparkrun's reference of recipes (`model`, `runtime`, `container`, `defaults`, `env`, `command` with
+placeholders, `executor_config`, `min_nodes`, hooks), version 2. A recipe becomes an environment of type docker with a
+`server`. What changes the image or needs several machines is refused; what else is not done is noted in `left_out`.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+
+from sparkpub.record import documents
+from sparkpub.record.documents import Lines
+from sparkpub.record.errors import MatrixError, field_problems
+
+CACHE = "/cache/huggingface"
+"""Where sparkrun shows the machine's cache of models inside, and commands look for them."""
+READY_TIMEOUT = "30m"
+"""A server loads its weights first, tens of gigabytes of them."""
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(\w+)\}")
+_DEEPEST = 10
+"""Placeholders in the values of placeholders."""
+_CHANGES_THE_IMAGE = ("mods", "patches", "build_args", "builder", "build", "pre_exec")
+_SAID_ELSEWHERE = frozenset(
+    {"recipe_version", "sparkrun_version", "name", "description", "maintainer"}
+    | {"metadata", "benchmark", "runtime_version", "max_nodes", "solo_only", "notes"}
+)
+"""What describes a recipe and starts nothing."""
+_DONE = frozenset(
+    {"model", "runtime", "container", "defaults", "env", "command", "volumes"}
+    | {"executor_config", "min_nodes", "cluster_only", "mode", *_CHANGES_THE_IMAGE}
+)
+_EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
+"""Keys of `executor_config` that an environment has under the same name."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """How a server is started whose recipe has no command: its first words, its port, and flags by name of a
+    default."""
+
+    words: str
+    port: int
+    flags: Mapping[str, str]
+
+
+_COMMON = {
+    "port": "--port",
+    "host": "--host",
+    "served_model_name": "--served-model-name",
+    "dtype": "--dtype",
+    "quantization": "--quantization",
+    "trust_remote_code": "--trust-remote-code",
+    "kv_cache_dtype": "--kv-cache-dtype",
+}
+RUNTIMES = {
+    "vllm": Runtime(
+        "vllm serve {model}",
+        8000,
+        _COMMON
+        | {
+            "tensor_parallel": "-tp",
+            "pipeline_parallel": "-pp",
+            "data_parallel": "--data-parallel-size",
+            "gpu_memory_utilization": "--gpu-memory-utilization",
+            "max_model_len": "--max-model-len",
+            "max_num_batched_tokens": "--max-num-batched-tokens",
+            "max_num_seqs": "--max-num-seqs",
+            "enforce_eager": "--enforce-eager",
+            "enable_prefix_caching": "--enable-prefix-caching",
+            "enable_auto_tool_choice": "--enable-auto-tool-choice",
+        },
+    ),
+    "sglang": Runtime(
+        "python3 -m sglang.launch_server --model-path {model}",
+        30000,
+        _COMMON
+        | {
+            "tensor_parallel": "--tp-size",
+            "pipeline_parallel": "--pp-size",
+            "gpu_memory_utilization": "--mem-fraction-static",
+            "max_model_len": "--context-length",
+            "max_num_seqs": "--max-running-requests",
+            "chunked_prefill": "--chunked-prefill-size",
+            "tokenizer_path": "--tokenizer-path",
+            "speculative_draft_model_path": "--speculative-draft-model-path",
+            "enable_torch_compile": "--enable-torch-compile",
+            "disable_radix_cache": "--disable-radix-cache",
+        },
+    ),
+    "llama-cpp": Runtime(
+        "llama-server -hf {model}",
+        8080,
+        {
+            "port": "--port",
+            "host": "--host",
+            "served_model_name": "--alias",
+            "ctx_size": "--ctx-size",
+            "max_model_len": "--ctx-size",
+            "n_gpu_layers": "--n-gpu-layers",
+            "parallel": "--parallel",
+            "threads": "--threads",
+            "chat_template": "--chat-template",
+            "reasoning_format": "--reasoning-format",
+            "cont_batching": "--cont-batching",
+            "jinja": "--jinja",
+            "no_webui": "--no-webui",
+        },
+    ),
+    "trtllm": Runtime(
+        "trtllm-serve {model}",
+        8000,
+        {
+            "port": "--port",
+            "host": "--host",
+            "tensor_parallel": "--tp_size",
+            "pipeline_parallel": "--pp_size",
+            "max_model_len": "--max_seq_len",
+            "max_num_tokens": "--max_num_tokens",
+            "max_batch_size": "--max_batch_size",
+            "backend": "--backend",
+            "trust_remote_code": "--trust_remote_code",
+        },
+    ),
+}
+"""By the name that `runtime:` has without its kind of clustering (`vllm-ray`, `vllm-distributed`, `eugr-vllm`)."""
+
+
+class Recipe(BaseModel):
+    """The parts of a recipe that decide how a server runs. Others are kept in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
+
+    model: str = Field(min_length=1)
+    runtime: str = ""
+    container: str | None = None
+    defaults: dict[str, Any] = {}
+    env: dict[str, str | bool | None] = {}
+    command: str | None = None
+    volumes: list[str] | dict[str, str] = []
+    executor_config: dict[str, Any] = {}
+    min_nodes: PositiveInt = 1
+    cluster_only: bool = False
+    mode: str = "auto"
+
+    @property
+    def engine(self) -> Runtime | None:
+        """Its runtime; of a recipe that names none, that of its command, else vLLM, as sparkrun takes it."""
+        named = self.runtime or _runtime_of(self.command or "")
+        return next((RUNTIMES[name] for name in RUNTIMES if name in named), None)
+
+    @property
+    def changes(self) -> list[str]:
+        """Its keys that change the image."""
+        extra = self.model_extra or {}
+        return [name for name in _CHANGES_THE_IMAGE if extra.get(name)]
+
+    @property
+    def nodes(self) -> int:
+        """Machines that it needs at least."""
+        clustered = self.cluster_only or self.mode == "cluster"
+        return max(self.min_nodes, 2 if clustered else 1)
+
+
+def read(path: Path) -> tuple[Recipe, str]:
+    """A recipe and the SHA-256 of its file. Raises MatrixError for what is none."""
+    text = documents.text_of(path, MatrixError)
+    document, _ = documents.parse(text, str(path), MatrixError)
+    remedy = (
+        "a recipe of sparkrun is a mapping with model, runtime, container and command"
+    )
+    if not isinstance(document, dict):
+        raise MatrixError("no recipe", where=str(path), remedy=remedy)
+    try:
+        recipe = Recipe.model_validate(document)
+    except ValidationError as error:
+        what = field_problems(error)[0]
+        raise MatrixError(what, where=str(path), remedy=remedy) from None
+    return recipe, hashlib.sha256(text.encode()).hexdigest()
+
+
+def key_of(name: str) -> str:
+    """A key for a model: the last part of its name, without the ending of a file."""
+    last = name.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
+    key = re.sub(r"[^a-z0-9.-]+", "-", last.lower())[:40].strip("-.")
+    return key or "model"
+
+
+def fill_in(document: dict[str, Any], folder: Path, lines: Lines) -> list[str]:
+    """Replace the recipes that environments of a matrix name, paths from `folder`, by what they become; without
+    `models:` the matrix gets theirs. Returns what is wrong, a line each."""
+    environments = document.get("environments")
+    if not isinstance(environments, dict):
+        return []
+    problems: list[str] = []
+    models: dict[str, str] = {}
+    for name, declared in environments.items():
+        if not isinstance(declared, dict) or not isinstance(
+            declared.get("recipe"), str
+        ):
+            continue
+        place = ("environments", str(name), "recipe")
+        try:
+            recipe, digest = read(folder / declared["recipe"])
+        except MatrixError as error:
+            what = f"recipe {declared['recipe']}: {error.what}"
+            problems.append(lines.problem(place, what, error.remedy or ""))
+            continue
+        found = list(obstacles(recipe, declared))
+        problems += [lines.problem(place, what, remedy) for what, remedy in found]
+        models[str(name)] = recipe.model
+        if not found:
+            path = _path_of(document.get("models"), recipe.model)
+            environments[name] = environment(recipe, digest, declared, path)
+    if models:
+        problems += _take_models(document, models, lines)
+    return problems
+
+
+def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Why a recipe cannot be measured as it stands, and what to do, with what the matrix declares beside it."""
+    if declared.get("type", "docker") != "docker":
+        yield "a recipe is an environment of type docker", "remove type:"
+    if recipe.nodes > 1:
+        what = f"the recipe needs {recipe.nodes} machines, and a server runs on one"
+        yield what, "start it with sparkrun and measure it with sparkpub quick URL"
+    image = declared.get("image")
+    if recipe.changes and image is None:
+        changes = " and ".join(recipe.changes)
+        what = f"the recipe changes its image with {changes}, which is not done here"
+        yield what, "build that image and name it: image:"
+    if recipe.container is None and image is None:
+        yield "the recipe names no container", "add image:"
+    if recipe.command is None and recipe.engine is None:
+        what = f"the recipe has no command, and its runtime {recipe.runtime!r} is not known"
+        yield what, f"known are {', '.join(RUNTIMES)}; add a command to the recipe"
+    for name in sorted(_unresolved(recipe)):
+        yield (
+            f"the command's {{{name}}} has no value",
+            "add it to defaults: of the recipe",
+        )
+
+
+def environment(
+    recipe: Recipe, digest: str, declared: Mapping[str, Any], model_path: str | None
+) -> dict[str, Any]:
+    """The options of the environment. What the matrix declares beside the recipe wins; variables are added."""
+    variables, unset = _variables(recipe)
+    executor, unknown = _executor(recipe)
+    cache = str(Path("~/.cache/huggingface").expanduser())
+    argv, unused = command(recipe, model_path)
+    ignored = sorted((recipe.model_extra or {}).keys() - _SAID_ELSEWHERE - _DONE)
+    left_out = [
+        *(f"defaults.{name}" for name in unused),
+        *(f"env.{name}, a variable of your shell" for name in unset),
+        *(f"executor_config.{name}" for name in unknown),
+        *ignored,
+    ]
+    own = {
+        "type": "docker",
+        "image": recipe.container,
+        "gpus": "all",
+        "ipc": "host",
+        "network": "host",
+        "binds": [*_volumes(recipe), f"{cache}:{CACHE}"],
+        **executor,
+        "server": {
+            "argv": argv,
+            "port": _port(recipe),
+            "ready_timeout": READY_TIMEOUT,
+            "client": "host",
+        },
+    }
+    source: dict[str, Any] = {"file": Path(declared["recipe"]).name, "sha256": digest}
+    if left_out:
+        source["left_out"] = left_out
+    given = {name: value for name, value in declared.items() if name != "env"}
+    env = {"HF_HOME": CACHE} | variables | dict(declared.get("env") or {})
+    return own | given | {"env": env, "recipe": source}
+
+
+def command(recipe: Recipe, model_path: str | None) -> tuple[list[str], list[str]]:
+    """The server's words, and the defaults that nothing uses. A command that needs a shell gets one."""
+    unused: list[str] = []
+    text = recipe.command
+    if text is None:
+        assert recipe.engine is not None
+        text, unused = _written(recipe, recipe.engine)
+    text = _filled(text, recipe, model_path)
+    # A blank after the backslash of a line that goes on is an oversight that sparkrun forgives, too.
+    text = re.sub(r"\\[ \t]*\n", " ", text).strip()
+    if _needs_shell(text):
+        return ["bash", "-c", text], unused
+    return shlex.split(text), unused
+
+
+def _written(recipe: Recipe, runtime: Runtime) -> tuple[str, list[str]]:
+    """The command of a recipe that has none, from its defaults, and those that have no flag."""
+    words = [runtime.words]
+    unused: list[str] = []
+    for name, value in recipe.defaults.items():
+        flag = runtime.flags.get(name)
+        if flag is None:
+            unused.append(name)
+        elif value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words.append(f"{flag} {{{name}}}")
+    return " ".join(words), unused
+
+
+def _filled(text: str, recipe: Recipe, model_path: str | None) -> str:
+    """The text with its placeholders filled in, those in their values as well; model and port are the matrix's."""
+    known = {name: _said(value) for name, value in recipe.defaults.items()}
+    known["model"] = "{model_path}" if model_path else "{model_id}"
+    known["port"] = "{port}"
+    for _ in range(_DEEPEST):
+        before = text
+        text = _PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), text)
+        if text == before:
+            break
+    return text
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return json.dumps(value)
+    return str(value)
+
+
+def _unresolved(recipe: Recipe) -> set[str]:
+    """Placeholders of the command for which there is no value."""
+    left = set(_PLACEHOLDER.findall(_filled(recipe.command or "", recipe, None)))
+    return left - {"model_id", "port"}
+
+
+def _needs_shell(text: str) -> bool:
+    """Whether a command is more than words: several commands, a pipe, a variable, or one set before it."""
+    try:
+        words = list(shlex.shlex(text, posix=True, punctuation_chars=True))
+        first = shlex.split(text)[0]
+    except (ValueError, IndexError):
+        return True
+    if any(word and set(word) <= set("();<>|&") for word in words):
+        return True
+    single_quoted = re.sub(r"'[^']*'", "", text)
+    return "=" in first or bool(re.search(r"[$`]", single_quoted))
+
+
+def _runtime_of(text: str) -> str:
+    """The runtime of a command, as its first words show it."""
+    for sign, name in (
+        ("sglang", "sglang"),
+        ("llama-server", "llama-cpp"),
+        ("trtllm-serve", "trtllm"),
+    ):
+        if sign in text:
+            return name
+    return "vllm"
+
+
+def _port(recipe: Recipe) -> int:
+    said = recipe.defaults.get("port")
+    if isinstance(said, int):
+        return said
+    engine = recipe.engine
+    found = re.search(r"--port[ =](\d+)", recipe.command or "")
+    if found is not None:
+        return int(found[1])
+    return 8000 if engine is None else engine.port
+
+
+def _variables(recipe: Recipe) -> tuple[dict[str, str], list[str]]:
+    """Variables with their values, and the names of those whose value the operator's shell has."""
+    found, unset = {}, []
+    for name, value in recipe.env.items():
+        if value is None or "$" in str(value):
+            unset.append(name)
+        else:
+            found[name] = str(value)
+    return found, unset
+
+
+def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
+    """Options of the container, and those that an environment does not have."""
+    found: dict[str, Any] = {}
+    unknown = []
+    for name, value in recipe.executor_config.items():
+        if name in ("auto_remove", "restart_policy") or value is None:
+            continue
+        if name in _EXECUTOR:
+            # Docker takes `10gb`, and the matrix `10g`, as its command line does.
+            is_size = name == "shm_size"
+            found[name] = str(value).lower().removesuffix("b") if is_size else value
+        elif name == "ulimit" and isinstance(value, list):
+            found["ulimits"] = dict(_ulimits(value))
+        else:
+            unknown.append(name)
+    return found, unknown
+
+
+def _ulimits(limits: list[Any]) -> Iterator[tuple[str, int]]:
+    """`memlock=-1:-1` as name and number; soft and hard limit are one here."""
+    for limit in limits:
+        name, _, numbers = str(limit).partition("=")
+        soft = numbers.partition(":")[0]
+        if soft.lstrip("-").isdecimal():
+            yield name, int(soft)
+
+
+def _volumes(recipe: Recipe) -> list[str]:
+    """Binds, with the home folder's path for `~`."""
+    volumes = recipe.volumes
+    if isinstance(volumes, dict):
+        volumes = [f"{source}:{target}" for source, target in volumes.items()]
+    return [
+        str(Path.home()) + volume[1:] if volume.startswith("~/") else volume
+        for volume in volumes
+    ]
+
+
+def _path_of(models: Any, model_id: str) -> str | None:
+    """The folder that a matrix gives for a model."""
+    if not isinstance(models, dict):
+        return None
+    for model in models.values():
+        if isinstance(model, dict) and model.get("id") == model_id:
+            path = model.get("path")
+            return path if isinstance(path, str) else None
+    return None
+
+
+def _take_models(
+    document: dict[str, Any], wanted: Mapping[str, str], lines: Lines
+) -> list[str]:
+    """Give the matrix the models of its recipes, unless it has some; leave out cells of another model's recipe."""
+    if "models" not in document:
+        ids = dict.fromkeys(wanted.values())
+        document["models"] = {key_of(name): {"id": name} for name in ids}
+    models = document["models"]
+    if not isinstance(models, dict):
+        return []
+    ids_of = {
+        key: model.get("id") for key, model in models.items() if isinstance(model, dict)
+    }
+    problems = []
+    rules = list(document.get("exclude") or ())
+    for name, model_id in wanted.items():
+        if model_id not in ids_of.values():
+            what = f"no model of the matrix has the id of the recipe, {model_id}"
+            place = ("environments", name, "recipe")
+            problems.append(lines.problem(place, what, "add one, or remove models:"))
+        for key, other in ids_of.items():
+            rule = {"model": key, "environment": name}
+            if other != model_id and rule not in rules:
+                rules.append(rule)
+    if rules:
+        document["exclude"] = rules
+    return problems

@@ -1,0 +1,68 @@
+"""Whether a server took its prompts from a cache instead of computing them."""
+
+from collections.abc import Iterator
+
+from sparkpub.plan.requested import options_of
+from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import Case, View
+
+HITS_PERCENT = Threshold(
+    "prefix cache hits percent",
+    25.0,
+    "Percentage points of prefix cache hits, beyond the client's own warm-ups, from which prompts were not computed: "
+    "prompts drawn anew gave 13 at most in 40 runs of vLLM.",
+)
+_HITS = "prefix_cache_hit_percent"
+
+
+def prefix_cache(view: View) -> Iterator[Finding]:
+    """Runs whose prompts were in the server's cache, although nobody asked for that."""
+    cases: list[Case] = []
+    for stored in view.happened:
+        hits = _hits(view, stored)
+        if hits is None or options_of(stored.record).get("prefix_caching"):
+            continue
+        if hits > _of_warmups(stored.record) + HITS_PERCENT:
+            cases.append((stored, f"{hits:.3g} % of their tokens"))
+    what = "prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for"
+    remedy = "draw other prompts for each run (another seed), or start the server without the cache"
+    yield from view.cases(
+        "prefix-cache",
+        "warning",
+        cases,
+        f"found its {what}; {remedy}",
+        f"found their {what}; {remedy}",
+    )
+
+
+def _hits(view: View, stored: Stored) -> float | None:
+    """Hits that a record holds, else those in its log: a record may be older than the metric."""
+    if _HITS in stored.record.metrics:
+        return stored.record.value(_HITS)
+    answer = view.evidence.of(stored).answer
+    return None if answer is None else answer.values.get(_HITS)
+
+
+def _of_warmups(record: Record) -> float:
+    """Hits in percent that a client's warm-ups make by themselves: they repeat one prompt."""
+    asked = options_of(record)
+    warmup, requests = asked.get("warmup"), asked.get("requests")
+    if not isinstance(warmup, int) or not isinstance(requests, int):
+        return 0.0
+    return 100 * (warmup + 1) / (warmup + 1 + requests)
+
+
+CHECKS = (
+    Check(
+        "prefix-cache",
+        "meaning",
+        ("warning",),
+        "Did the server compute every prompt?",
+        prefix_cache,
+        thresholds=(HITS_PERCENT,),
+    ),
+)

@@ -1,0 +1,175 @@
+"""A cell as a recipe of sparkrun, so that others serve the model as it was served here.
+
+A recipe holds the server: image, variables, options and command. Load and figure stand in it as `benchmark` and in its
+description.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from sparkpub.plan.environments import DockerOptions, Options, Server
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Record
+from sparkpub.record.text import number
+from sparkpub.review.results import Results
+from sparkpub.review.setup import setup_of
+
+METRIC = "output_throughput_tok_s"
+_RUNTIMES = {
+    "vLLM": "vllm",
+    "SGLang": "sglang",
+    "llama.cpp": "llama-cpp",
+    "TensorRT-LLM": "trtllm",
+}
+"""Engines as sparkrun calls them."""
+_CONTAINER = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
+"""Options of a container that a recipe has under the same names."""
+_SAID = frozenset(
+    {"type", "image", "env", "python", "server", "binds", "ulimits", "recipe"}
+    | set(_CONTAINER)
+)
+"""Options of an environment that a recipe has, or does not need."""
+
+
+def written(results: Results, campaign: str, cell: str) -> str:
+    """The recipe of a cell, `model/environment/workload`, as YAML. Raises UsageError where there is none."""
+    runs = [
+        stored.record
+        for stored in results.dataset.campaign(campaign).runs
+        if "/".join(stored.record.cell) == cell and stored.record.status == "ok"
+    ]
+    if not runs:
+        known = dict.fromkeys(
+            "/".join(stored.record.cell)
+            for stored in results.dataset.campaign(campaign).runs
+        )
+        remedy = f"there are: {', '.join(known) or 'none'}"
+        raise UsageError(f"no measured cell {cell} in {campaign}", remedy=remedy)
+    matrix = results.dataset.campaign(campaign).matrix
+    record = runs[-1]
+    options = None if matrix is None else matrix.environments.get(record.environment)
+    if options is None or options.server is None:
+        raise UsageError(
+            f"{cell} of {campaign} was not measured with a server that sparkpub started",
+            remedy="a recipe is the command of a server; choose a cell with one",
+        )
+    document = _document(record, options, options.server, _figure(results, record))
+    head = f"# Written by sparkpub from {campaign}, {cell}.\n"
+    unsaid = options.declared.keys() - _SAID
+    if unsaid:
+        head += f"# A recipe cannot say its {', '.join(sorted(unsaid))}.\n"
+    if "container" not in document:
+        head += "# It ran without a container: name one that has the engine.\n"
+    return head + yaml.dump(
+        document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
+    )
+
+
+def _document(
+    record: Record, options: Options, server: Server, figure: str
+) -> dict[str, Any]:
+    setup = setup_of(record)
+    document: dict[str, Any] = {
+        "recipe_version": "2",
+        "model": record.requested.model_id,
+    }
+    runtime = _RUNTIMES.get(setup.engine or "")
+    if runtime is not None:
+        document["runtime"] = runtime
+    if isinstance(options, DockerOptions):
+        document |= _container(record, options)
+    document |= {
+        "min_nodes": 1,
+        "defaults": {"port": server.port},
+        "env": dict(options.env),
+        "metadata": {"description": figure},
+        "command": _command(record, server),
+    }
+    benchmark = _benchmark(record.requested.workload)
+    if benchmark:
+        document["benchmark"] = benchmark
+    return {name: value for name, value in document.items() if value not in ({}, [])}
+
+
+def _container(record: Record, options: DockerOptions) -> dict[str, Any]:
+    """The image, by its digest where the engine knew one, and how it was started."""
+    image = options.image
+    if record.container is not None and record.container.digests:
+        image = record.container.digests[0]
+    declared = options.declared
+    executor = {name: declared[name] for name in _CONTAINER if name in declared}
+    limits = [f"{name}={limit}" for name, limit in options.ulimits.items()]
+    if limits:
+        executor["ulimit"] = limits
+    return {
+        "container": image,
+        "executor_config": executor,
+        "volumes": list(declared.get("binds", ())),
+    }
+
+
+def _command(record: Record, server: Server) -> str:
+    """The server's command, with the placeholders of recipes; an option a line."""
+    seeds = record.reproducibility.seeds if record.reproducibility else {}
+    random = record.requested.random_weights
+    known = {
+        "{model_path}": "{model}",
+        "{model_id}": "{model}",
+        "{load_format}": "dummy" if random else "auto",
+        "{seed}": str(seeds.get("workload", 0)),
+        "{iteration}": str(record.iteration),
+    }
+    words = []
+    for word in server.argv:
+        for theirs, ours in known.items():
+            word = word.replace(theirs, ours)  # noqa: PLW2901 - step by step
+        # A placeholder is filled in before the words are split.
+        plain = re.fullmatch(r"[\w./:={},@%+-]*\{(model|port)\}[\w./:@-]*", word)
+        words.append(word if plain else shlex.quote(word))
+    text = " ".join(words)
+    return re.sub(r" (--?[A-Za-z])", r" \\\n  \1", text) + "\n"
+
+
+def _benchmark(workload: Mapping[str, Any]) -> dict[str, Any]:
+    """The load as llama-benchy is told it, which is sparkrun's own client."""
+    named = {"pp": "input_tokens", "tg": "output_tokens", "concurrency": "concurrency"}
+    args = {
+        theirs: [workload[ours]] for theirs, ours in named.items() if ours in workload
+    }
+    return {"framework": "llama-benchy", "args": args} if args else {}
+
+
+def _figure(results: Results, record: Record) -> str:
+    """What was measured, on which machine, with which tool."""
+    cells = results.cells
+    model, environment, workload = record.cell
+    found = cells[
+        (cells["campaign"] == record.campaign)
+        & (cells["model"] == model)
+        & (cells["environment"] == environment)
+        & (cells["workload"] == workload)
+        & (cells["metric"] == METRIC)
+    ]
+    setup = setup_of(record)
+    where = f" on {setup.machine}" if setup.machine else ""
+    tool = str(record.requested.workload.get("type"))
+    if found.empty:
+        return f"Measured{where} with {tool}"
+    row = found.iloc[0]
+    return f"{number(row['mean'], 1)} output tok/s{where} (n = {row['n']:.0f}, {tool})"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

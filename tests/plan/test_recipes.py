@@ -1,0 +1,204 @@
+"""Recipes of sparkrun: what they become, and what of them is refused. The samples are our own, in its format."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sparkpub.plan import matrix as matrices
+from sparkpub.plan.environments import DockerOptions
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record.errors import MatrixError
+
+WALKER: dict[str, Any] = {
+    "recipe_version": "2",
+    "model": "acme/Walker-8B",
+    "runtime": "vllm",
+    "container": "acme/vllm:1",
+    "metadata": {"description": "for walks"},
+    "defaults": {
+        "port": 8200,
+        "tensor_parallel": 1,
+        "base": "http://{host}:{port}",
+        "host": "0.0.0.0",
+        "config": {"method": "mtp"},
+    },
+    "env": {"ATOMIC_ADD": 1, "HF_TOKEN": "${HF_TOKEN}"},
+    "command": "vllm serve {model} \\  \n  --port {port} -tp {tensor_parallel} \\\n"
+    "  --base {base} --speculative-config '{config}'\n",
+    "executor_config": {
+        "shm_size": "10gb",
+        "ulimit": ["memlock=-1:-1"],
+        "cap_add": ["IPC_LOCK"],
+    },
+    "post_exec": ["echo ready"],
+}
+
+
+def matrix(
+    folder: Path, *recipes: dict[str, Any], beside: Any = None, **parts: Any
+) -> Matrix:
+    environments = {}
+    for index, recipe in enumerate(recipes):
+        file = folder / f"r{index}.yaml"
+        file.write_text(yaml.safe_dump(recipe, sort_keys=False))
+        environments[f"e{index}"] = {"recipe": file.name} | (beside or {})
+    document = {
+        "campaign": "c",
+        "title": "t",
+        "environments": environments,
+        "workloads": {"w": {"type": "llama-benchy"}},
+    }
+    text = yaml.safe_dump(document | parts, sort_keys=False)
+    return matrices.parse(text, str(folder / "m.yaml"))
+
+
+def only(found: Matrix) -> DockerOptions:
+    (options,) = found.environments.values()
+    assert isinstance(options, DockerOptions)
+    return options
+
+
+def test_a_recipe_is_a_container_with_a_server(tmp_path: Path) -> None:
+    found = matrix(tmp_path, WALKER)
+    options = only(found)
+    assert options.server is not None
+    assert options.server.argv == (
+        *("vllm", "serve", "{model_id}", "--port", "{port}", "-tp", "1"),
+        *("--base", "http://0.0.0.0:{port}"),
+        *("--speculative-config", '{"method": "mtp"}'),
+    )
+    assert (options.server.port, options.server.client) == (8200, "host")
+    assert (options.image, options.gpus, options.network) == (
+        "acme/vllm:1",
+        "all",
+        "host",
+    )
+    assert options.env == {"ATOMIC_ADD": "1", "HF_HOME": "/cache/huggingface"}
+    assert (options.shm_size, options.ulimits) == ("10g", {"memlock": -1})
+    assert options.recipe is not None
+    assert options.recipe.file == "r0.yaml"
+    assert options.recipe.left_out == (
+        "env.HF_TOKEN, a variable of your shell",
+        "executor_config.cap_add",
+        "post_exec",
+    )
+    assert found.models["walker-8b"].id == "acme/Walker-8B"
+    # As campaign.json has it, the matrix needs the file no more.
+    assert matrices.from_document(found.document(), "c") == found
+
+
+def test_what_stands_beside_a_recipe_wins(tmp_path: Path) -> None:
+    beside = {"env": {"HF_TOKEN": "x", "ATOMIC_ADD": "0"}, "gpus": 1, "binds": []}
+    models = {"w8": {"id": "acme/Walker-8B", "path": "/data/w8"}}
+    options = only(matrix(tmp_path, WALKER, beside=beside, models=models))
+    assert (options.gpus, options.binds) == (1, ())
+    assert options.env["ATOMIC_ADD"] == "0"
+    assert options.env["HF_TOKEN"] == "x"
+    assert options.server is not None
+    assert options.server.argv[2] == "{model_path}"
+
+
+def test_each_recipe_serves_its_own_model(tmp_path: Path) -> None:
+    other = WALKER | {"model": "acme/Runner-70B"}
+    found = matrix(tmp_path, WALKER, other, WALKER | {"container": "acme/vllm:2"})
+    assert list(found.cells()) == [
+        ("walker-8b", "e0", "w"),
+        ("walker-8b", "e2", "w"),
+        ("runner-70b", "e1", "w"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "defaults", "argv", "unused"),
+    [
+        (
+            "vllm-ray",
+            {"tensor_parallel": 1, "enforce_eager": True, "tool_call_parser": "x"},
+            ("vllm", "serve", "{model_id}", "-tp", "1", "--enforce-eager"),
+            ("defaults.tool_call_parser",),
+        ),
+        (
+            "sglang",
+            {"port": 1234, "max_model_len": 4096, "trust_remote_code": False},
+            (
+                *("python3", "-m", "sglang.launch_server", "--model-path"),
+                *("{model_id}", "--port", "{port}", "--context-length", "4096"),
+            ),
+            (),
+        ),
+        (
+            "llama-cpp",
+            {"ctx_size": 4096},
+            ("llama-server", "-hf", "{model_id}", "--ctx-size", "4096"),
+            (),
+        ),
+    ],
+)
+def test_without_a_command_the_runtime_has_one(
+    tmp_path: Path,
+    runtime: str,
+    defaults: dict[str, Any],
+    argv: tuple[str, ...],
+    unused: tuple[str, ...],
+) -> None:
+    recipe = {"model": "a/b", "runtime": runtime, "container": "i:1"}
+    options = only(matrix(tmp_path, recipe | {"defaults": defaults}))
+    assert options.server is not None
+    assert options.server.argv == argv
+    assert options.recipe is not None
+    assert options.recipe.left_out == unused
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export A=1; vllm serve {model}",
+        "A=1 vllm serve {model}",
+        "run $(nproc) {model}",
+    ],
+)
+def test_a_command_that_needs_a_shell_gets_one(tmp_path: Path, command: str) -> None:
+    options = only(matrix(tmp_path, WALKER | {"command": command}))
+    assert options.server is not None
+    filled = command.replace("{model}", "{model_id}")
+    assert options.server.argv == ("bash", "-c", filled)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"mods": ["mods/x"]}, "changes its image with mods, which is not done here"),
+        ({"min_nodes": 2}, "needs 2 machines, and a server runs on one"),
+        ({"cluster_only": True}, "needs 2 machines"),
+        ({"container": None}, "names no container"),
+        ({"command": "serve {modle}"}, "the command's {modle} has no value"),
+        ({"command": None, "runtime": "ds4"}, "its runtime 'ds4' is not known"),
+        ({"model": None}, "model"),
+        ({"defaults": "x"}, "defaults"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_its_line(
+    tmp_path: Path, change: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(MatrixError) as refused:
+        matrix(tmp_path, WALKER | change)
+    (line,) = refused.value.lines()
+    assert words in line
+    assert "m.yaml:" in line
+
+
+def test_an_image_that_was_prepared_takes_a_recipe_with_mods(tmp_path: Path) -> None:
+    recipe = WALKER | {"mods": ["mods/x"]}
+    options = only(matrix(tmp_path, recipe, beside={"image": "own:1"}))
+    assert options.image == "own:1"
+
+
+def test_a_recipe_that_is_not_there_and_another_model_are_said(tmp_path: Path) -> None:
+    with pytest.raises(MatrixError, match=r"no model of the matrix has the id"):
+        matrix(tmp_path, WALKER, models={"m": {"id": "other"}})
+    with pytest.raises(MatrixError, match=r"none\.yaml"):
+        matrix(tmp_path, WALKER, beside={"recipe": "none.yaml"})
+    with pytest.raises(MatrixError, match="a recipe is an environment of type docker"):
+        matrix(tmp_path, WALKER, beside={"type": "host"})
