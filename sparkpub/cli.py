@@ -5,6 +5,7 @@ import errno
 import gc
 import itertools
 import json
+import logging
 import os
 import shlex
 import sys
@@ -267,7 +268,7 @@ def init(
         beginning.declare_matrix(folder, starter.DEMO)
         schemas.write_into(folder)
         click.echo(beginning.first_commit(folder, title))
-        click.echo(f"{there} sparkpub collect {starter.DEMO} && mkdocs serve")
+        click.echo(f"{there} sparkpub collect {starter.DEMO} && sparkpub serve")
         return
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import Given
@@ -280,7 +281,7 @@ def init(
     schemas.write_into(folder)
     _print(False, outcome.document, outcome.lines)
     click.echo(beginning.first_commit(folder, title))
-    click.echo(f"{there} mkdocs serve")
+    click.echo(f"{there} sparkpub serve")
     _finish(failed=bool(outcome.refused))
 
 
@@ -580,7 +581,7 @@ def collect(
     if outcome.left:
         _next(f"sparkpub collect {matrix_file}{_on_data(data)}, which continues")
     else:
-        _next(f"sparkpub check{_on_data(data)} && mkdocs serve")
+        _next(f"sparkpub check{_on_data(data)} && sparkpub serve")
     sys.exit(outcome.exit_code)
 
 
@@ -733,7 +734,7 @@ def import_(
     outcome = importers.import_results(kind, path, data, given, **how)
     _print(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     if not how["preview"]:
-        _next(f"sparkpub check{_on_data(data)} && mkdocs serve")
+        _next(f"sparkpub check{_on_data(data)} && sparkpub serve")
     _finish(failed=bool(outcome.refused))
 
 
@@ -1203,13 +1204,16 @@ def render(
     )
 
 
-@cli.command()
-@click.option(
+_CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     default=Path("mkdocs.yml"),
     help="Configuration of MkDocs.",
 )
+
+
+@cli.command()
+@_CONFIG
 @click.option("--site-dir", type=_FOLDER, help="Folder to write.")
 @click.option(
     "--data",
@@ -1240,7 +1244,26 @@ def build(
 
     built = build_site(config, site_dir, data, sources)
     _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
-    _next(f"python -m http.server --directory {shlex.quote(str(built))}, or git push")
+    _next("sparkpub serve, or git push")
+
+
+@cli.command()
+@_CONFIG
+@click.option("--address", default="127.0.0.1:8000", help="HOST:PORT to serve at.")
+def serve(config: Path, address: str) -> None:
+    """Show the site in your browser, rebuilt as files change. Ctrl-C ends it.
+
+    It is `mkdocs serve`, for installations that put only sparkpub on the path.
+
+    Example: sparkpub serve
+    """
+    from sparkpub.site.mkdocs import serve_site
+
+    log = logging.getLogger("mkdocs")
+    log.setLevel(logging.WARNING)
+    log.addHandler(logging.StreamHandler())
+    click.echo(f"http://{address}/ (Ctrl-C ends it)")
+    serve_site(config, address)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from jinja2 import Environment
 from jinja2.ext import Extension
 from jinja2.runtime import Context
 from mkdocs.commands.build import build as build_docs
+from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
 from mkdocs.config.base import Config, ValidationError, load_config
 from mkdocs.config.config_options import ExtraScriptValue
@@ -482,6 +483,21 @@ def _with_remedies(lines: list[str]) -> list[str]:
         if line.startswith(DEAD_LINK) and target not in links:
             found.append(f"{line}; correct it")
     return found
+
+
+def serve_site(config_file: Path, address: str) -> None:
+    """Serve the site at `HOST:PORT` until Ctrl-C, and build it again as files change. Raises SiteError where it cannot
+    begin."""
+    problems = _Problems()
+    engine = logging.getLogger("mkdocs")
+    engine.addHandler(problems)
+    try:
+        serve_docs(config_file=str(config_file), dev_addr=address)
+    except (MkDocsException, SystemExit) as error:
+        first, *others = _with_remedies(problems.lines or [str(error)])
+        raise SiteError(first, others=others) from None
+    finally:
+        engine.removeHandler(problems)
 
 
 def build_site(
