@@ -111,9 +111,10 @@ def _capacity(board: Board | None) -> str:
     if board is None:
         return ""
     row = _best_large(board) or board.rows[0]
+    rate = row.best.text.replace("≥", "at least").replace("<", "fewer than")
     lengths = lengths_name(board.load)
     return (
-        f" Of requests with {lengths}, {_named(row)} bears {row.best.text} a second "
+        f" Of requests with {lengths}, {_named(row)} bears {rate} a second "
         f"until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token."
     )
 

@@ -168,15 +168,14 @@ def _caption(publication: Publication, board: Board) -> str:
 
 
 def engines_name(speeds: Iterable[Speed]) -> str:
-    """`vLLM 0.26.0`; without a version where there are several, and how many where there are several engines."""
+    """`vLLM 0.26.0`, `vLLM 0.26.0 and others` for several versions; of several engines their names."""
     engines = Counter(speed.engine for speed in speeds)
     names = {speed.setup.engine or "engine not stated" for speed in speeds}
     if len(engines) == 1:
         return next(iter(engines))
     if len(names) == 1:
-        usual, number = engines.most_common(1)[0]
-        others = counted(engines.total() - number, "figure")
-        return f"{usual}, {others} by other versions"
+        ((usual, _),) = engines.most_common(1)
+        return f"{usual} and others"
     return listed(sorted(names))
 
 
