@@ -982,7 +982,10 @@ def stats(
 
     _without_collection()
     found = Results(review(load(data)), **asked)
-    click.echo(stats_told.render(found, form or "text"), nl=False)
+    if form == "json":
+        sys.stdout.buffer.writelines(stats_told.json_pieces(found))
+    else:
+        click.echo(stats_told.render(found, form or "text"), nl=False)
 
 
 # -- publishing: export, archive, unpack, render, build ----------------------------------------------------
