@@ -73,8 +73,9 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
         options = matrix.environments[run.environment]
         if not isinstance(options, DockerOptions) or options.recipe is None:
             continue
-        assert options.server is not None
-        argv = options.server.argv
+        argv: Sequence[str] = ()
+        if options.server is not None:
+            argv = options.server.argv
         with suppress(WorkloadError):  # `collect` and `doctor` say it
             server = prepare(matrix, run).server
             argv = argv if server is None else server.argv
