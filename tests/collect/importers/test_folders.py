@@ -278,6 +278,28 @@ def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
     assert bool(told) == (kept != printed)
 
 
+@pytest.mark.parametrize(
+    ("server", "weights"), [({}, "fp8"), ({"quantization": "nvfp4"}, "nvfp4")]
+)
+def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
+    server: dict[str, str], weights: str, tmp_path: Path
+) -> None:
+    """Ministral 3 comes in FP8, whatever a folder is called; a server may have been asked for another format."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    ministral = "mistralai/Ministral-3-8B-Instruct-2512"
+    noted = json.loads((GRANITE / "meta.json").read_text()) | {"model": ministral}
+    noted["server_config"] |= server
+    report = json.loads((GRANITE / "08-sharegpt.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(noted))
+    (folder / "08.json").write_text(json.dumps(report | {"model_id": ministral}))
+    import_results(None, folder, tmp_path / "data", Given("c"))
+    (stored,) = read_folder(tmp_path / "data/c")
+    assert stored.record.observed.quantization == weights
+    told = any("labelled bf16" in event.text for event in stored.record.events)
+    assert told == (not server)
+
+
 # -- layouts of other people ------------------------------------------------------------------------------------
 
 
@@ -471,3 +493,25 @@ def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
     assert item.record.cell == ("mine", "native", "pp2048-tg128-c1")
     assert item.record.value("prompt_throughput_tok_s") == 20457.64
     assert item.record.spreads["prompt_throughput_tok_s"].deviation == 449.75
+
+
+def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
+    """A DGX Spark has one GPU, so that two tensor-parallel parts take two of them."""
+    report = FOLDER.parent / "vllm-bench/serve-c4.json"
+    for name, arguments_ in (("one", ""), ("two", "--tensor-parallel-size 2")):
+        folder = tmp_path / "in" / name
+        folder.mkdir(parents=True)
+        shutil.copy(report, folder)
+        notes = {"machine": "NVIDIA DGX Spark", "name": name, "image": "vllm:1"}
+        notes["server_args"] = arguments_
+        (folder / "meta.json").write_text(json.dumps(notes))
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    assert outcome.refused == []
+    found = {
+        (item.record.environment, item.record.machine.count, item.record.machine.kind)
+        for item in read_folder(tmp_path / "d/c")
+    }
+    assert found == {
+        ("container-one", None, "dgx-spark"),
+        ("container-two", 2, "dgx-spark"),
+    }
