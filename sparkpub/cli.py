@@ -8,7 +8,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -979,8 +979,9 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
 
     if output is not None:
         _refuse_output(output)
-    found = Results(review(load(data)), campaign=campaign)
-    text = written(found, campaign, cell)
+    dataset = load(data)
+    only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
+    text = written(Results(review(only)), campaign, cell)
     if output is None:
         click.echo(text, nl=False)
     else:

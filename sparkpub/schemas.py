@@ -35,7 +35,23 @@ def document(name: str) -> dict[str, Any]:
     schema = TypeAdapter(read).json_schema()
     if isinstance(read, type) and issubclass(read, BaseModel):
         schema["properties"]["$schema"] = {"type": "string"}
+    if read is Matrix:
+        _take_recipes(schema)
     return {"$schema": _DIALECT} | schema | {"title": f"{title} (sparkpub)"}
+
+
+def _take_recipes(schema: dict[str, Any]) -> None:
+    """An environment may be the path of a recipe, from which the matrix then gets its models."""
+    schema["required"].remove("models")
+    path = {"type": "string", "description": "Path of a recipe of sparkrun"}
+    recipe = {
+        "type": "object",
+        "required": ["recipe"],
+        "properties": {"recipe": path},
+    }
+    patterns = schema["properties"]["environments"]["patternProperties"]
+    for pattern, options in patterns.items():
+        patterns[pattern] = {"anyOf": [options, recipe]}
 
 
 def write(folder: Path) -> list[Path]:

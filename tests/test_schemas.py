@@ -50,6 +50,17 @@ def test_a_schema_shows_a_mistake(name: str) -> None:
     assert faults(name, WRONG[name]) != []
 
 
+def test_an_environment_of_a_matrix_may_be_a_recipe() -> None:
+    matrix = {
+        "campaign": "c",
+        "title": "t",
+        "environments": {"nightly": {"recipe": "recipes/nightly.yaml"}},
+        "workloads": {"w": {"type": "llama-benchy"}},
+    }
+    assert faults("matrix", matrix) == []
+    assert faults("matrix", matrix | {"environments": {"nightly": {"reciep": "x"}}})
+
+
 def test_a_schema_explains_its_keys() -> None:
     gates = schemas.document("matrix")["$defs"]["Gates"]["properties"]
     assert "Minimum pause" in gates["cooldown"]["description"]

@@ -33,9 +33,14 @@ _FORMAT = re.compile(
 """The end of a model's name that says in which format its weights are."""
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])E?\d+(\.\d+)?[BM](-A\d+(\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)  # fmt: skip
 """The size that stands in a model's name: `7B`, `30B-A3B`."""
-_PLACES = {"host": "native", "chroot": "native", "docker": "Docker"}
+_PLACES = {
+    "host": "native",
+    "chroot": "native",
+    "nspawn": "systemd-nspawn",
+    "docker": "Docker",
+}
 """Type of an environment to what readers call it."""
-_PLAIN_KEYS = ("container", "docker", "native", "host", "chroot")
+_PLAIN_KEYS = ("container", "docker", "native", "host", "chroot", "nspawn")
 """Keys of environments that say no more than the type."""
 
 

@@ -1,10 +1,13 @@
 """What a chart or a page says in words: the difference, whether it is real, how many runs, what was left out.
 
-A sentence has at most twenty words: the finding first, then exceptions; of more than `MOST_NAMES` names their number.
+How large an effect is, or can be at most, comes first, and the verdict after it; of more than `MOST_NAMES` names their
+number.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import (
@@ -18,34 +21,40 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.tables.column import TableRow
 
 MOST_NAMES = 3
-MOST_WORDS = 20
+SMALLEST = 0.05
+"""Per cent that read as zero."""
+MOST_WORDS = 28
 """Words of a chart's headline."""
 
 
-def differences(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """All comparisons of a metric, a sentence for each verdict; empty where there is nothing to compare."""
+def differences(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
+    """All comparisons of a metric, a sentence for each verdict: how large the effect is or can be, and only then the
+    verdict. Empty where there is nothing to compare."""
     sentences = []
     for same in _by_pair(rows):
         verdicts = [row.verdict for row in same]
         # What most comparisons have comes first.
-        ordered = sorted(dict.fromkeys(verdicts), key=verdicts.count, reverse=True)
-        sentences.append(_first(metric, ordered[0], same))
-        for verdict in ordered[1:]:
-            sentences.append(_further(metric, verdict, same))
+        for verdict in sorted(
+            dict.fromkeys(verdicts), key=verdicts.count, reverse=True
+        ):
+            mine = [row for row in same if row.verdict == verdict]
+            which = _which(names, mine, same)
+            sentences.append(_SAID[verdict](names, metric, mine, which))
     return " ".join(sentences)
 
 
-def headline(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """All comparisons of a metric in at most `MOST_WORDS` words: how many have which verdict, where naming them takes
-    more."""
-    text = differences(metric, rows)
+def headline(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
+    """All comparisons of a metric in at most `MOST_WORDS` words: the range that was measured, and how many have which
+    verdict, where naming them takes more."""
+    text = differences(names, metric, rows)
     if len(text.split()) <= MOST_WORDS:
         return text
-    return " ".join(_counts(metric, same) for same in _by_pair(rows))
+    return " ".join(_counts(names, metric, same) for same in _by_pair(rows))
 
 
 def _by_pair(rows: Sequence[TableRow]) -> Iterable[Sequence[TableRow]]:
@@ -53,65 +62,161 @@ def _by_pair(rows: Sequence[TableRow]) -> Iterable[Sequence[TableRow]]:
     return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
-def _counts(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """`Output throughput, container against native: 3 equivalent within ±1 %, 1 inconclusive.`"""
-    words = {"undecided": "inconclusive", "confounded": "not comparable"}
-    words["equivalent"] = f"equivalent within {_margin(rows)}"
+def _counts(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
+    """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equivalent within ±1 %, 1 undecided).`"""
+    words = {"equivalent": f"equivalent within {_margin(rows)}"}
     numbers = Counter(row.verdict for row in rows).most_common()
     counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
-    sides = f"{rows[0].candidate} against {rows[0].baseline}"
-    return f"{metric.subject}, {sides}: {', '.join(counts)}."
+    candidate, baseline = _sides(names, rows)
+    measured = _measured(metric, rows)
+    return f"{metric.subject}, {candidate} against {baseline}: {measured} measured ({', '.join(counts)})."
 
 
-def _first(metric: Metric, verdict: str, rows: Sequence[TableRow]) -> str:
-    """What is compared with what, and for which of the rows it has this verdict."""
-    mine = [row for row in rows if row.verdict == verdict]
-    which = _which(mine, rows)
-    candidate, baseline = mine[0].candidate, mine[0].baseline
-    if verdict in ("higher", "lower"):
-        amount = _amount(metric, mine)
-        return f"{metric.subject} is {amount} {verdict} in {candidate} than in {baseline} for {which}."
+def _differs(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
+    """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`"""
+    candidate, baseline = _sides(names, rows)
+    verdict = rows[0].verdict
+    text = f"{metric.subject} is {_amount(metric, rows)} {verdict} {_in(candidate)} than {_in(baseline)} for {which}"
+    bounds = _bounds(rows)
+    if bounds is None:
+        return f"{text}."
+    return f"{text} ({_range(metric, rows, *bounds)})."
+
+
+def _bounded(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
+    """`Output throughput is at most 0.5 % lower in Docker than natively for 7B (measured +0.4 %; undecided).`"""
+    candidate, baseline = _sides(names, rows)
+    measured = _measured(metric, rows)
+    verdict = rows[0].verdict
     if verdict == "equivalent":
-        margin = _margin(mine)
-        return f"{metric.subject} is equivalent within {margin} in {candidate} and {baseline} for {which}."
-    if verdict == "confounded":
+        verdict = f"equivalent within {_margin(rows)}"
+    sides = f"{_in(candidate)} than {_in(baseline)} for {which}"
+    bounds = _bounds(rows)
+    if bounds is None:
         return (
-            f"{metric.subject} cannot be compared for {which}: "
-            f"{candidate} and {baseline} ran {_apart(mine)}."
+            f"{metric.subject} differs by {measured} between {candidate} and {baseline} for {which} "
+            f"(too few runs for a bound)."
         )
+    low, high = bounds
+    told = f"(measured {measured}; {verdict})."
+    if metric.direction == "higher":
+        return (
+            f"{metric.subject} is {_at_most(metric, rows, -low)} lower {sides} {told}"
+        )
+    if metric.direction == "lower":
+        return (
+            f"{metric.subject} is {_at_most(metric, rows, high)} higher {sides} {told}"
+        )
+    most = _at_most(metric, rows, max(abs(low), abs(high)))
+    return f"{metric.subject} is {most} higher or lower {sides} {told}"
+
+
+def _told_by_time(
+    names: Names, metric: Metric, rows: Sequence[TableRow], which: str
+) -> str:
+    """What was measured where something else differs with the environment: time, or the machine."""
+    candidate, baseline = _sides(names, rows)
+    other = "time"
+    apart = "in separate blocks of time"
+    if all(row.analysis == "description" and row.machines > 1 for row in rows):
+        other, apart = "the machine", "on different machines"
     return (
-        f"{metric.subject} is inconclusive for {which}: {candidate} against {baseline}."
+        f"{metric.subject} differs by {_measured(metric, rows)} for {which}; "
+        f"{candidate} and {baseline} ran {apart}, so {other} explains it as well."
     )
 
 
-def _further(metric: Metric, verdict: str, rows: Sequence[TableRow]) -> str:
-    """Which of the rows have another verdict, after a sentence that names both sides."""
-    mine = [row for row in rows if row.verdict == verdict]
-    which = _which(mine, rows)
-    if verdict in ("higher", "lower"):
-        return f"It is {_amount(metric, mine)} {verdict} for {which}."
-    if verdict == "equivalent":
-        return f"It is equivalent within {_margin(mine)} for {which}."
-    if verdict == "confounded":
-        return f"It cannot be compared for {which}, which ran {_apart(mine)}."
-    return f"It is inconclusive for {which}."
+_SAID = {
+    "higher": _differs,
+    "lower": _differs,
+    "equivalent": _bounded,
+    "undecided": _bounded,
+    "confounded": _told_by_time,
+}
+"""Verdict to what says it."""
+
+
+def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
+    """What readers call the candidate and the baseline."""
+    row = rows[0]
+    return (
+        names.environment(row.campaign, row.candidate),
+        names.environment(row.campaign, row.baseline),
+    )
+
+
+def _in(environment: str) -> str:
+    """`in Docker`, `natively`."""
+    if environment == "native":
+        return "natively"
+    return f"in {environment}"
 
 
 def _margin(rows: Sequence[TableRow]) -> str:
     return f"±{rows[0].equivalence_margin_percent:g}{SPACE}%"
 
 
-def _apart(mine: Sequence[TableRow]) -> str:
-    """Why environments cannot be compared: no machine ran both, or they ran in blocks."""
-    if all(row.analysis == "description" and row.machines > 1 for row in mine):
-        return "on different machines"
-    return "in separate blocks of time"
+def _in_percent(rows: Sequence[TableRow]) -> bool:
+    """Whether all differences are on a scale with a true zero."""
+    return all(row.difference_percent is not None for row in rows)
 
 
-def _which(mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
+def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
+    """The least and the largest difference that the runs leave open, over all rows: ends of the intervals that decide.
+    None where one of them has no interval."""
+    ends: list[float] = []
+    percent = _in_percent(rows)
+    for row in rows:
+        interval = row.ci95_difference
+        if row.verdict == "equivalent":
+            interval = row.ci90_difference
+        if interval is None:
+            return None
+        scale = 100 / row.mean_baseline if percent else 1
+        ends += [scale * end for end in interval]
+    return min(ends), max(ends)
+
+
+def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:
+    """`at most 1.4 %`; rounded up, so that it stays a bound."""
+    least = max(most, 0.0)
+    if _in_percent(rows):
+        return f"at most {math.ceil(10 * least) / 10:.1f}{SPACE}%"
+    return f"at most {metric.format(least)}"
+
+
+def _range(metric: Metric, rows: Sequence[TableRow], low: float, high: float) -> str:
+    """`+3.9 to +4.7 %`; one figure where both ends read alike."""
+    if _in_percent(rows):
+        ends, unit = [signed(low), signed(high)], "%"
+    else:
+        ends, unit = (
+            [metric.signed(end, unit=False) for end in (low, high)],
+            metric.unit,
+        )
+    return spread(ends, unit)
+
+
+def _measured(metric: Metric, rows: Sequence[TableRow]) -> str:
+    """The differences that were measured."""
+    if _in_percent(rows):
+        sizes = sorted(row.difference_percent for row in rows)
+    else:
+        sizes = sorted(row.difference for row in rows)
+    return _range(metric, rows, sizes[0], sizes[-1])
+
+
+def signed(percent: float) -> str:
+    """`+0.4`, `−1.2`, `0.0`: per cent without its sign."""
+    if abs(percent) < SMALLEST:
+        return "0.0"
+    return f"{percent:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _which(names: Names, mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
     """The configurations that have a verdict, and on how many machines where they were compared on several."""
     compared = {row.machines for row in mine if row.analysis == "machines"}
-    return f"{_names(mine, rows)}{_on(compared)}"
+    return f"{_names(names, mine, rows)}{_on(compared)}"
 
 
 def _on(machines: Iterable[int]) -> str:
@@ -122,7 +227,7 @@ def _on(machines: Iterable[int]) -> str:
     return f" on {span([str(number) for number in numbers])} machines"
 
 
-def _names(mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
+def _names(names: Names, mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
     """The configurations that have a verdict, of all: by name where they are few."""
     one_workload = len({row.workload for row in rows}) == 1
     noun = "model" if one_workload else "configuration"
@@ -131,20 +236,20 @@ def _names(mine: Sequence[TableRow], rows: Sequence[TableRow]) -> str:
     most = MOST_NAMES if one_workload else 1
     if len(mine) > most:
         return f"{len(mine)} of {counted(len(rows), noun)}"
+    models = [names.short_model(row.campaign, row.model) for row in mine]
     if one_workload:
-        return listed(row.model for row in mine)
-    return listed(f"{row.model} ({row.workload})" for row in mine)
+        return listed(models)
+    loads = [names.workload(row.campaign, row.workload) for row in mine]
+    return listed(
+        f"{model} ({load})" for model, load in zip(models, loads, strict=True)
+    )
 
 
 def _amount(metric: Metric, rows: Sequence[TableRow]) -> str:
     """How large differences are, without sign: in per cent where the scale has a true zero."""
-    shares = [
-        abs(row.difference_percent)
-        for row in rows
-        if row.difference_percent is not None
-    ]
-    if len(shares) == len(rows):
-        return spread([f"{share:.1f}" for share in sorted(shares)], "%")
+    if _in_percent(rows):
+        shares = sorted(abs(row.difference_percent) for row in rows)
+        return spread([f"{share:.1f}" for share in shares], "%")
     sizes = sorted(abs(row.difference) for row in rows)
     return spread([metric.format(size, unit=False) for size in sizes], metric.unit)
 
@@ -172,14 +277,14 @@ def together(metric: Metric, row: TableRow, rows: Sequence[TableRow]) -> str:
         cells = f"{row.cells} of {row.cells + row.left_out} cells"
     text = (
         f"{metric.label} is {amount} {side} in {row.candidate} than in {row.baseline}, pooled over {cells} "
-        f"(95{SPACE}% interval {ends}, exploratory). {shown} it separately."
+        f"({ends}; exploratory). {shown} it separately."
     )
     if row.heterogeneity_p < ALPHA:
-        text += " The cells differ by more than their runs explain, so this mean describes none of them."
+        text += " The cells differ too much to average."
     return text
 
 
-def means(metric: Metric, cells: Sequence[TableRow]) -> str:
+def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
     """The best and the worst mean, for where nothing is compared."""
     if not cells:
         return f"No run has a value for {metric.within_sentence}."
@@ -191,10 +296,12 @@ def means(metric: Metric, cells: Sequence[TableRow]) -> str:
     if metric.direction == "lower":
         first, last = last, first
         extremes = "lowest", "highest"
-    names = distinct_names([cell.cell for cell in ordered])
+    called = distinct_names(
+        [cell.cell for cell in ordered], partial(_in_words, names, first.campaign)
+    )
     return (
-        f"{metric.subject} is {extremes[0]} for {names[first.cell]} ({metric.rounded(first.mean)}) "
-        f"and {extremes[1]} for {names[last.cell]} ({metric.rounded(last.mean, unit=False)})"
+        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.rounded(first.mean)}) "
+        f"and {extremes[1]} for {called[last.cell]} ({metric.rounded(last.mean, unit=False)})"
         f"{_elsewhere(first, last)}."
     )
 
@@ -206,14 +313,26 @@ def _elsewhere(one: TableRow, other: TableRow) -> str:
     return ", on different machines"
 
 
+def _in_words(names: Names, campaign: str, cell: Cell) -> Cell:
+    """A cell with the names for readers in place of keys."""
+    model, environment, workload = cell
+    return (
+        names.model(campaign, model),
+        names.environment(campaign, environment),
+        names.workload(campaign, workload),
+    )
+
+
 def distinct_names(
-    cells: Sequence[Cell],
+    cells: Sequence[Cell], said: Callable[[Cell], Cell] | None = None
 ) -> dict[Cell, str]:
-    """Cell to the parts of its name that not all of the cells share: `deepseek, native`; the model at least."""
+    """Cell to the parts of its name that not all of the cells share: `deepseek, native`; the model at least. `said`
+    gives names in place of keys."""
     varied = [place for place in range(3) if len({cell[place] for cell in cells}) > 1]
     names = {}
     for cell in cells:
-        names[cell] = ", ".join(cell[place] for place in varied or [0])
+        parts = cell if said is None else said(cell)
+        names[cell] = ", ".join(parts[place] for place in varied or [0])
     return names
 
 

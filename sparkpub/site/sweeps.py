@@ -163,8 +163,9 @@ class Line:
 def lines(campaign: CampaignData) -> tuple[Line, ...]:
     """Every line of a campaign, axis by axis."""
     found: list[Line] = []
-    loads = {record.cell: load_of(record) for record in campaign.records}
-    options = {record.cell: _options(record) for record in campaign.records}
+    of_cells = {record.cell: record for record in campaign.records}
+    loads = {cell: load_of(record) for cell, record in of_cells.items()}
+    options = {cell: _options(record) for cell, record in of_cells.items()}
     declared = campaign.matrix.workloads.keys() if campaign.matrix else frozenset()
     for axis in AXES:
         groups = _groups(axis, options, loads, declared)
@@ -222,10 +223,9 @@ def _in_words(option: str, value: str) -> str:
     return f"{name} {words}".strip()
 
 
-def columns(campaign: CampaignData) -> dict[Cell, dict[str, float | str]]:
+def columns(every: Sequence[Line]) -> dict[Cell, dict[str, float | str]]:
     """Cell to its columns in tables: for each axis on a line of which it lies, the value and the name of the line."""
     found: dict[Cell, dict[str, float | str]] = {}
-    every = lines(campaign)
     for axis in AXES:
         named = names([line for line in every if line.axis is axis])
         for line, name in named.items():

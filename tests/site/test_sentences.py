@@ -61,7 +61,7 @@ def test_an_effect_is_said_in_the_unit_that_reads_best(
 def test_small_memory_has_its_interval_in_the_same_unit() -> None:
     """0.0625 GiB are 64 MiB: the interval from half of it to half as much again."""
     text = sentences.together(METRICS["system_peak_gib"], a_row(0.0625, "GiB"), [])
-    assert "interval 32 to 96 MiB" in text
+    assert "(32 to 96 MiB; exploratory)" in text
 
 
 def test_cells_worth_too_few_runs_are_said() -> None:
@@ -88,19 +88,37 @@ def test_cells_that_show_it_alone_are_counted(
 def test_cells_that_disagree_are_said_to() -> None:
     row = a_row(0.5, "GiB", heterogeneity_p=0.001)
     text = sentences.together(METRICS["system_peak_gib"], row, [])
-    assert text.endswith("so this mean describes none of them.")
+    assert text.endswith("The cells differ too much to average.")
+
+
+class Keys:
+    """Names that are the keys."""
+
+    def model(self, _campaign: str, key: str) -> str:
+        return key
+
+    short_model = environment = workload = model
+
+
+KEYS: Any = Keys()
 
 
 def comparison(
     model: str, verdict: str, *, percent: float = 5.0, workload: str = "w"
 ) -> Any:
+    """The interval reaches 3 units to both sides; of a mean of 200 these are 1.5 %."""
+    difference = 2 * percent
     return SimpleNamespace(
+        campaign="c",
+        mean_baseline=200.0,
+        ci95_difference=(difference - 3, difference + 3),
+        ci90_difference=(difference - 2, difference + 2),
         model=model,
         workload=workload,
         verdict=verdict,
         candidate="container",
         baseline="native",
-        difference=percent,
+        difference=difference,
         difference_percent=percent,
         equivalence_margin_percent=1.0,
         analysis="paired",
@@ -111,76 +129,84 @@ def comparison(
 @pytest.mark.parametrize(
     ("compared", "words"),
     [
+        # 90 % intervals, 1 % to both sides: -0.9 to +1.1 and -1.1 to +0.9.
         (
-            [comparison("a", "equivalent"), comparison("b", "equivalent")],
-            "Output throughput is equivalent within ±1 % in container and native for a and b.",
+            [
+                comparison("a", "equivalent", percent=0.1),
+                comparison("b", "equivalent", percent=-0.1),
+            ],
+            "Output throughput is at most 1.1 % lower in container than natively for a and b "
+            "(measured −0.1 to +0.1 %; equivalent within ±1 %).",
+        ),
+        # 95 %: -1.1 to +1.9.
+        (
+            [comparison("a", "undecided", percent=0.4)],
+            "Output throughput is at most 1.1 % lower in container than natively for a (measured +0.4 %; undecided).",
         ),
         (
-            [comparison("a", "undecided")],
-            "Output throughput is inconclusive for a: container against native.",
-        ),
-        (
-            [comparison(name, "confounded") for name in "abc"],
-            "Output throughput cannot be compared for all 3 models: "
-            "container and native ran in separate blocks of time.",
+            [comparison(name, "confounded", percent=2.6) for name in "abc"],
+            "Output throughput differs by +2.6 % for all 3 models; "
+            "container and native ran in separate blocks of time, so time explains it as well.",
         ),
         (
             [
                 comparison("a", "lower", percent=-4),
                 comparison("b", "lower", percent=-2),
             ],
-            "Output throughput is 2.0 to 4.0 % lower in container than in native for a and b.",
+            "Output throughput is 2.0 to 4.0 % lower in container than natively for a and b (−5.5 to −0.5 %).",
         ),
-        # What most have comes first, and both sides are named once.
+        # What most have comes first.
         (
             [
-                comparison("a", "undecided"),
-                comparison("b", "equivalent"),
-                comparison("c", "equivalent"),
-                comparison("d", "higher"),
-                comparison("e", "confounded"),
+                comparison("a", "undecided", percent=0.4),
+                comparison("b", "higher", workload="x"),
+                comparison("c", "higher"),
             ],
-            "Output throughput is equivalent within ±1 % in container and native for b and c. "
-            "It is inconclusive for a. It is 5.0 % higher for d. "
-            "It cannot be compared for e, which ran in separate blocks of time.",
-        ),
-        (
-            [
-                comparison("a", "undecided"),
-                comparison("b", "undecided"),
-                comparison("a", "equivalent", workload="x"),
-            ],
-            "Output throughput is inconclusive for 2 of 3 configurations: container against native. "
-            "It is equivalent within ±1 % for a (x).",
+            "Output throughput is 5.0 % higher in container than natively for 2 of 3 configurations (+3.5 to +6.5 %). "
+            "Output throughput is at most 1.1 % lower in container than natively for a (w) "
+            "(measured +0.4 %; undecided).",
         ),
     ],
 )
-def test_comparisons_are_said_by_verdict(compared: list[Any], words: str) -> None:
-    said = sentences.differences(METRICS["output_throughput_tok_s"], compared)
+def test_an_effect_and_its_bound_come_before_the_verdict(
+    compared: list[Any], words: str
+) -> None:
+    said = sentences.differences(KEYS, METRICS["output_throughput_tok_s"], compared)
     assert said.replace("\u00a0", " ").replace("\u202f", " ") == words
-    for sentence in said.split(". "):
-        assert len(sentence.split()) <= 20
+
+
+def test_a_bound_is_on_the_side_that_costs_and_rounded_up() -> None:
+    """0.12 % and 3 units of 200: the interval ends at 1.62 %, which 1.6 would not bound."""
+    row = comparison("a", "undecided", percent=0.12)
+    said = sentences.differences(KEYS, METRICS["ttft_p95_ms"], [row])
+    assert "at most 1.7\u00a0% higher" in said
+    row.ci95_difference = None
+    said = sentences.differences(KEYS, METRICS["ttft_p95_ms"], [row])
+    assert said.endswith("(too few runs for a bound).")
 
 
 def test_comparisons_on_several_machines_say_on_how_many() -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     found = unreviewed(a_dataset(a_fleet(measured)))
     metric = METRICS[TPUT]
-    text = sentences.differences(metric, found.comparison_rows)
-    assert text.endswith("higher in container than in native for m on 2 machines.")
+    text = sentences.differences(KEYS, metric, found.comparison_rows)
+    assert "higher in container than natively for m on 2 machines (" in text
     assert (
         sentences.sample(found.cell_rows, {}) == "n = 16 runs per cell on 2 machines."
     )
     alone = unreviewed(a_dataset(a_fleet({"a": drawn(100, 5, 1)})))
-    assert "machine" not in sentences.differences(metric, alone.comparison_rows)
+    assert "machine" not in sentences.differences(KEYS, metric, alone.comparison_rows)
     assert sentences.sample(alone.cell_rows, {}) == "n = 8 runs per cell."
 
 
 def test_environments_on_different_machines_are_not_called_blocks() -> None:
     torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
     found = unreviewed(a_dataset(torn))
-    text = sentences.differences(METRICS[TPUT], found.comparison_rows)
-    assert text.endswith("container and native ran on different machines.")
+    text = sentences.differences(KEYS, METRICS[TPUT], found.comparison_rows)
+    assert (
+        "container and native ran on different machines, so the machine explains it"
+        in text
+    )
 
 
 def test_a_headline_counts_what_it_has_no_room_to_name() -> None:
@@ -192,24 +218,25 @@ def test_a_headline_counts_what_it_has_no_room_to_name() -> None:
         comparison("a", "higher", workload="x"),
         comparison("b", "confounded", workload="x"),
     ]
-    said = sentences.headline(metric, compared).replace("\u00a0", " ")
+    said = sentences.headline(KEYS, metric, compared).replace("\u00a0", " ")
     assert said == (
         "P95 time to first token, container against native: "
-        "2 inconclusive, 1 equivalent within ±1 %, 1 higher, 1 not comparable."
+        "+5.0 % measured (2 undecided, 1 equivalent within ±1 %, 1 higher, 1 confounded)."
     )
-    assert len(said.split()) <= 20
+    assert len(said.split()) <= sentences.MOST_WORDS
 
 
 def test_a_headline_names_what_it_can() -> None:
     metric = METRICS["ttft_p95_ms"]
     compared = [comparison("a", "equivalent")]
-    assert sentences.headline(metric, compared) == sentences.differences(
-        metric, compared
+    assert sentences.headline(KEYS, metric, compared) == sentences.differences(
+        KEYS, metric, compared
     )
 
 
 def a_mean(model: str, mean: float, *machines: str) -> Any:
-    return SimpleNamespace(cell=(model, "native", "w"), mean=mean, machines=machines)
+    cell = (model, "native", "w")
+    return SimpleNamespace(campaign="c", cell=cell, mean=mean, machines=machines)
 
 
 @pytest.mark.parametrize(
@@ -227,4 +254,4 @@ def test_a_ranking_over_machines_says_so(
 ) -> None:
     best, worst = machines
     cells = [a_mean("m", 100, *best), a_mean("n", 90, *worst)]
-    assert sentences.means(METRICS[TPUT], cells).endswith(end)
+    assert sentences.means(KEYS, METRICS[TPUT], cells).endswith(end)

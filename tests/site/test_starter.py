@@ -239,7 +239,7 @@ def test_results_that_cannot_be_read_leave_no_folder(
     (tmp_path / "notes.txt").write_text("nothing")
     source = [str(folder), "--environment", "native", "--from"]
     assert called(monkeypatch, "init", *source, str(tmp_path)) == 2
-    assert "nothing that is known here in it" in capsys.readouterr().err
+    assert "no results of a known tool in it" in capsys.readouterr().err
     assert not folder.exists()
 
 

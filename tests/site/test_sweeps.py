@@ -189,7 +189,7 @@ def test_a_line_of_three_points_has_a_shape(
 def test_tables_say_of_a_cell_which_line_it_is_on_and_where() -> None:
     workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in (1, 2)}
     campaign = a_campaign(workloads | {"other": {"type": "matmul"}})
-    assert sweeps.columns(campaign) == {
+    assert sweeps.columns(sweeps.lines(campaign)) == {
         ("m", "native", "c1"): {"load": 1, "load_line": "m"},
         ("m", "native", "c2"): {"load": 2, "load_line": "m"},
     }

@@ -91,9 +91,9 @@ def import_results(
         if proposal is not None:
             remedy = "--preview prints a mapping to begin with, for --mapping"
     if nothing:
-        what = "that is known here" if kind is None else f"of {kind}"
+        what = "of a known tool" if kind is None else f"of {kind}"
         raise ImportFormatError(
-            f"nothing {what} in it",
+            f"no results {what} in it",
             where=str(path),
             remedy=remedy,
         )
@@ -107,7 +107,7 @@ def import_results(
     if outcome.machineless:
         known = ", ".join(catalogue.machines())
         given.say(
-            f"{outcome.machineless:,} runs without a machine: --machine says it ({known})"
+            f"{outcome.machineless:,} runs do not name the machine: add --machine ({known})"
         )
     return outcome
 

@@ -205,6 +205,8 @@ class Left:
     source: str
     reason: str
     refused: bool = True
+    number: int = 1
+    """How many lines of a table it speaks of."""
 
 
 CONTAINER = "container"

@@ -66,5 +66,5 @@ def _offered(file: ResultFile, readers: Sequence[Reader]) -> Left | None:
     passed_over = is_sidecar(file) if only is None else only.passes_over(file)
     if passed_over:
         return None
-    name = "a tool that is known here" if only is None else only.tool
+    name = "a known tool" if only is None else only.tool
     return Left(file.source, f"not a result of {name}", refused=False)

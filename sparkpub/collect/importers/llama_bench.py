@@ -21,6 +21,7 @@ from sparkpub.collect.importers.files import (
     ResultFile,
     documents,
 )
+from sparkpub.collect.importers.layout import machine_named
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record.record import Moment
@@ -64,6 +65,9 @@ _TEXTS = (
 )
 _TABLE = re.compile(r"^\| *model +\|.*\| *test +\| *t/s +\|$", re.MULTILINE)
 _BUILD = re.compile(r"^build: (?P<commit>\S+) \((?P<number>\d+)\)$", re.MULTILINE)
+_MODEL_FLAG = re.compile(r"\bllama-bench\b[^\n]*?\s(?:-m|--model)[ =](\S+\.gguf)")
+_DEVICES = re.compile(r"^ *Device \d+: .*$", re.MULTILINE)
+"""The lines before the table that name the GPUs."""
 _TEST = re.compile(
     r"(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<generated>\d+))?(?: @ d(?P<depth>\d+))?"
 )
@@ -123,20 +127,16 @@ def _drafts(
         reason = f"{len(mixed)} tests mix prompt and generation (-pg): no rate of either alone"
         yield Left(file.source, reason, refused=False)
     alone = [row for row in rows if row not in mixed]
-    models = {str(row.get("model_filename") or row.get("model_type")) for row in alone}
-    nameless = any(reading.word(row.get("model_filename")) is None for row in alone)
     facts = Sidecars.of(file, given.layouts).facts
-    if nameless and given.model is None and facts.model_id is not None:
-        given = replace(given, model=as_key(facts.model_id))
-    if nameless and given.model is None:
-        yield Left(file.source, "it does not name the model's file; give --model")
-        return
-    if nameless and len(models) > 1:
-        yield Left(
-            file.source,
-            f"it has {len(models)} models and names the file of none, so that --model fits none",
+    seen = machine_named(" ".join(_DEVICES.findall(reading.text(file.content))))
+    if facts.machine is None and seen is not None:
+        facts = replace(facts, machine=seen)
+    types = {str(row.get("model_type")) for row in alone}
+    said = given.model or (None if facts.model_id is None else as_key(facts.model_id))
+    if len(types) > 1:
+        said = (
+            None  # one name does not fit several models, and the table has their types
         )
-        return
     for run in _runs(alone):
         workload = given.workload or run.workload
         if named.setdefault(workload, run.workload) != run.workload:
@@ -144,7 +144,7 @@ def _drafts(
             yield Left(file.source, reason)
             continue
         draft = _draft(
-            file, run, workload, given, alone_in_file=len(run.tests) == len(rows)
+            file, run, workload, given, said, alone_in_file=len(run.tests) == len(rows)
         )
         yield replace(draft, facts=facts)
 
@@ -204,7 +204,13 @@ def _length(row: TestFields, name: str) -> int:
 
 
 def _draft(
-    file: ResultFile, run: _Run, workload: str, given: Given, *, alone_in_file: bool
+    file: ResultFile,
+    run: _Run,
+    workload: str,
+    given: Given,
+    said: str | None,
+    *,
+    alone_in_file: bool,
 ) -> Draft:
     """A run as the workload reads its tests. A file with more than one run is kept whole besides them."""
     excerpt = json.dumps(run.tests, indent=1).encode()
@@ -232,7 +238,7 @@ def _draft(
     return Draft(
         source=file.source,
         tool="llama-bench",
-        model=_model_key(filename, given),
+        model=_model_key(filename, given) or said or _type_key(first),
         model_id=model_id,
         model_path=filename,
         environment=given.environment,
@@ -253,18 +259,22 @@ def _draft(
     )
 
 
-def _model_key(filename: str | None, given: Given) -> str:
-    """The matrix's key of the model with that file, else the file's name in the form of a key; `--model` where the
-    results name no file."""
+def _model_key(filename: str | None, given: Given) -> str | None:
+    """The matrix's key of the model with that file, else the file's name in the form of a key; None where the results
+    name no file."""
     if filename is None:
-        assert given.model is not None
-        return given.model
+        return None
     path = filename.replace("\\", "/")
     for name in (filename, path.rpartition("/")[2]):
         key = given.model_key(name)
         if key is not None:
             return key
     return as_key(path.removesuffix(".gguf"))
+
+
+def _type_key(row: TestFields) -> str:
+    """`llama 7B Q4_K - Medium` as a key."""
+    return as_key(str(row.get("model_type")).replace(" - ", " "))
 
 
 def _started(tests: tuple[TestFields, ...]) -> Moment | None:
@@ -420,6 +430,7 @@ def _table(text: str) -> list[TestFields]:
     build = _BUILD.search(text)
     if build is None:
         raise FileError("cut short: the table ends without the line `build:`")
+    filename = _filename(text)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     header, _, *bodies = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in lines
@@ -429,7 +440,15 @@ def _table(text: str) -> list[TestFields]:
     ]
     if not rows:
         raise FileError("no test in it")
+    if filename is not None and len({row.get("model_type") for row in rows}) == 1:
+        rows = [row | {"model_filename": filename} for row in rows]
     return rows
+
+
+def _filename(text: str) -> str | None:
+    """The model's file, where the command stands before the table and names one."""
+    named = {name for name in _MODEL_FLAG.findall(text) if "," not in name}
+    return named.pop() if len(named) == 1 else None
 
 
 def _table_row(cells: Mapping[str, str], build: re.Match[str]) -> TestFields:

@@ -52,14 +52,15 @@ def _ask(
     homeless: Sequence[Draft], nameless: Sequence[Left], path: Path, given: Given
 ) -> None:
     """Raise UsageError with the command to type, where all that is missing is what it can say."""
-    wanted = "--environment native"
+    what, wanted = "where they ran", ["--environment native"]
     if nameless:
-        wanted += " --model NAME"
+        what += " and which model it was"
+        wanted.append("--model NAME")
     if homeless or nameless:
+        flags = " and ".join(flag.split()[0] for flag in wanted)
         raise UsageError(
-            "these results don't say where they ran",
-            where="--environment",
-            remedy=f"add it: {_command(path, given)} {wanted}",
+            f"add {flags}: these results don't say {what}",
+            remedy=" ".join(["type:", _command(path, given), *wanted]),
         )
 
 

@@ -134,12 +134,19 @@ class ReportMapping(Declared):
     """Whether the table that the client prints is read too."""
     warnings: Where | None = None
     """A list of objects with a `message`."""
+    counts: dict[Where, str] = Field(default_factory=dict)
+    """Numbers that are worth a note where they are not 0: `3 requests were cut off at the end`."""
     asked: dict[str, str] = Field(default_factory=dict)
     begins: str | None = None
     """How the names of the workloads begin."""
     load: tuple[Term, ...] = ()
     needs: tuple[Where, ...] = ()
     """What has to be said for the load to be known."""
+
+    @property
+    def is_of_some_files(self) -> bool:
+        """Whether the names of files say which are reports."""
+        return self.files != "*" or bool(self.outside)
 
 
 def tools() -> Iterator[Tool]:
@@ -160,7 +167,7 @@ def _tool(name: str, mappings: Sequence[ReportMapping]) -> Tool:
     tool = Tool(
         name,
         partial(_report_of, mappings),
-        partial(_may_be_report, first),
+        partial(_may_be_report, first) if first.is_of_some_files else None,
         None if first.runs is None else partial(_runs, first),
     )
     if reads_texts:
@@ -253,6 +260,7 @@ def _report(
         if mapping.model is None
         else reading.word(_at(document, mapping.model)),
         workload=key_of(parts) if is_known else None,
+        partly=key_of(parts),
         asked=asked,
         started=_started(mapping, document),
         notes=tuple(_warnings(mapping, document)),
@@ -309,12 +317,16 @@ def _started(mapping: ReportMapping, document: Mapping[str, Any]) -> Moment | No
 
 
 def _warnings(mapping: ReportMapping, document: Mapping[str, Any]) -> Iterator[str]:
-    """What the tool itself warns of."""
+    """What the tool itself warns of, and what it counts."""
     found = None if mapping.warnings is None else _at(document, mapping.warnings)
     for warning in reading.objects(found):
         text = reading.word(warning.get("message"))
         if text is not None:
             yield f"{mapping.tool} warns: {text}"
+    for path, what in mapping.counts.items():
+        number = reading.number(_at(document, path))
+        if number:
+            yield f"{number:g} {what}"
 
 
 def _has(document: Any, condition: str) -> bool:

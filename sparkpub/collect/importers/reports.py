@@ -7,7 +7,7 @@ only.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
 from sparkpub.record.record import MetricValue, Moment, Phase, Spread, Status
 from sparkpub.record.telemetry import parse
@@ -40,6 +41,8 @@ class Report:
     asked: Mapping[str, Any]
     """As of a `Draft`, and `fits` below too."""
     started: Moment | None
+    partly: str = ""
+    """What the object says of it all the same, in the form of a key."""
     sizes: tuple[float, ...] = ()
     failure: str | None = None
     refusal: str | None = None
@@ -102,7 +105,7 @@ class ReportReader:
             if report is not None:
                 taken.append(self._run(source, report, content, beside))
         twin = layout.twin(file) if taken else None
-        if twin is not None and is_sidecar(file):
+        if twin is not None and file.suffix != ".csv" and is_sidecar(file):
             return False  # it is read with the report
         if twin is not None:
             taken = [Left(file.source, f"the same results as {twin}", refused=False)]
@@ -127,40 +130,74 @@ class ReportReader:
     def _run(
         self, source: str, report: Report, content: bytes, beside: Sidecars
     ) -> Draft | Left:
-        if _name(report, beside.facts) is None and self._given.model is None:
+        given, facts = self._given, beside.facts
+        if _name(report, facts) is None and given.model is None:
             return Left(source, NAMELESS)
-        reason = _refusal(report, beside.facts, self._given, self._cells)
-        if reason is not None:
-            return Left(source, reason)
-        return _draft(self.tool, source, report, content, beside, self._given)
+        if report.refusal is not None:
+            return Left(source, report.refusal)
+        if report.workload is None and given.workload is None and given.matrix is None:
+            report = _named_after(report, beside, alone=self._layout.is_report is None)
+        workload = given.workload or report.workload
+        if workload is not None:
+            cell = (_key(_name(report, facts), given), workload)
+            first = self._first_of(cell, report)
+            if first.workload != report.workload:
+                what = f"{report.workload} is another load than {first.workload}"
+                return Left(source, f"{what}, which --workload names; leave it out")
+            if given.workload is None and not _same_size(first, report):
+                report = _apart(first, report)
+            elif not _same_size(first, report):
+                return Left(
+                    source,
+                    f"{_other_size(first, report)} of {workload}; leave out --workload",
+                )
+        return _draft(self.tool, source, report, content, beside, given)
+
+    def _first_of(self, cell: tuple[str, str], report: Report) -> Report:
+        """The first run of a cell that has sizes, or would have them."""
+        first = self._cells.setdefault(cell, report)
+        if not first.sizes:
+            self._cells[cell] = report
+        return first
 
 
-def _refusal(
-    report: Report,
-    facts: Facts,
-    given: Given,
-    cells: dict[tuple[str, str], Report],
-) -> str | None:
-    """Why a report becomes no run; `cells` has the first run of each cell."""
-    if report.refusal is not None:
-        return report.refusal
-    workload = given.workload or report.workload
-    if workload is None and given.matrix is not None:
-        return None  # the one of the matrix that it fits, if there is one
-    if workload is None:
-        return "it does not say what was asked for; name it with --workload"
-    cell = (_key(_name(report, facts), given), workload)
-    first = cells.setdefault(cell, report)
-    if not first.sizes:
-        cells[cell] = report
-    if first.workload != report.workload:
-        return f"{report.workload} is another load than {first.workload}, which --workload names; leave it out"
-    # A run whose requests failed has no sizes, or those of the requests that went well.
-    for one, other in zip(first.sizes, report.sizes, strict=False):
-        if abs(one - other) > SAME_SIZE * max(one, other):
-            what = f"{other:.0f} tokens per request in place of {one:.0f} in another run of {workload}"
-            return f"{what}; import them apart, each with its --workload"
-    return None
+def _named_after(report: Report, beside: Sidecars, *, alone: bool) -> Report:
+    """With the name of the file in that of the load, which nothing says. One of several files that a tool writes for
+    each run is named after its folder, too."""
+    assert beside.report is not None
+    name = beside.report.stem
+    if not alone:
+        name = f"{beside.report.path.parent.name}-{name}"
+    note = "the results do not say what was asked for; the load is named after the file"
+    workload = as_key("-".join(filter(None, (name, report.partly))))
+    return replace(report, workload=workload, notes=(*report.notes, note))
+
+
+def _same_size(first: Report, other: Report) -> bool:
+    """Whether requests of two runs may have been the same; a run whose requests failed has no sizes, or those of the
+    requests that went well."""
+    return all(
+        abs(one - two) <= SAME_SIZE * max(one, two)
+        for one, two in zip(first.sizes, other.sizes, strict=False)
+    )
+
+
+def _other_size(first: Report, other: Report) -> str:
+    """How the requests of two runs differ, in words."""
+    one, two = next(
+        (one, two)
+        for one, two in zip(first.sizes, other.sizes, strict=False)
+        if abs(one - two) > SAME_SIZE * max(one, two)
+    )
+    return f"{two:.0f} tokens per request in place of {one:.0f} in another run"
+
+
+def _apart(first: Report, other: Report) -> Report:
+    """A load of its own, since the requests of the first one had other sizes: named after about how long they were."""
+    sizes = "-".join(f"{float(f'{size:.2g}'):.0f}" for size in other.sizes)
+    note = f"{_other_size(first, other)} of {first.workload}; the results do not say which lengths were asked for"
+    workload = as_key(f"{other.workload}-about{sizes}")
+    return replace(other, workload=workload, notes=(*other.notes, note))
 
 
 def _draft(
@@ -196,7 +233,7 @@ def _draft(
     if beside.notes:
         notes += (f"noted beside the report: {_words(beside.notes)}",)
     if beside.facts.answer is not None:
-        notes += (f"the model answered before the test: {beside.facts.answer}",)
+        notes += (f"{ANSWERED}{beside.facts.answer}",)
     name = _name(report, beside.facts)
     return Draft(
         source=source,

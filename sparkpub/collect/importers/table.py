@@ -243,7 +243,7 @@ class _Reader:
             else:
                 groups.setdefault(self._group(row), []).append(row)
         if copies:
-            yield Left(file.source, _copied(copies, table.unit), refused=False)
+            yield Left(file.source, _copied(copies, table.unit), False, len(copies))
         for rows in groups.values():
             place = places.of(rows[0].number)
             try:
@@ -691,10 +691,10 @@ class _Places:
 
 def _copied(rows: list[SourceRow], unit: str) -> str:
     """What rows that are there already are not, in words."""
-    what = f"{unit} {rows[0].number} says what an earlier one says"
+    what = f"{unit} {rows[0].number} repeats an earlier one"
     if len(rows) > 1:
-        what = f"{len(rows)} {unit}s say what an earlier one says, the first is {unit} {rows[0].number}"
-    return f"{what}; counted once (if they are runs of their own, add repeats: true to the mapping)"
+        what = f"{len(rows)} {unit}s repeat earlier ones, the first is {unit} {rows[0].number}"
+    return f"{what}; for runs of their own, add repeats: true to the mapping"
 
 
 def _shown(text: str) -> str:

@@ -79,6 +79,7 @@ class Outcome:
 
     def leave(self, item: Left) -> None:
         """Count something that became no record."""
+        item = replace(item, source=_PADDED.sub(r" \1 ", item.source))
         (self.refused if item.refused else self.skipped).append(item)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
@@ -91,7 +92,12 @@ class Outcome:
         if self.previewed is not None:
             texts += previewing.lines(self.previewed, verbose=verbose)
             verb = "would be imported"
-        counts = f"{len(self.imported)} {verb}, {len(self.skipped)} skipped, {len(self.refused)} refused"
+        skipped, refused = (
+            sum(item.number for item in items) for items in (self.skipped, self.refused)
+        )
+        counts = (
+            f"{len(self.imported):,} {verb}, {skipped:,} skipped, {refused:,} refused"
+        )
         return [*texts, counts]
 
     def document(self) -> dict[str, Any]:
@@ -108,6 +114,8 @@ class Outcome:
         }
 
 
+_PADDED = re.compile(r" (line|row) 0+")
+"""Places are padded to sort like the rows."""
 _PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
 """What differs between reasons that are the same: names in quotes, files, and numbers."""
 
@@ -125,10 +133,8 @@ def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> list[str]:
                 f"{verb} {item.source}: {item.reason}" for item in (first, *others)
             ]
         else:
-            number = len(others) + 1
-            texts.append(
-                f"{verb} {number:,}: {first.reason} (the first is {first.source})"
-            )
+            number = sum(item.number for item in (first, *others))
+            texts.append(f"{verb} {number:,}, e.g. {first.source}: {first.reason}")
     return texts
 
 

@@ -81,9 +81,3 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "measured_seconds": reading.number(report.get("duration")),
     }
-
-
-def problems(report: Mapping[str, Any]) -> list[str]:
-    """Requests that were cut off."""
-    count = reading.number(reading.at(report, "metrics.request_totals.incomplete"))
-    return [f"{count:g} requests were cut off"] if count else []

@@ -137,6 +137,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
         "dataset": options.dataset,
         "requests": options.requests,
         "output_tokens": options.output_tokens,
+        "random_weights": case.random_weights,
         "clients": [
             {"name": name} | client
             for name, client in clients.items()
@@ -248,7 +249,7 @@ def parse(
     elif guidellm.is_report(report):
         metrics = guidellm.metrics(report)
         load = guidellm.load(report)
-        problems = guidellm.problems(report)
+        problems = []
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)

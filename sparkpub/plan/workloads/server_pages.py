@@ -1,8 +1,8 @@
 """What the pages of a running server say: which engine and model answered, and whether anybody else used it meanwhile.
 
 The drivers ask for the pages (`payload/pages.py`): `/v1/models` and `/metrics` of any server, `/version` (vLLM,
-TensorRT-LLM), `/props` (llama-server), `/get_model_info` and `/get_server_info` (SGLang), `/info` (TGI),
-`/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v0/models` (LM Studio).
+TensorRT-LLM), `/props` (llama-server), `/model_info` and `/server_info` (SGLang, with `get_` in older ones),
+`/info` (TGI), `/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v1/models` (LM Studio, v0 before its 0.4).
 """
 
 import re
@@ -14,6 +14,8 @@ from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
 from sparkpub.record.record import MetricValue
 
 PAYLOAD = "pages.py"
+ANSWERED = "the model answered before the test: "
+"""What a note begins with that keeps an answer of the model."""
 
 _ENGINES = {
     "vllm": "vLLM",
@@ -33,11 +35,13 @@ _GENERATED = (
 _CACHE_QUERIES = ("vllm:prefix_cache_queries_total",)
 _CACHE_HITS = ("vllm:prefix_cache_hits_total",)
 """Counters of prompts' tokens that were looked up in the prefix cache, and that were there."""
+_OF_SGLANG = (
+    *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
+    *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
+)
 _OPTIONS = {
-    "/get_server_info": (
-        *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
-        *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
-    ),
+    "/get_server_info": _OF_SGLANG,
+    "/server_info": _OF_SGLANG,
     "/info": ("max_concurrent_requests", "max_batch_total_tokens"),
 }
 """Options with which a server was started, by the page that says them: SGLang's and TGI's."""
@@ -54,13 +58,13 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     said = server.get("said")
     entry = _model_entry(said, server.get("model"))
     properties = reading.at(said, "/props")
-    information = reading.at(said, "/get_model_info")
     samples = _samples(server.get("metrics_after"))
     engine = _engine(said, entry, samples)
     path = (
         entry.get("root")
         or reading.at(properties, "model_path")
-        or reading.at(information, "model_path")
+        or _page(said, "/model_info", "model_path")
+        or _page(said, "/get_model_info", "model_path")
         or reading.at(reading.at(said, "/info"), "model_id")
     )
     settings = _options(said, samples) | {
@@ -96,13 +100,28 @@ def _engine(
         return _ENGINES[signed]
     if reading.word(_page(said, "/api/version", "version")) is not None:
         return "Ollama"
-    if reading.objects(_page(said, "/api/v0/models", "data")):
+    if reading.objects(_page(said, "/api/v0/models", "data")) or _lm_studio(said):
         return "LM Studio"
     if reading.word(_page(said, "/info", "model_id")) is not None:
         return "TGI"
-    if reading.word(_page(said, "/get_model_info", "model_path")) is not None:
-        return "SGLang"
+    for path in ("/model_info", "/get_model_info"):
+        if reading.word(_page(said, path, "model_path")) is not None:
+            return "SGLang"
     return None
+
+
+def _lm_studio(said: Any) -> list[Mapping[str, Any]]:
+    """The models of LM Studio's own page, by the names of their loaded instances, in the form of its older one."""
+    found: list[Mapping[str, Any]] = []
+    for model in reading.objects(_page(said, "/api/v1/models", "models")):
+        for instance in reading.objects(model.get("loaded_instances")):
+            entry = {
+                "id": instance.get("id"),
+                "quantization": reading.at(model, "quantization.name"),
+                "loaded_context_length": reading.at(instance, "config.context_length"),
+            }
+            found.append(entry)
+    return found
 
 
 def _options(said: Any, samples: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,6 +141,7 @@ def _version(said: Any) -> str | None:
     """The engine's version, on whichever page its kind says it."""
     for path, name in (
         ("/version", "version"),
+        ("/server_info", "version"),
         ("/get_server_info", "version"),
         ("/api/version", "version"),
         ("/info", "version"),
@@ -141,10 +161,13 @@ def _page(said: Any, path: str, name: str) -> Any:
 def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
     """What /v1/models says of the model measured; LM Studio says more on its own page."""
     found: dict[str, Any] = {}
-    for path in ("/api/v0/models", "/v1/models"):
-        for entry in reading.objects(_page(said, path, "data")):
-            if entry.get("id") == name:
-                found |= entry
+    for entry in (
+        *reading.objects(_page(said, "/api/v0/models", "data")),
+        *_lm_studio(said),
+        *reading.objects(_page(said, "/v1/models", "data")),
+    ):
+        if entry.get("id") == name:
+            found |= entry
     return found
 
 

@@ -244,7 +244,7 @@ def _over_sessions(readings: Sequence[Reading]) -> bool:
 def _reach(over: bool, here: bool) -> str:
     """Where a statement about the world holds, in a sentence of its own."""
     if here:
-        return f" This holds {HERE}; how much machines and days differ is unknown."
+        return f" This holds {HERE}; how much others differ is unknown."
     if over:
         return " The interval holds for machines and days like these."
     return ""

@@ -85,7 +85,9 @@ class Description:
         if self.ci95 is None:
             return None
         df = self.n_effective - 1
-        return Estimate(self.mean, error_of(self.ci95, df), df)
+        # By its upper half: the lower one may end at zero.
+        half = self.ci95[1] - self.mean
+        return Estimate(self.mean, half / t_quantile(1 - ALPHA / 2, df), df)
 
 
 def describe(values: Sequence[float]) -> Description:
@@ -118,6 +120,7 @@ def describe_many(values: Floats) -> dict[str, NDArray[Any]]:
             cv_percent = 100 * sd / np.abs(np.where(mean == 0, np.nan, mean))
             error = np.sqrt(sd**2 / worth + rounding_variance(steps))
             low, high = around_many(mean, error, worth - 1)
+        low, high = _possible(values, low, high)
     p50, p95, p99 = quantiles(values, (0.5, 0.95, 0.99))
     return {
         "n": np.full(samples, n),
@@ -137,6 +140,15 @@ def describe_many(values: Floats) -> dict[str, NDArray[Any]]:
         "autocorrelation": _lag1(values),
         "n_effective": worth,
     }
+
+
+def _possible(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Intervals as they can be: none below `MINIMUM_RUNS` values, and none below zero for what is always positive."""
+    if values.shape[-1] < MINIMUM_RUNS:
+        nothing = np.full(len(values), np.nan)
+        return nothing, nothing
+    positive = values.min(axis=-1) > 0
+    return np.where(positive, np.fmax(low, 0.0), low), high
 
 
 def or_none(value: Any) -> Any:

@@ -53,12 +53,15 @@ class Growth:
         return last / first if first else None
 
 
-def growth(points: Sequence[Point]) -> Growth:
-    """The growth along points of different x, at least two of them. Raises ValueError for fewer."""
+def growth(points: Sequence[Point], *, repeated: bool = True) -> Growth:
+    """The growth along points of different x, at least two of them. Raises ValueError for fewer.
+
+    Where points are single runs, not `repeated`, there is no knee: how much of a bend is a run's own cannot be told.
+    """
     ordered = tuple(sorted(points))
     if len({x for x, _ in ordered}) < 2 or len({x for x, _ in ordered}) < len(ordered):
         raise ValueError("growth needs two points or more, each at an x of its own")
-    return Growth(ordered, _knee(ordered))
+    return Growth(ordered, _knee(ordered) if repeated else None)
 
 
 def slope(first: Point, last: Point) -> float | None:

@@ -48,7 +48,7 @@ from sparkpub.review.statistics.design import order_over_machines
 from sparkpub.review.statistics.means import detection_power, equivalence_power
 from sparkpub.review.statistics.pooling import heterogeneity_p
 
-HERE = "on this machine, this day"
+HERE = "in these runs, of one machine on one day"
 """What a statement from one session is about."""
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
@@ -363,7 +363,8 @@ def why(
     spread = f"Q = {together.q:.1f}, {p_text(together.heterogeneity_p)}"
     found = replication(overall, verdicts, together)
     if found == "replicates":
-        return f"The mean over {machines} is decided, and none of them decides otherwise ({spread})."
+        agreed = f"The mean over {machines} is decided, and none of them decides otherwise ({spread})."
+        return agreed + _size(overall, together, what)
     if found == "does not replicate":
         return f"The {what}s decide differently, and differ by more than their errors explain ({spread})."
     if len(set(verdicts) - {"undecided"}) > 1:
@@ -371,6 +372,18 @@ def why(
     if overall != "undecided":
         return f"The mean over {machines} is decided, but one of them decides otherwise ({spread})."
     return f"The mean over {machines} is not decided: {_few(together, what)}"
+
+
+def _size(overall: Verdict, together: Combined, what: str) -> str:
+    """Whether what replicates in its direction does so in its size: the prediction interval decides. Empty where two
+    sessions leave none."""
+    if together.prediction95 is None:
+        return ""
+    low, high = together.prediction95
+    where = f"one more {what} is expected between {low:+.1f} and {high:+.1f} %"
+    if overall == "equivalent" or low > 0 or high < 0:
+        return f" By size, {where}."
+    return f" The direction replicates, the size does not: {where}."
 
 
 def _few(together: Combined, what: str) -> str:

@@ -1,7 +1,7 @@
 """The table of comparisons: one row per metric of each cell whose environment is compared with the baseline.
 
 Looking at many differences finds some by chance, so p-values are corrected (Holm) over a family: the primary metrics of
-a campaign, and of each machine of a campaign that ran on several. Secondary ones are exploratory and uncorrected.
+a campaign, and of each machine of a campaign that ran on several; secondary ones, exploratory, are a family apart.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -110,15 +110,14 @@ def over_all_machines(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 
 def adjusted(found: Sequence[Found]) -> list[Found]:
-    """The comparisons of one family in their own order, the primary ones with Holm's correction; the others are
-    exploratory."""
-    primary = iter(
-        adjust([one for about, one in found if about["family"] == "primary"])
-    )
-    return [
-        (about, next(primary) if about["family"] == "primary" else one)
-        for about, one in found
-    ]
+    """The comparisons in their own order, each with Holm's correction within its family: exploratory ones are many, and
+    by chance some of them would always differ."""
+    families = {str(about["family"]) for about, _ in found}
+    corrected = {
+        family: iter(adjust([one for about, one in found if about["family"] == family]))
+        for family in families
+    }
+    return [(about, next(corrected[about["family"]])) for about, _ in found]
 
 
 def compared_table(columns: Columns, found: Iterable[Found]) -> pd.DataFrame:

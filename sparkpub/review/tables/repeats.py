@@ -63,6 +63,7 @@ def _found(frame: Frame, against: Frame, include: Include) -> Iterator[Found]:
                 series.values,
                 order="as-published",
                 margin_percent=REPEAT_PERCENT,
+                margin_declared=False,
                 direction=series.metric.direction,
                 unit=series.metric.unit,
             ),

@@ -30,7 +30,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         chart,
         selection.data(metric, "cells"),
         title=f"{metric.label}: means",
-        says=sentences.means(metric, cells),
+        says=sentences.means(selection.names, metric, cells),
         narrow=chart.given(True),
         **cell_table.details(selection, metric, note=note),
     )

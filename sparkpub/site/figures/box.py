@@ -25,14 +25,18 @@ EQUAL = 0.01
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The spread of the cells; where no cell has one, what differs."""
     cells = selection.cells(metric)
-    differences = sentences.headline(metric, selection.comparisons(metric))
+    differences = sentences.headline(
+        selection.names, metric, selection.comparisons(metric)
+    )
     chart, note = panels.chart(draw, selection, metric)
     return selection.figure(
         key,
         chart,
         selection.data(metric, "runs"),
         title=f"{metric.label}: spread",
-        says=_spread(cells) or differences or sentences.means(metric, cells),
+        says=_spread(cells)
+        or differences
+        or sentences.means(selection.names, metric, cells),
         narrow=chart.given(True),
         **cell_table.details(selection, metric, note=note),
     )

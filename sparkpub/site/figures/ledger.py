@@ -9,6 +9,7 @@ from sparkpub.record.store import Stored
 from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Cell
+from sparkpub.review.grouping import grouped
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
@@ -36,8 +37,12 @@ LABELLED_GIB = 9
 
 def ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell and part of the memory: its cell, `part, rank, gib, run, href`."""
+    counted = [
+        run for run in campaign.runs if publication.state(run.run_id) == "counted"
+    ]
+    by_cell = grouped(counted, lambda run: run.record.cell)
     for cell in cell_keys(campaign):
-        chosen = _middle_run(publication, campaign, cell)
+        chosen = _middle_run(by_cell.get(cell, ()))
         if chosen is None:
             continue
         run, parts = chosen
@@ -54,16 +59,14 @@ def ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 
 
 def _middle_run(
-    publication: Publication, campaign: CampaignData, cell: Cell
+    runs: Sequence[Stored],
 ) -> tuple[Stored, Mapping[str, float]] | None:
     """One real run, the one in the middle by free memory, so that the parts add up to something that happened."""
     known = []
-    for run in campaign.runs:
-        counted = publication.state(run.run_id) == "counted"
-        if run.record.cell == cell and counted:
-            parts = memory_parts(run.record)
-            if parts:
-                known.append((run, parts))
+    for run in runs:
+        parts = memory_parts(run.record)
+        if parts:
+            known.append((run, parts))
     if not known:
         return None
     known.sort(key=lambda item: item[1].get("free", 0.0))

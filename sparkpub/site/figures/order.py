@@ -7,6 +7,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.drawing.chart import Chart
@@ -49,7 +50,9 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The cells that drift; where none was tested, what differs."""
     cells = selection.cells(metric)
-    differences = sentences.headline(metric, selection.comparisons(metric))
+    differences = sentences.headline(
+        selection.names, metric, selection.comparisons(metric)
+    )
     values = [row[metric.name] for row in selection.runs_with(metric)]
     shown = marks.least_axis(metric, values)
     drift = _drift(metric, cells) or _too_few(metric, cells)
@@ -58,30 +61,46 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, metric, shown)),
         selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=drift or differences or sentences.means(metric, cells),
+        says=drift or differences or sentences.means(selection.names, metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
 
 def _drift(metric: Metric, cells: Sequence[TableRow]) -> str:
-    tested = 0
-    drifting = []
-    for cell in cells:
-        if cell.trend_p_adjusted is None:
-            continue
-        tested += 1
-        if cell.trend_p_adjusted < ALPHA:
-            drifting.append(", ".join(cell.cell))
+    tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
+    drifting = [
+        ", ".join(cell.cell) for cell in tested if cell.trend_p_adjusted < ALPHA
+    ]
     if not tested:
         return ""
     test = "Mann-Kendall over the runs in the figures, adjusted"
     if not drifting:
-        return f"{metric.label} does not drift with run order ({test})."
-    cells_of_all = f"{len(drifting)} of {counted(tested, 'cell')}"
+        return f"No trend of {metric.within_sentence} is seen in {_runs(tested)}; {_unseen(tested)} ({test})."
+    cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
         f"({test}): {'; '.join(drifting)}."
     )
+
+
+def _runs(cells: Sequence[TableRow]) -> str:
+    """`10 runs`, `5 to 10 runs of 6 cells`."""
+    fewest, most = min(cell.n for cell in cells), max(cell.n for cell in cells)
+    number = f"{most} runs" if fewest == most else f"{fewest} to {most} runs"
+    return number if len(cells) == 1 else f"{number} of {counted(len(cells), 'cell')}"
+
+
+def _unseen(cells: Sequence[TableRow]) -> str:
+    """What change over a campaign would have been seen: a test that sees nothing says no more than that."""
+    changes = [
+        detectable_change(cell.n, cell.sd, ALPHA / len(cells)) / cell.mean
+        for cell in cells
+        if cell.n > 2 and cell.mean > 0
+    ]
+    if not changes:
+        return "how large a one would have been is not known"
+    largest = 100 * max(changes)
+    return f"a change of {largest:.2g} % from the first to the last run usually would have been"
 
 
 def _too_few(metric: Metric, cells: Sequence[TableRow]) -> str:

@@ -73,7 +73,7 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         return
     machine = _means(publication.cells_of(campaign, both.machine))
     user = _means(publication.cells_of(campaign, both.user))
-    lines = [line for line in sweeps.lines(campaign) if line.axis is sweeps.LOAD]
+    lines = [line for line in publication.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
     for line, name in sweeps.names(lines).items():
         rows = []
@@ -149,7 +149,8 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
             f"no other gives both machine and user more."
         )
     ordered = sorted(shown, key=lambda row: float(row["load"]))
-    knee = growth([(row["load"], row["machine"]) for row in ordered]).knee
+    points = [(row["load"], row["machine"]) for row in ordered]
+    knee = growth(points, repeated=all(row["n"] > 1 for row in ordered)).knee
     first, last, mark = ordered[0], ordered[-1], ""
     if knee is not None:
         first, mark = ordered[knee], " (the knee)"

@@ -44,7 +44,7 @@ def cell_of(row: Row) -> Cell:
 def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp`, what it
     varies (`sweeps.columns`), `samples` where it has telemetry, and a column per metric with a value."""
-    swept = sweeps.columns(campaign)
+    swept = sweeps.columns(publication.lines(campaign))
     for place, stored in enumerate(campaign.runs, 1):
         record = stored.record
         findings = publication.review.by_run.get(record.run_id, ())
@@ -72,7 +72,7 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 
 def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell and metric: its cell, `metric, n, mean, lo, hi` (95 % interval), `sd, p50`, what it varies."""
-    swept = sweeps.columns(campaign)
+    swept = sweeps.columns(publication.lines(campaign))
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
             low, high = cell.ci95 or (None, None)

@@ -8,6 +8,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import Names
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sweeps
 from sparkpub.site.drawing.chart import Chart
@@ -49,6 +50,11 @@ class Selection:
     tables: Tables
     sources: Mapping[str, str]
 
+    @property
+    def names(self) -> Names:
+        """What readers call models, environments and workloads."""
+        return self.publication.names
+
     def rows(self, table: str) -> list[Row]:
         """The rows of a table that belong to this part."""
         return [row for row in self.tables[table] if self.scope.holds(*cell_of(row))]
@@ -85,7 +91,7 @@ class Selection:
         """What the campaign varies, the lines of this part's models and environments."""
         scope = self.scope
         found = []
-        for line in sweeps.lines(self.campaign):
+        for line in self.publication.lines(self.campaign):
             if line.model in scope.models and line.environment in scope.environments:
                 found.append(line)
         return found

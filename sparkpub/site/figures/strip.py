@@ -20,14 +20,16 @@ LEAST = 34
 def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     """The figure that leads: what differs, or else the best and the worst."""
     cells = selection.cells(metric)
-    differences = sentences.headline(metric, selection.comparisons(metric))
+    differences = sentences.headline(
+        selection.names, metric, selection.comparisons(metric)
+    )
     chart, note = panels.chart(draw, selection, metric)
     return selection.figure(
         key,
         chart,
         selection.data(metric, "runs", "cells"),
         title=f"{metric.label}: every run",
-        says=differences or sentences.means(metric, cells),
+        says=differences or sentences.means(selection.names, metric, cells),
         narrow=chart.given(True),
         **cell_table.details(selection, metric, runs="linked", note=note),
     )

@@ -48,7 +48,8 @@ class Curve:
     @property
     def growth(self) -> Growth:
         """How the means grow."""
-        return growth([(value, cell.mean) for value, cell in self.cells])
+        points = [(value, cell.mean) for value, cell in self.cells]
+        return growth(points, repeated=all(cell.n > 1 for _, cell in self.cells))
 
     @property
     def has_a_shape(self) -> bool:

@@ -37,7 +37,7 @@ def asked(publication: Publication, campaign: CampaignData) -> Asked:
     the loads. A campaign with none of these ranks what it has.
     """
     models, _, _ = campaign.axes
-    lines = sweeps.lines(campaign)
+    lines = publication.lines(campaign)
     compares = any(
         publication.comparisons_of(campaign, metric)
         for metric in publication.headlines(campaign)

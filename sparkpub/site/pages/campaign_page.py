@@ -303,9 +303,9 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
         cells = publication.cells_of(campaign, metric)
         shape = _shape(whole, metric)
         if rows:
-            compared.append(sentences.differences(metric, rows))
+            compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
-            ranked.append(sentences.means(metric, cells))
+            ranked.append(sentences.means(publication.names, metric, cells))
         if shape:
             grown.append(shape)
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]

@@ -30,11 +30,11 @@ def context(
     cells = publication.cells_of(campaign, metric)
     comparisons = publication.comparisons_of(campaign, metric)
     kinds = _kinds(publication, campaign, metric)
-    differences = sentences.differences(metric, comparisons)
+    differences = sentences.differences(publication.names, metric, comparisons)
     names = [slug(metric.name) + kind for kind in kinds]
     return {
         "campaign": campaign,
-        "sentence": differences or sentences.means(metric, cells),
+        "sentence": differences or sentences.means(publication.names, metric, cells),
         "comparisons": comparisons,
         "cells": cells,
         "figures": library.place_known(campaign, names),
@@ -49,4 +49,4 @@ def _kinds(
         return ()
     if not publication.cells_of(campaign, metric):
         return ()
-    return SWEEPS if sweeps.has_a_shape(sweeps.lines(campaign)) else EVERY_RUN
+    return SWEEPS if sweeps.has_a_shape(publication.lines(campaign)) else EVERY_RUN

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import Given, as_key
 from sparkpub.collect.importers.writing import Outcome
 from sparkpub.plan.requested import load_of
 from sparkpub.record.errors import UsageError
@@ -119,10 +119,35 @@ def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
     assert [left.reason for left in outcome.refused] == [
         "it does not name the model; give --model"
     ]
-    outcome, _ = imported("aiperf", failed, tmp_path / "unknown", model="m")
-    assert [left.reason for left in outcome.refused] == [
-        "it does not say what was asked for; name it with --workload"
-    ]
+    _, records = imported("aiperf", failed, tmp_path / "unknown", model="m")
+    (record,) = records.values()  # named after its folder and itself
+    assert record.workload.startswith(as_key(f"{tmp_path.name}-failed-aiperf"))
+    assert "named after the file" in record.events[0].text
+
+
+def test_genai_perf(tmp_path: Path) -> None:
+    folder = RESULTS / "genai-perf"
+    outcome, records = imported("genai-perf", folder, tmp_path)
+    assert outcome.refused == []
+    for workload, name in (
+        ("kserve-in200-sd20-out500-c100", "streaming"),
+        ("kserve-whole-in200-sd20-out500-c100", "whole"),
+    ):
+        written = json.loads((folder / f"{name}_genai_perf.json").read_text())
+        record = records[workload]
+        assert (record.model, record.requested.workload["concurrency"]) == (
+            "ensemble",
+            100,
+        )
+        for ours, theirs in (
+            ("output_throughput_tok_s", "output_token_throughput.avg"),
+            ("request_latency_p99_ms", "request_latency.p99"),
+        ):
+            metric, statistic = theirs.split(".")
+            assert record.value(ours) == written[metric][statistic]
+        # Without streaming the tool gives the latency as the time to the first token.
+        first = record.value("ttft_p50_ms")
+        assert first == (172.8093975 if name == "streaming" else None)
 
 
 SGLANG = {
@@ -459,7 +484,9 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     assert any("generation delay" in text for text in texts)
     # 2 failed and 4 succeeded; one that is cut off at the end did neither.
     assert record.value("failed_requests_percent") == pytest.approx(100 / 3)
-    assert "1 requests were cut off" in texts
+    assert "1 requests were cut off at the end" in texts
+    findings = review(load_data(tmp_path / "some")).findings
+    assert [item.check for item in findings if item.severity == "error"] == []
     benchmark["metrics"]["request_totals"]["successful"] = 0
     source.write_text(json.dumps(document))
     _, records = imported("guidellm", source, tmp_path / "none")
@@ -499,8 +526,8 @@ def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -
     assert "last modification" in records[workload].unavailable["started"]
     document["config"]["spec"]["data"] = [{"kind": "huggingface"}]
     source.write_text(json.dumps(document))
-    outcome, _ = imported("guidellm", source, tmp_path / "data")
-    assert "name it with --workload" in outcome.refused[0].reason
+    _, records = imported("guidellm", source, tmp_path / "data")
+    assert set(records) == {"a-completions-whole-at-constant-rate2.5-n4"}
 
 
 INFERENCE_PERF: dict[str, Any] = {

@@ -79,7 +79,7 @@ def test_hundreds_of_files_say_how_far_they_are(tmp_path: Path) -> None:
 
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("bring milk")
-    with pytest.raises(ImportFormatError, match="nothing of llama-bench"):
+    with pytest.raises(ImportFormatError, match="no results of llama-bench"):
         import_results("llama-bench", tmp_path, tmp_path / "data", GIVEN)
     with pytest.raises(FileNotFoundError):
         import_results("llama-bench", tmp_path / "nowhere", tmp_path / "data", GIVEN)

@@ -206,14 +206,24 @@ def test_tests_that_mix_prompt_and_generation_are_passed_over_in_sight(
 def test_what_the_table_does_not_say_is_not_guessed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--environment"):
         imported(RESULTS / "multi.json", tmp_path, environment=None)
-    outcome, _ = imported(RESULTS / "multi.md", tmp_path)
-    assert [left.reason for left in outcome.refused] == [
-        "it does not name the model's file; give --model"
-    ]
-    outcome, _ = imported(RESULTS / "models.md", tmp_path, model="tiny")
-    assert [left.reason.partition(" and ")[0] for left in outcome.refused] == [
-        "it has 3 models"
-    ]
+    _, records = imported(RESULTS / "multi.md", tmp_path / "type")
+    assert {model for model, _ in records} == {"llama-b-f16"}  # llama ?B F16
+    table = tmp_path / "printed.txt"
+    table.write_text(
+        "$ ./llama-bench -m models/Tiny-F16.gguf -p 32\n"
+        "  Device 0: NVIDIA GB10, compute capability 12.1, VMM: yes\n"
+        + (RESULTS / "multi.md").read_text()
+    )
+    _, records = imported(table, tmp_path / "command")
+    assert {model for model, _ in records} == {"tiny-f16"}
+    assert {run.machine.kind for run in records.values()} == {"dgx-spark"}
+    outcome, records = imported(RESULTS / "models.md", tmp_path / "m", model="tiny")
+    assert outcome.refused == []  # one name does not fit all three
+    assert {model for model, _ in records} == {
+        "llama-b-f16",
+        "llama-b-q4-k-medium",
+        "llama-1b-q4-k-medium",
+    }
     _, records = imported(RESULTS / "warmup-r5.json", tmp_path, model="tiny")
     assert {model for model, _ in records} == {
         "small-llama-q4-k-m"

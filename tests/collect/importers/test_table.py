@@ -22,6 +22,7 @@ from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
+from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
 from tests.building import a_record
 
@@ -314,9 +315,9 @@ def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
     """36.2 and 36.20 are written differently: the review sees what the import leaves."""
     outcome = imported(tmp_path, COPIES, COPIES_MAPPING)
     assert outcome.lines() == [
-        "skipped runs.csv: 2 lines say what an earlier one says, the first is line 3; counted once (if they are runs "
-        "of their own, add repeats: true to the mapping)",
-        "3 imported, 1 skipped, 0 refused",
+        "skipped runs.csv: 2 lines repeat earlier ones, the first is line 3; for runs of their own, add repeats: true "
+        "to the mapping",
+        "3 imported, 2 skipped, 0 refused",
     ]
     (finding,) = copies_found(tmp_path)
     assert "share their start and all their figures" in finding.message
@@ -1023,6 +1024,10 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
     assert (seen.quantization, one.observed.quantization) == ("q4_k_xl", "bf16")
     assert (two.machine.kind, two.machine.count) == ("dgx-spark", 2)
     assert (one.machine.kind, one.machine.count) == ("dgx-spark", None)
+    assert (setup_of(two).machine, setup_of(one).machine) == (
+        "2 × NVIDIA DGX Spark (GB10)",
+        "NVIDIA DGX Spark (GB10)",
+    )
     assert one.samples["output_throughput_tok_s"] == (20.0, 22.0)
     assert "modification" in one.unavailable["started"]
 

@@ -147,7 +147,7 @@ def test_where_it_ran_must_be_said_and_something_must_be_there(tmp_path: Path) -
     with pytest.raises(UsageError, match="--environment"):
         import_results("trtllm-bench", LOGS, tmp_path, Given("c"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ImportFormatError, match="nothing of trtllm-bench"):
+    with pytest.raises(ImportFormatError, match="no results of trtllm-bench"):
         import_results(
             "trtllm-bench",
             tmp_path / "empty",

@@ -158,11 +158,10 @@ def test_throughput_and_latency(tmp_path: Path) -> None:
     # Printed: Throughput: 0.71 requests/s, 56.87 total tokens/s, 11.35 output tokens/s
     assert record.value("output_throughput_tok_s") == 11.35
     assert "last modification" in record.unavailable["started"]
-    outcome, records = imported(RESULTS / "latency.json", tmp_path / "latency")
-    assert records == []
-    assert [left.reason for left in outcome.refused] == [
-        "it does not say what was asked for; name it with --workload"
-    ]  # neither batch nor lengths
+    _, (record,) = imported(RESULTS / "latency.json", tmp_path / "unsaid")
+    # The file's name and its batches: it says neither their size nor lengths.
+    assert record.workload == "latency-latency-n6"
+    assert "named after the file" in record.events[0].text
     _, (record,) = imported(
         RESULTS / "latency.json", tmp_path / "latency", workload="b4"
     )
@@ -197,9 +196,14 @@ def test_loads_of_another_size_are_not_put_in_one_cell(tmp_path: Path) -> None:
     sweep = (RESULTS / "append-sweep.json").read_text().splitlines()
     (folder / "b.json").write_text(sweep[1])  # 64, also 8 requests at concurrency 2
     outcome, records = imported(folder, tmp_path / "data")
-    assert len(records) == 1
-    assert [left.source for left in outcome.refused] == ["b.json"]
-    assert "64 tokens per request in place of 32" in outcome.refused[0].reason
+    assert outcome.refused == []
+    # The 8 requests had 513 and 128 tokens together.
+    assert {record.workload for record in records} == {
+        "serve-c2-n8",
+        "serve-c2-n8-about64-16",
+    }
+    told = [event.text for record in records for event in record.events]
+    assert any("64 tokens per request in place of 32" in text for text in told)
     outcome, _ = imported(
         RESULTS / "append-sweep.json", tmp_path / "named", workload="w"
     )
@@ -225,9 +229,12 @@ def test_the_size_of_a_load_is_that_of_the_first_run_that_has_one(
         document = json.loads(source.read_text()) | wanted
         (folder / name).write_text(json.dumps(document))
     (folder / "b.json").write_text(sweep[0])
-    outcome, _ = imported(folder, tmp_path / "data")
-    assert [left.source for left in outcome.refused] == ["c.json"]
-    assert "tokens per request in place of" in outcome.refused[0].reason
+    _, records = imported(folder, tmp_path / "data")
+    assert sorted(record.workload for record in records) == [
+        "serve-c1-n4",
+        "serve-c1-n4",
+        "serve-c1-n4-about32-12",
+    ]
 
 
 def test_a_damaged_file_is_one_line_and_the_others_go_on(tmp_path: Path) -> None:

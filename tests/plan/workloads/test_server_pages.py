@@ -94,6 +94,33 @@ TENSORRT_LLM = {
     "/v1/models": {"data": [{"id": "TinyLlama", "owned_by": "tensorrt_llm"}]},
     "/version": {"version": "1.2.0"},
 }
+LM_STUDIO_0_4 = {
+    "/v1/models": {"data": [{"id": "gemma-3-270m-it-qat", "object": "model"}]},
+    "/api/v1/models": {
+        "models": [
+            {
+                "type": "llm",
+                "key": "gemma-3-270m-it-qat",
+                "quantization": {"name": "Q4_0", "bits_per_weight": 4},
+                "size_bytes": 241410208,
+                "loaded_instances": [
+                    {"id": "gemma-3-270m-it-qat", "config": {"context_length": 4096}}
+                ],
+                "max_context_length": 32768,
+            },
+            {
+                "type": "embedding",
+                "key": "text-embedding-nomic-embed-text-v1.5-embedding",
+                "loaded_instances": [{"id": "text-embedding", "config": {}}],
+            },
+        ]
+    },
+}
+SGLANG_WITHOUT_GET = {
+    "/v1/models": {"data": [{"id": "m", "owned_by": "sglang", "max_model_len": 40960}]},
+    "/model_info": {"model_path": "/models/m", "tokenizer_path": "/models/m"},
+    "/server_info": {"version": "0.6.0", "tp_size": 1},
+}
 SGLANG = {
     "/v1/models": {"data": [{"id": "m", "owned_by": "sglang", "max_model_len": 40960}]},
     "/get_model_info": {"model_path": "/models/m", "tokenizer_path": "/models/m"},
@@ -119,7 +146,9 @@ def said_by(pages_of: dict[str, Any], model: str) -> dict[str, Any]:
         ),
         (TGI, "bigscience/bloom-560m", ("TGI", "2.0.2", "float16", "2048")),
         (TENSORRT_LLM, "TinyLlama", ("TensorRT-LLM", "1.2.0", None, None)),
+        (LM_STUDIO_0_4, "gemma-3-270m-it-qat", ("LM Studio", None, "Q4_0", "4096")),
         (SGLANG, "m", ("SGLang", "0.5.3", None, "40960")),
+        (SGLANG_WITHOUT_GET, "m", ("SGLang", "0.6.0", None, "40960")),
     ],
 )
 def test_each_server_is_known_by_its_own_pages(
@@ -132,18 +161,20 @@ def test_each_server_is_known_by_its_own_pages(
 
 
 def test_options_of_the_server_are_kept_in_its_own_words() -> None:
-    assert said_by(SGLANG, "m")["settings"]["tp_size"] == "1"
-    pages_of = (
+    for pages_of in (SGLANG, SGLANG_WITHOUT_GET):
+        seen = said_by(pages_of, "m")
+        assert (seen["settings"]["tp_size"], seen["model_path"]) == ("1", "/models/m")
+    metrics = (
         'vllm:cache_config_info{cache_dtype="fp8",enable_prefix_caching="True"} 1.0'
     )
-    server = {"model": "m", "said": {}, "metrics_after": pages_of}
+    server = {"model": "m", "said": {}, "metrics_after": metrics}
     assert server_pages.identity(server)["settings"] == {
         "cache_dtype": "fp8",
         "enable_prefix_caching": "True",
     }
 
 
-@pytest.mark.parametrize("pages_of", [OLLAMA, LM_STUDIO, TGI, SGLANG])
+@pytest.mark.parametrize("pages_of", [OLLAMA, LM_STUDIO, LM_STUDIO_0_4, TGI, SGLANG])
 def test_no_damage_to_a_page_makes_its_reader_raise(pages_of: dict[str, Any]) -> None:
     for said in damaged(pages_of):
         server_pages.identity({"model": "m", "said": said})
@@ -165,6 +196,8 @@ def test_ollama_knows_the_parameters_and_its_licence_is_left_out() -> None:
 def test_the_model_that_lm_studio_holds_is_the_one_to_measure() -> None:
     with serving(Served(LM_STUDIO)) as server:
         assert pages.loaded(pages.who(server.url)) == ["meta-llama-3.1-8b-instruct"]
+    with serving(Served(LM_STUDIO_0_4)) as server:
+        assert pages.loaded(pages.who(server.url)) == ["gemma-3-270m-it-qat"]
 
 
 @pytest.mark.parametrize(

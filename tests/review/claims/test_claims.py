@@ -566,5 +566,5 @@ def test_a_statement_about_the_world_from_one_machine_says_so() -> None:
         verdict_on(data, **asked, about="world"),
     )
     assert (of_these.here, of_the_world.here) == (False, True)
-    assert "on this machine, this day" in of_the_world.text
-    assert "this machine" not in of_these.text
+    assert "in these runs, of one machine on one day" in of_the_world.text
+    assert "one machine" not in of_these.text

@@ -37,7 +37,7 @@ def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
 def test_a_claim_on_one_machine_is_about_that_one() -> None:
     found = asked(a_fleet({"a": ONE}), expect={"direction": "higher"})
     assert (found.verdict, found.here) == ("supported", True)
-    assert "on this machine, this day" in found.text
+    assert "in these runs, of one machine on one day" in found.text
 
 
 def test_models_on_a_machine_each_are_known_there_alone() -> None:

@@ -276,7 +276,8 @@ def test_a_new_kind_is_one_module_and_one_line(
     data = files[made.sources["counts"]].data
     assert data is not None
     assert (
-        unpacked(data) == b'[{"campaign":"c","model":"m","environment":"native",'
+        unpacked(files[made.sources["counts"]].data or b"")
+        == b'[{"campaign":"c","model":"m","environment":"native",'
         b'"workload":"w","cell":"m \xc2\xb7 native","count":13}]'
     )
 

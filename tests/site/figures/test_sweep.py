@@ -19,7 +19,7 @@ from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures import pareto
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, campaign_page, part_page
+from sparkpub.site.pages import campaign_kind, campaign_page
 from sparkpub.site.pages.templating import Templates
 from tests.building import a_record
 
@@ -64,10 +64,12 @@ def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> 
 
 
 def throughput(
-    values: Mapping[int, float], model: str = "m"
+    values: Mapping[int, float], model: str = "m", runs: int = 1
 ) -> dict[tuple[str, int], list[dict[str, float]]]:
-    """One run at each concurrency."""
-    return {(model, load): [{THROUGHPUT: value}] for load, value in values.items()}
+    """Some runs at each concurrency."""
+    return {
+        (model, load): [{THROUGHPUT: value}] * runs for load, value in values.items()
+    }
 
 
 def drawn(figure: Figure) -> str:
@@ -112,7 +114,8 @@ def test_the_sentence_names_the_shape_and_the_knee(
     values: dict[int, float], says: str, options: SiteOptions
 ) -> None:
     """Of 1,600 to 1,400 a fall of 12.5 %, and round() takes the even digit."""
-    figure = a_library(throughput(values), options).figure("output-throughput-sweep")
+    twice = throughput(values, runs=2)
+    figure = a_library(twice, options).figure("output-throughput-sweep")
     assert figure.says.replace("\N{NO-BREAK SPACE}", " ") == says
     assert len(figure.says.split()) <= 20
     assert ("knee</text>" in drawn(figure)) is ("knee" in says)
@@ -184,9 +187,15 @@ def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) ->
     assert ">m1<" not in picture
 
 
+def test_single_runs_have_no_knee(options: SiteOptions) -> None:
+    once = throughput({1: 100, 2: 200, 4: 400, 8: 440})
+    says = a_library(once, options).figure("output-throughput-sweep").says
+    assert "knee" not in says
+
+
 def both(machine: float, token_ms: float) -> list[dict[str, float]]:
-    """A run with both rates."""
-    return [{THROUGHPUT: machine, TPOT: token_ms}]
+    """Two runs with both rates."""
+    return [{THROUGHPUT: machine, TPOT: token_ms}] * 2
 
 
 def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> None:
@@ -306,25 +315,6 @@ def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -
     library = a_library(runs, options)
     with pytest.raises(SiteError, match=f"figure c-{name}-c1: no two cells"):
         library.figure(name, "c", workload="c1")
-
-
-def test_the_page_of_a_model_has_the_lines_of_that_model_alone(
-    options: SiteOptions,
-) -> None:
-    """Of model m the second metric was measured at one load, which is no line; of n at all."""
-    loads = (1, 2, 4)
-    library = a_library(
-        throughput({load: 100 * load for load in loads})
-        | {("m", 1): both(100, 5)}
-        | {("n", load): both(100 * load, 5 * load) for load in loads},
-        options,
-    )
-    (campaign,) = library.publication.campaigns
-    for model in ("n", "m"):
-        part_page.context(library.publication, library, campaign, model)
-    assert "c-tpot-p50-sweep-n" in library.wanted
-    assert "c-output-throughput-sweep-m" in library.wanted
-    assert "c-tpot-p50-sweep-m" not in library.wanted
 
 
 def test_a_planned_test_without_a_run_has_a_row_without_figures(

@@ -21,12 +21,15 @@ PAGES = (
     MODELS,
     "/version",  # vLLM, TensorRT-LLM
     "/props",  # llama-server
-    "/get_model_info",  # SGLang
+    "/model_info",  # SGLang; the names with get_ are older
+    "/server_info",
+    "/get_model_info",
     "/get_server_info",
     "/info",  # TGI
     "/api/version",  # Ollama
     "/api/ps",
-    "/api/v0/models",  # LM Studio
+    "/api/v1/models",  # LM Studio; v0 is older
+    "/api/v0/models",
 )
 SHOW = "/api/show"
 """Of Ollama: what it knows of a model, asked for by name."""
@@ -186,7 +189,11 @@ def loaded(said: Any) -> list[str]:
     for entry in entries(said.get("/api/v0/models"), "data"):
         if entry.get("state") == "loaded" and entry.get("type") != "embeddings":
             names.append(entry.get("id"))
-    return [name for name in names if isinstance(name, str)]
+    for entry in entries(said.get("/api/v1/models"), "models"):
+        if entry.get("type") != "embedding":
+            instances = entries(entry, "loaded_instances")
+            names += [instance.get("id") for instance in instances]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
 
 
 def chat(url: str, model: str, text: str, tokens: int) -> Page:
@@ -215,6 +222,19 @@ def answer(url: str, model: str) -> dict[str, Any]:
         raise NoAnswerError(page)
     text = said_in(page.document)
     return {"question": QUESTION, "text": text, "problem": nonsense(text)}
+
+
+def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
+    """One greedy answer, to be kept. Raises StopError where there is none, and where it is no sense, unless the weights
+    are random."""
+    try:
+        found = answer(url, model)
+    except NoAnswerError as error:
+        why = f"the server gave no answer: {error}"
+        raise StopError(why, lasts=error.lasts) from None
+    if found["problem"] is not None and not random_weights:
+        raise StopError(f"the model's answer makes no sense: {found['problem']}")
+    return found
 
 
 def said_in(document: Any) -> str:
