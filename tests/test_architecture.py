@@ -203,6 +203,15 @@ def test_the_sampler_starts_light() -> None:
     assert not {"pydantic", "numpy", "yaml", "detect_secrets", *HEAVY} & found
 
 
+def test_the_review_starts_light() -> None:
+    """`check` needs neither tables nor scipy.stats, which take longer to import than the review of sixty runs."""
+    program = "import sys, sparkpub.review.checks; print(*sys.modules)"
+    loaded = subprocess.check_output(
+        [sys.executable, "-c", program], cwd=ROOT, text=True
+    )
+    assert not {"pandas", "scipy.stats", "statsmodels"} & set(loaded.split())
+
+
 def test_no_module_is_a_dumping_ground() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
     parts = {

@@ -26,6 +26,7 @@ Number = NonNegativeInt | NonNegativeFloat
 Readers = Mapping[str, TypeAdapter[Any]]
 """Option to what reads it."""
 _REQUEST_COUNT = re.compile(r"-n\d+$")
+"""Ends the key of an imported workload."""
 _MOST_KEPT = 4096
 """Different loads that are read once: the runs of a cell share one."""
 
@@ -107,7 +108,12 @@ def _telling_key(record: Record) -> str:
         return ""
     if record.requested.workload.get("type") in ("llama-bench", "trtllm-bench"):
         return ""
-    return _REQUEST_COUNT.sub("", record.workload)
+    return without_requests(record.workload)
+
+
+def without_requests(workload: str) -> str:
+    """The key of an imported workload without the number of requests, which is no part of a load."""
+    return _REQUEST_COUNT.sub("", workload)
 
 
 def problems(record: Record) -> list[str]:

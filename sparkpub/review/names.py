@@ -82,7 +82,7 @@ def model_name(record: Record) -> ModelName:
 def _base(model_id: str) -> str:
     """The id of the model that these weights are, where the catalogue knows that they have another name."""
     build = catalogue.builds().get(model_id)
-    if build is None:
+    if build is None or build.model is None:
         return model_id.replace("\\", "/").rstrip("/")
     return build.model
 

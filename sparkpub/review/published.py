@@ -25,7 +25,7 @@ _QUANTISED = re.compile(r"[-_.:]i?q\d(_[a-z0-9]+)*$")
 
 
 @dataclass(frozen=True)
-class Figure:
+class CellRate:
     """The mean output throughput of a cell."""
 
     campaign: str
@@ -58,7 +58,7 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
     return _line(mine, theirs)
 
 
-def _figures(dataset: Dataset) -> Iterator[Figure]:
+def _figures(dataset: Dataset) -> Iterator[CellRate]:
     """The cells that count and have the figure."""
     for name, frame in review(dataset).frames.items():
         for runs in frame.counted.values():
@@ -66,7 +66,7 @@ def _figures(dataset: Dataset) -> Iterator[Figure]:
             rate = _mean(records)
             if rate is not None:
                 first = records[0]
-                yield Figure(name, setup_of(first), load_of(first), rate)
+                yield CellRate(name, setup_of(first), load_of(first), rate)
 
 
 def _mean(records: Sequence[Record]) -> float | None:
@@ -84,7 +84,7 @@ def _same_name(model: str) -> str:
     return "".join(words).removeprefix("meta")
 
 
-def _distance(mine: Figure, theirs: Figure) -> tuple[float, ...]:
+def _distance(mine: CellRate, theirs: CellRate) -> tuple[float, ...]:
     """How far two loads are from each other: requests at once before lengths, another tool before all."""
     one, other = mine.load, theirs.load
     lengths = (
@@ -99,7 +99,7 @@ def _distance(mine: Figure, theirs: Figure) -> tuple[float, ...]:
     )
 
 
-def _line(mine: Figure, theirs: Figure) -> str:
+def _line(mine: CellRate, theirs: CellRate) -> str:
     """One line: both figures with their loads, and the difference, with what is not the same."""
     change = percent(100.0 * (mine.rate / theirs.rate - 1.0), 0)
     unlike = []

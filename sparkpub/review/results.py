@@ -17,6 +17,8 @@ from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.frame import Frame
 from sparkpub.review.tables import (
+    bandwidths,
+    capacities,
     cells,
     comparisons,
     criteria,
@@ -140,6 +142,16 @@ class Results:
     def replications(self) -> pd.DataFrame:
         """A row per such comparison: what the machines or sessions show together."""
         return replications.replications(self._groups)
+
+    @cached_property
+    def capacities(self) -> pd.DataFrame:
+        """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
+        return capacities.capacities(self.cells, self.frames)
+
+    @cached_property
+    def bandwidths(self) -> pd.DataFrame:
+        """A row per cell of one request at once: the share of the memory's bandwidth that its throughput needs."""
+        return bandwidths.bandwidths(self.cells, self.frames)
 
     @cached_property
     def criteria(self) -> pd.DataFrame:

@@ -65,6 +65,8 @@ class Content:
     source: Path | None = None
     image: Picture | None = None
     linked_data: str | None = None
+    found_by: str = ""
+    """Words by which the search finds the page, besides those of its own text outside of blocks."""
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""
@@ -90,6 +92,8 @@ class SiteOptions:
     cache: Path = field(default_factory=user_folder)
     name: str = "sparkpub"
     url: str = ""
+    home: str = "dgx-spark"
+    """The machine that comes first on every page: its kind in the catalogue, or its name."""
     repo_url: str | None = None
     commits: Mapping[str, str] = field(default_factory=dict)
     repository: Path = field(default_factory=Path.cwd)

@@ -63,7 +63,7 @@ RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-_IN_NAV = re.compile(r"^(index\.md|[a-z-]+/index\.md)$")
+_IN_NAV = re.compile(r"^(index\.md|(?!coverage/)[a-z-]+/index\.md)$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
@@ -76,6 +76,8 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     cache = option.Type(str, default=str(user_folder()))
     """Folder for drawings, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
+    home = option.Type(str, default=SiteOptions.home)
+    """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
 
@@ -223,6 +225,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             cache=folder / self.config.cache,
             name=config.site_name,
             url=config.site_url or "",
+            home=self.config.home,
             repo_url=repo_url,
             commits=last_commits(folder, data) if repo_url else {},
             repository=folder,
@@ -363,6 +366,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         content = None if page is None else self._tree.get(page.file.src_uri)
         return None if content is None else content.linked_data
 
+    @event_priority(-50)  # after the search, which has read the page by then
     def on_page_context(
         self,
         context: TemplateContext,
@@ -377,7 +381,20 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         if "title" in page.meta:
             title = html.unescape(str(page.meta["title"]))
             page.meta["title"] = html.escape(title)
+        self._add_to_search(page, config)
         return context
+
+    def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
+        """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
+        content = self._tree.get(page.file.src_uri)
+        search = config.plugins.get("search")
+        entries = getattr(getattr(search, "search_index", None), "entries", None)
+        if content is None or not content.found_by or entries is None:
+            return
+        for entry in entries:
+            if entry["location"] == page.url:
+                entry["text"] = f"{entry['text']} {html.escape(content.found_by)}"
+                return
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in."""

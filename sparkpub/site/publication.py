@@ -14,8 +14,11 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
+from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
+from sparkpub.review.progress import Line, lines
 from sparkpub.review.results import Results
+from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sweeps
 from sparkpub.site.content import SiteOptions
@@ -79,6 +82,21 @@ class Publication:
     @cached_property
     def _lines(self) -> dict[str, Sequence[sweeps.Line]]:
         return {}
+
+    @cached_property
+    def speeds(self) -> list[Speed]:
+        """What was measured of models, cell by cell."""
+        return speeds(self.review, self.results.cell_rows, self.names)
+
+    @cached_property
+    def boards(self) -> list[Board]:
+        """The leaderboard, the site's home machine first."""
+        return boards(self.speeds, self.options.home)
+
+    @cached_property
+    def progress(self) -> list[Line]:
+        """What was measured more than once: versions and sessions of one recipe."""
+        return lines(self.speeds)
 
     @cached_property
     def campaigns(self) -> tuple[CampaignData, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import load_of, options_of, without_requests
 from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, Load
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
@@ -251,7 +251,7 @@ def _groups(
     """(model, environment, everything else as JSON) to the cells that have these in common.
 
     What a matrix does not declare was imported, and only the workload's name may say what else it varied:
-    `pp64-d16-t2`. What is left of that name, without the parts that the axis explains, is part of everything else.
+    `pp64-d16-t2`. What is left of that name, without the parts that the options explain, is part of everything else.
     """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell, asked in options.items():
@@ -262,7 +262,7 @@ def _groups(
         if axis.summed:
             rest[RATIO] = _ratio(axis, loads[cell])
         if workload not in declared:
-            rest[REST] = _rest_of_name(workload, axis, asked)
+            rest[REST] = _rest_of_name(workload, asked)
         key = (model, environment, json.dumps(rest, sort_keys=True, default=str))
         groups.setdefault(key, []).append(cell)
     return groups
@@ -276,27 +276,55 @@ def _ratio(axis: Axis, load: Load) -> str:
     return f"{first}:{second}"
 
 
-def _rest_of_name(workload: str, axis: Axis, asked: Options) -> str:
-    """The parts of a workload's name that do not end in a value of the axis."""
-    values = tuple(str(asked.get(name)) for name in axis.options)
+def _rest_of_name(workload: str, asked: Options) -> str:
+    """The parts of a workload's name that say more than the options do, and more than the number of requests, which may
+    grow along an axis: a part that ends in the value of an option says that option."""
+    values = {_as_in_a_name(value) for value in asked.values()}
     kept = []
-    for part in workload.split("-"):
+    for part in without_requests(workload).split("-"):
         digits = part.lstrip("abcdefghijklmnopqrstuvwxyz")
         if digits not in values:
             kept.append(part)
     return "-".join(kept)
 
 
+def _as_in_a_name(value: object) -> str:
+    """`1` for 1.0."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _line(
     axis: Axis, loads: Mapping[Cell, Load], cells: Sequence[Cell]
 ) -> tuple[str, tuple[tuple[float, Cell], ...]] | None:
-    """What varies and the points, None where fewer than two values are known or two cells share one."""
+    """What varies and the points, None where fewer than two values are known or two cells share one.
+
+    Of two that differ in the number of their requests alone the one with fewer is on the line: the other one measures
+    the same load for longer, beside the sweep.
+    """
     for part in axis.parts:
-        points = list(_points(axis, part, loads, cells))
-        values = {value for value, _ in points}
-        if len(values) > 1:
-            return (part, tuple(sorted(points))) if len(values) == len(points) else None
+        by_value: dict[float, list[Cell]] = {}
+        for value, cell in _points(axis, part, loads, cells):
+            by_value.setdefault(value, []).append(cell)
+        if len(by_value) < 2:
+            continue
+        chosen = [
+            (value, _shortest(members, loads))
+            for value, members in sorted(by_value.items())
+        ]
+        points = tuple((value, cell) for value, cell in chosen if cell is not None)
+        return (part, points) if len(points) == len(chosen) else None
     return None
+
+
+def _shortest(cells: Sequence[Cell], loads: Mapping[Cell, Load]) -> Cell | None:
+    """The cell with the fewest requests; None for several that differ in more."""
+    if len(cells) == 1:
+        return cells[0]
+    requests = {loads[cell].requests: cell for cell in cells}
+    if len({loads[cell] for cell in cells}) > 1 or len(requests) < len(cells):
+        return None
+    fewest = min(number or 0 for number in requests)
+    return requests.get(fewest)
 
 
 def _points(

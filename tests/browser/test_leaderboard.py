@@ -1,5 +1,9 @@
-"""The leaderboard as readers use it: five hundred rows, a phone, a keyboard, an address, and no scripting."""
+"""The leaderboard as readers use it: a switch for the load, filters, a phone, a keyboard, an address, no scripting; and
+a reader's own result beside the published ones."""
 
+import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,19 +11,18 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Machine
-from sparkpub.review.leaderboard import standings
-from sparkpub.review.results import Results
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
-from sparkpub.site.pages import leaderboard_page
+from sparkpub.site.pages import leaderboard_page, measure_page, model_page
 from sparkpub.site.pages.templating import Templates
 from tests.browser.conftest import Host, served
 from tests.browser.test_site import violations
-from tests.leaderboards import LOAD, dataset_of, reviewed, runs_of
+from tests.leaderboards import LOAD, runs_of
+from tests.site.test_front_page import published
 
-ROWS = 500
-MODELS = [f"Model-{number}B" for number in range(1, 51)]
-ENGINES = ["vLLM", "llama.cpp"]
+DATA = Path(__file__).parents[1] / "data" / "imports"
+SIZES = [1, 7, 30, 70]
+ENGINES = ["vLLM", "SGLang"]
 SHELL = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Leaderboard</title>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
@@ -27,208 +30,213 @@ SHELL = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lea
 <body><main class="md-content"><article class="md-typeset"><h1>Leaderboard</h1>{body}</article></main></body></html>"""
 
 
-def board() -> str:
-    """50 models, 2 engines, 5 numbers of requests at once: 500 rows, faster with each model."""
+def pages() -> dict[str, bytes]:
+    """Four models in two formats by two engines for one and eight users: SGLang 10 % slower, FP8 twice as fast."""
     records = []
-    for at_once in (1, 2, 4, 8, 16):
-        for place, model in enumerate(MODELS, 1):
+    for users in (1, 8):
+        for size in SIZES:
             for engine in ENGINES:
-                rate = 10.0 * place * at_once + (engine == "vLLM")
-                records += runs_of(
-                    model.lower(),
-                    [rate],
-                    campaign=f"c{at_once}",
-                    model_id=f"x/{model}",
-                    environment=engine.lower(),
-                    load={**LOAD, "concurrency": at_once},
-                    observed={"engine": engine, "dtype": "bfloat16"},
-                    metrics={
-                        "ttft_p50_ms": 1000.0 / place,
-                        "gpu_memory_peak_gib": float(place),
-                    },
-                    machine=Machine(kind="dgx-spark"),
-                )
-    review = reviewed(dataset_of(*records))
-    found = standings(Results(review))
-    page = Templates().page("leaderboard", **leaderboard_page.context(found))
-    return "".join(page.blocks.values())
+                for weights, factor in (("bf16", 1), ("fp8", 2)):
+                    rate = 1000 / size * users * factor
+                    records += runs_of(
+                        f"m{size}-{weights}",
+                        [rate * (0.9 if engine == "SGLang" else 1.0)],
+                        campaign=f"{engine.lower()}-{users}",
+                        model_id=f"x/Model-{size}B-{weights.upper()}",
+                        load={**LOAD, "concurrency": users},
+                        observed={"engine": engine, "quantization": weights},
+                        machine=Machine(kind="dgx-spark"),
+                    )
+    records += runs_of(
+        "tiny", [100.0], model_id="tiny-llama", load={**LOAD, "concurrency": 4}
+    )
+    publication = published(*records)
+    templates = Templates()
+    model = model_page.models(publication)[0]
+    made = {
+        "index.html": templates.page(
+            "leaderboard", **leaderboard_page.context(publication)
+        ),
+        "measure.html": templates.page(
+            "measure", measure=measure_page.context(publication)
+        ),
+        "model.html": templates.page(
+            "model", model=model_page.context(publication, model, "")
+        ),
+    }
+    found = {}
+    for name, page in made.items():
+        found[name] = "".join(page.blocks.values()).replace("\ue000/", "").encode()
+    speeds = measure_page.published(publication).data
+    assert speeds is not None
+    return found | {measure_page.FIGURES: speeds}
 
 
 @pytest.fixture(scope="module")
-def large(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def board(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("board") / "out"
     folder.mkdir()
     browser = runtime.files(Cache(folder.parent / "cache"), node=False)
-    for address, content in browser.files.items():
+    files = dict(browser.files)
+    for name, content in pages().items():
+        files[name] = content
+        if name.endswith(".html"):
+            page = SHELL.format(
+                policy=security.policy([]),
+                style=browser.stylesheet,
+                module=browser.module,
+                body=content.decode(),
+            )
+            files[name] = page.encode()
+    for address, content in files.items():
         place = folder / address
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    body = board().replace("\ue000/", "")
-    first_load = body.partition('<tr data-model="')[1:]
-    rows = "".join(first_load).partition("</tbody>")[0]
-    pages = {"index.html": body, "long.html": body.replace(rows, rows + rows, 1)}
-    for name, content in pages.items():
-        page = SHELL.format(
-            policy=security.policy([]),
-            style=browser.stylesheet,
-            module=browser.module,
-            body=content,
-        )
-        Path(folder, name).write_text(page)
     yield from served(chromium, folder)
 
 
-def ready(large: Host, query: str = "", **options: Any) -> Any:
-    page = large.open(query, **options).page
-    page.wait_for_selector("form[data-sp-board]:not([hidden])")
-    return page
-
-
 def shown(page: Any) -> list[str]:
-    """The model, engine and load of every row in sight."""
+    """The rows of the first table as far as a reader can see them: model and figures."""
     found: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll('.sp-board tbody tr[data-model]')]
+        """() => [...document.querySelector('.sp-board').querySelectorAll('tbody tr')]
             .filter(row => row.checkVisibility())
-            .map(row => [row.dataset.model, row.dataset.engine, row.parentElement.dataset.flow].join(' '))"""
+            .map(row => [...row.querySelectorAll('a')].filter(a => a.checkVisibility())
+              .map(a => a.firstChild.textContent.trim()).join(' '))"""
     )
     return found
 
 
-def said(page: Any) -> str:
-    return str(page.locator("form[data-sp-board] output").inner_text())
-
-
-def test_all_rows_are_there_without_scripting(large: Host) -> None:
-    page = large.open(java_script_enabled=False).page
-    assert len(shown(page)) == ROWS
+def test_everything_is_there_without_scripting(board: Host) -> None:
+    page = board.open(java_script_enabled=False).page
+    # 1,000 tok/s of 1B in 16 bits by vLLM, twice that in 8.
+    assert shown(page)[0] == "Model-1B 1,000 2,000"
+    assert len(shown(page)) == len(SIZES)
     assert not page.locator("form[data-sp-board]").is_visible()
-    first = page.locator("tr[data-model]").first
-    # The best of its load has a whole bar, the 25th of 50 models half of one.
-    bars = page.locator(".sp-bar rect")
-    longest = bars.first.bounding_box()["width"]
-    assert longest > 50
-    middle = page.locator("tr[data-model=Model-25B] .sp-bar rect").first
-    assert middle.bounding_box()["width"] == pytest.approx(longest / 2, rel=0.01)
-    # The best of the first load stands first: 10 × 50 × 1 tok/s, and one more on vLLM.
-    assert "501.00" in first.inner_text()
-    assert first.locator("a", has_text="1 run").first.is_visible()
 
 
-def test_boxes_narrow_all_tables_and_the_address_keeps_the_view(large: Host) -> None:
-    page = ready(large)
-    assert len(shown(page)) == ROWS
-    page.click("summary:has-text('Model')")
-    page.locator("label", has_text="Model-7B").first.click()
+def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
+    board: Host,
+) -> None:
+    page = board.open().page
+    page.click("summary:has-text('Engine')")
+    page.locator("label", has_text="SGLang").first.click()
+    page.wait_for_url("**/?engine=SGLang")
+    assert shown(page)[0] == "Model-1B 900 1,800"
     page.keyboard.press("Escape")
-    page.click("summary:has-text('Requests')")
-    page.locator("label", has_text="8 at once").first.click()
-    page.wait_for_url("**/?model=Model-7B&flow=8+at+once")
-    assert shown(page) == ["Model-7B vLLM 8 at once", "Model-7B llama.cpp 8 at once"]
-    assert said(page) == "2 of 500 rows"
-    assert page.locator("summary", has_text="Model (1)").count() == 1
-    again = ready(large, "?model=Model-7B&flow=8+at+once")
-    assert shown(again) == shown(page)
+    page.click("summary:has-text('Weights')")
+    page.locator("label", has_text="BF16").first.click()
+    assert shown(page)[0] == "Model-1B 900"
+    assert shown(board.open("?engine=SGLang&weights=BF16").page) == shown(page)
     page.keyboard.press("Escape")
     page.click("text=Clear all")
-    page.wait_for_url(large.address)
-    assert len(shown(page)) == ROWS
+    page.wait_for_url(board.address)
+    assert shown(page)[0] == "Model-1B 1,000 2,000"
 
 
-def test_search_takes_words_of_the_row_and_of_its_load(large: Host) -> None:
-    page = ready(large)
-    # "tokens" stands above the rows of each load alone.
-    page.fill("input[name=find]", "model-9b LLAMA tokens")
-    loads = [f"{number} at once" for number in (1, 2, 4, 8, 16)]
-    assert shown(page) == [f"Model-9B llama.cpp {load}" for load in loads]
-    page.wait_for_url("**find=*")
-    assert shown(ready(large, "?find=model-9b+LLAMA+tokens")) == shown(page)
-    page.fill("input[name=find]", "nothing like it")
-    assert shown(page) == []
-    assert said(page) == "0 of 500 rows"
-    assert not page.locator("h2", has_text="vLLM").is_visible()
-
-
-def test_rows_are_sorted_within_their_loads_and_bars_show_what_they_are_sorted_by(
-    large: Host,
-) -> None:
-    page = ready(large)
-    page.select_option("select[name=sort]", "ttft")
-    page.wait_for_url("**/?sort=ttft")
-    # 1,000 ms / 50 is the shortest wait and that of the last model the longest.
-    assert shown(page)[0].startswith("Model-50B")
-    assert shown(page)[99].startswith("Model-1B")
-    assert shown(page)[100].endswith("2 at once")
-    first = page.locator("tr[data-model]").first
-    assert first.locator(".sp-ttft .sp-bar rect").get_attribute("width") == "2%"
-    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("TTFT")
-    again = ready(large, "?sort=memory")
-    assert shown(again)[0].startswith("Model-1B")
-    assert shown(again)[99].startswith("Model-50B")
-    page.locator("th button", has_text="Generation").first.click()
-    page.wait_for_url(large.address)
-    assert shown(page)[0].startswith("Model-50B")
-
-
-def test_a_long_load_shows_a_hundred_rows_until_somebody_asks(large: Host) -> None:
-    """Its first load has two hundred, the second hundred the same as the first; the four others have a hundred each."""
-    assert len(shown(large.open("long.html", java_script_enabled=False).page)) == 600
-    page = ready(large, "long.html")
-    assert len(shown(page)) == 500
-    # Two engines in five loads, twice in the first one.
-    page.fill("input[name=find]", "model-7b")
-    assert len(shown(page)) == 12
-    assert said(page) == "12 of 600 rows"
-    page.fill("input[name=find]", "llama.cpp")
-    assert said(page) == "300 of 600 rows"
-    page.fill("input[name=find]", "")
-    assert len(shown(page)) == 500
-    page.click("text=Show all rows")
-    assert len(shown(page)) == 600
-    assert page.locator("text=Show all rows").count() == 0
-    assert ready(large).locator("text=Show all rows").count() == 0
-
-
-def test_an_address_with_nonsense_shows_everything(large: Host) -> None:
-    page = ready(large, "?sort=nonsense&model=nobody")
-    assert len(shown(page)) == ROWS
-
-
-def test_the_keyboard_alone_filters(large: Host) -> None:
-    page = ready(large)
-    page.focus("summary:has-text('Engine')")
+def test_a_size_leaves_its_models_and_the_keyboard_is_enough(board: Host) -> None:
+    page = board.open().page
+    page.focus("summary:has-text('Size')")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    page.wait_for_url("**/?engine=*")
-    assert len(shown(page)) == ROWS // 2
+    page.wait_for_url("**/?size=*")
+    assert [row.split()[0] for row in shown(page)] == ["Model-1B"]
     page.keyboard.press("Escape")
     assert page.locator("details[open]").count() == 0
+
+
+def test_an_address_with_nonsense_shows_everything(board: Host) -> None:
+    assert len(shown(board.open("?size=huge&what=ever").page)) == len(SIZES)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_nobody_is_shut_out_and_nothing_sticks_out(
-    large: Host, width: int, scheme: str
+    board: Host, width: int, scheme: str
 ) -> None:
-    visit = large.open(
-        "?sort=ttft&model=Model-7B,Model-8B",
-        viewport={"width": width, "height": 844},
-        color_scheme=scheme,
-        bypass_csp=True,
-    )
-    visit.page.wait_for_selector("form[data-sp-board]:not([hidden])")
-    assert violations(visit.page) == []
-    visit.page.click("summary:has-text('Model')")
-    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    for uri in ("", "measure.html", "model.html"):
+        visit = board.open(
+            uri,
+            viewport={"width": width, "height": 844},
+            color_scheme=scheme,
+            bypass_csp=True,
+        )
+        # The theme, which is not here, puts labels in the place of its radio buttons.
+        found = [line for line in violations(visit.page) if "__tabbed" not in line]
+        assert found == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert visit.errors == visit.elsewhere == []
+
+
+@pytest.mark.parametrize(
+    ("file", "model", "said"),
+    [
+        # The file has 102.32 tok/s at one user; 100 is published at 4.
+        ("llama-benchy/vllm.json", "", "Yours: 102.3 tok/s, published here: 100.0 under the nearest load"),
+        ("vllm-bench/serve-c4.json", "", "Yours: 115.2 tok/s, published here: 100.0"),
+        ("vllm-bench/serve-c4.json", "Model-7B", "Yours: 115.2 tok/s, published here: 2,285.7"),
+        ("vllm-bench/serve-c4.json", "Other-9B", "No figure of other-9b is published here."),
+        ("llama-bench/multi.json", "", "multi.json is no record of sparkpub"),
+    ],
+)  # fmt: skip
+def test_a_result_of_ones_own_stands_beside_the_published_ones(
+    board: Host, file: str, model: str, said: str
+) -> None:
+    visit = board.open("measure.html")
+    page = visit.page
+    page.fill("input[name=model]", model)
+    page.set_input_files("input[type=file]", DATA / file)
+    page.wait_for_selector("[data-sp-result] > *")
+    assert said in page.inner_text("[data-sp-result]")
     assert visit.errors == visit.elsewhere == []
-    assert violations(visit.page) == []
 
 
-def test_a_phone_shows_each_figure_with_its_name_and_every_caveat(large: Host) -> None:
-    page = ready(large, viewport={"width": 390, "height": 844})
-    row = page.locator("tr[data-model]").first
-    label = "cell => getComputedStyle(cell, '::before').content"
-    assert row.locator(".sp-ttft").evaluate(label) == '"TTFT "'
-    assert row.locator(".sp-memory").evaluate(label) == '"Memory "'
-    assert row.locator(".sp-chip", has_text="only 1 run").is_visible()
-    assert row.bounding_box()["width"] <= 390
+def test_a_record_of_ours_is_found_on_the_same_load(
+    board: Host, tmp_path: Path
+) -> None:
+    (record,) = runs_of(
+        "mine", [50.0], model_id="me/Model-7B-FP8", load={**LOAD, "concurrency": 1}
+    )
+    path = tmp_path / "record.json"
+    path.write_text(record.model_dump_json())
+    page = board.open("measure.html").page
+    page.set_input_files("input[type=file]", path)
+    page.wait_for_selector("[data-sp-result] table")
+    # 1,000 / 7 tok/s, twice that in FP8.
+    assert (
+        "Yours: 50.0 tok/s, published here: 285.7 under the same load"
+        in page.inner_text("[data-sp-result]")
+    )
+
+
+def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:
+    page = board.open("model.html").page
+    cell = page.locator("[data-sp-costs] tbody tr").first.locator("td").last
+    before = float(cell.inner_text())
+    page.fill("input[name=machine]", "8000")
+    assert float(cell.inner_text()) == pytest.approx(2 * before, rel=0.1)
+    page.wait_for_url("**machine=8000*")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_browser_calls_models_as_the_build_does() -> None:
+    """The same names as in the table of `test_names`."""
+    from tests.review.test_names import name_of
+
+    ids = [
+        "Qwen/Qwen3.6-27B-FP8",
+        "nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16",
+        "meta-llama/Meta-Llama-3-8B",
+        "someone/Qwen2.5-7B-Instruct-GPTQ-Int4",
+        "tiny-llama",
+    ]
+    source = (
+        Path(runtime.ASSETS, "yours.js")
+        .read_text()
+        .replace("import {number} from './live.js';", "")
+    )
+    script = f"{source}\nconsole.log(JSON.stringify({json.dumps(ids)}.map(modelKey)))"
+    ran = subprocess.run(
+        ["node", "--input-type=module", "-e", script], capture_output=True, check=True
+    )
+    assert json.loads(ran.stdout) == [name_of(item).casefold() for item in ids]

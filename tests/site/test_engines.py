@@ -239,8 +239,8 @@ def test_a_dirty_preview_builds_only_what_changed(
         for file in plugin.on_files(Files([]), config=config)
         if file.is_modified()
     }
-    assert {"campaigns/c.md", "index.md", "data/runs.csv"} <= changed
-    assert {"models/index.md", "metrics/index.md"} <= pages - changed
+    assert {"campaigns/c.md", "data/runs.csv"} <= changed
+    assert {"models/index.md", "measure/index.md"} <= pages - changed
 
     path.unlink()
     plugin.on_files(Files([]), config=config)

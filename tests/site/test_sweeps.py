@@ -193,3 +193,18 @@ def test_tables_say_of_a_cell_which_line_it_is_on_and_where() -> None:
         ("m", "native", "c1"): {"load": 1, "load_line": "m"},
         ("m", "native", "c2"): {"load": 2, "load_line": "m"},
     }
+
+
+def test_the_number_of_requests_may_grow_along_a_sweep() -> None:
+    """Each step lasts as long as the others; a longer measurement of one of its loads is not a point of it."""
+    asked = SERVE | {"output_tokens": 500, "burstiness": 0.7}
+    workloads = {
+        f"serve-in512-out500-rate{rate:g}-burst0.7-n{requests}": asked
+        | {"request_rate": rate, "requests": requests}
+        for rate, requests in ((0.3, 100), (0.3, 200), (0.5, 125), (0.7, 175), (1, 250))
+    }
+    (line,) = sweeps.lines(a_campaign(workloads, declared=False))
+    names = list(workloads)
+    del names[1]
+    assert points(line) == list(zip((0.3, 0.5, 0.7, 1), names, strict=True))
+    assert line.axis.name == "rate"

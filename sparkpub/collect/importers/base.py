@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from sparkpub.collect.importers.layout import Facts, Layout, known
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record import documents
+from sparkpub.record import catalogue, documents
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import (
@@ -170,7 +170,7 @@ class Draft:
         beside = {
             "engine": facts.engine,
             "engine_version": facts.engine_version,
-            "quantization": facts.weights,
+            "quantization": self.weights_of_files or facts.weights,
             "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
             "speculative_decoding": True if speculative else None,
         }
@@ -179,6 +179,23 @@ class Draft:
         }
         settings = {**facts.settings, **seen.settings}
         return seen.model_copy(update=missing | {"settings": settings})
+
+    @property
+    def weights_of_files(self) -> str | None:
+        """The format of the weights as published, where the catalogue knows it and the server was told no other."""
+        build = catalogue.builds().get(self.model_id or "")
+        if build is None or "quantization" in self.facts.settings:
+            return None
+        return build.weights
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """With one on a label that the published files contradict."""
+        said, known = self.facts.weights, self.weights_of_files
+        if known is None or said in (None, known):
+            return self.notes
+        note = f"labelled {said} beside the results; the publisher's files are {known}"
+        return (*self.notes, note)
 
 
 @dataclass(frozen=True)

@@ -337,7 +337,7 @@ def _record(
     assert workload is not None
     stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
     evidence, files, notes = _evidence(draft, stem, cleaner, originals)
-    said = (*draft.notes, *notes)
+    said = (*draft.all_notes, *notes)
     requested = _requested(draft, given)
     record = Record(
         run_id=f"{given.campaign}-{stem}",

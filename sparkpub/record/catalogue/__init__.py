@@ -67,10 +67,14 @@ class MachineFacts(Strict):
 
 
 class BuildFacts(Strict):
-    """Weights of a model in another format, under a name of their own."""
+    """What the name of published weights does not say. What nobody says is None."""
 
-    model: str
-    """Hugging Face id of the model that they are."""
+    model: str | None = None
+    """Hugging Face id of the model that they are, in another format."""
+    weights: str | None = None
+    """Format of most of the weights in the files: `fp8`."""
+    active_parameters: PositiveInt | None = None
+    """Parameters that take part in a token, where the model is a mixture of experts."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def machines() -> Mapping[str, MachineFacts]:
 
 @functools.cache
 def builds() -> Mapping[str, BuildFacts]:
-    """Hugging Face id of weights to the model that they are, where their name does not say it."""
+    """Hugging Face id of weights to what their name does not say."""
     return _entries("builds", BuildFacts)
 
 

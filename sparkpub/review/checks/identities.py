@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-from scipy import stats
+import scipy
 
 from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads.load import Load
@@ -323,8 +323,8 @@ def _served_too_fast(record: Record) -> Iterator[str]:
     if record.value(_FAILED):
         return
     # Intervals of a gamma process: its shape is the burstiness, 1 for arrivals at random.
-    shape = (requests - 1) * (load.burstiness or 1.0)
-    earliest = stats.gamma.ppf(ARRIVAL_CHANCE, shape) / shape
+    shape = float((requests - 1) * (load.burstiness or 1.0))
+    earliest = float(scipy.special.gammaincinv(shape, float(ARRIVAL_CHANCE))) / shape
     span = (requests - 1) / load.request_rate
     if seconds < earliest * span:
         yield (

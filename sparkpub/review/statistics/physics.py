@@ -89,3 +89,22 @@ def implied_bandwidth(
 def throughput_ceiling(bandwidth: float, step_bytes: float, batch: int) -> float:
     """Highest output throughput (tok/s) that a bandwidth (bytes/s) allows with every step full."""
     return batch * bandwidth / step_bytes
+
+
+BITS_PER_WEIGHT = {
+    "BF16": 16.0,
+    "FP16": 16.0,
+    "FP8": 8.0,
+    "INT8": 8.0,
+    "MXFP8": 8 + 8 / 32,
+    "NVFP4": 4 + 8 / 16,
+    "MXFP4": 4 + 8 / 32,
+}
+"""Bits of a weight with its share of the scale of its block: 8 bits for 16 weights in NVFP4 (NVIDIA 2025, Pretraining
+Large Language Models with NVFP4, section 2), for 32 in the MX formats (OCP Microscaling Formats 1.0, table 1)."""
+
+
+def nominal_bytes(parameters: float, weights: str) -> float | None:
+    """Bytes of so many parameters, were all of them in this format; None for a format that is not known."""
+    bits = BITS_PER_WEIGHT.get(weights.upper())
+    return None if bits is None else parameters * bits / 8

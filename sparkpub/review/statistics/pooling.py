@@ -1,4 +1,8 @@
-"""One effect over several cells: too small to show in each, clear in all together."""
+"""One effect over several cells: too small to show in each, clear in all together.
+
+Not by statsmodels' `combine_effects`, against which the tests hold it: that takes the errors of cells as known, and
+with six runs a cell they are not.
+"""
 
 import math
 from collections.abc import Sequence

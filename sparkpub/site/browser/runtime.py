@@ -39,6 +39,8 @@ MODULES = (
     "compare.js",
     "log.js",
     "leaderboard.js",
+    "yours.js",
+    "costs.js",
     "run.js",
     "sparkpub.js",
 )

@@ -6,8 +6,10 @@ from pydantic_core import to_json
 
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.figures import (
+    bandwidth,
     bars,
     box,
+    capacity,
     coverage,
     forest,
     heat,
@@ -32,6 +34,8 @@ KINDS: tuple[Kind, ...] = (
     order.KIND,
     sweep.KIND,
     pareto.KIND,
+    capacity.KIND,
+    bandwidth.KIND,
     relative.KIND,
     scatter.KIND,
     forest.KIND,

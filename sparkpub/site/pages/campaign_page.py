@@ -11,6 +11,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
+from sparkpub.review import recipes
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
@@ -19,7 +20,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind, metric_page
@@ -111,6 +112,7 @@ def diagnostics(
         "together": together(publication, campaign),
         "problems": problems(publication.findings_of(campaign)),
         "environments": environments_of(campaign),
+        "recipes": _recipes(publication, campaign),
         "coverage": _place(library, campaign, "coverage"),
         "failed": [run for run in campaign.runs if run.record.status != "ok"],
         "quarantined": campaign.quarantined,
@@ -136,6 +138,16 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     return found
 
 
+def _recipes(
+    publication: Publication, campaign: CampaignData
+) -> list[recipes.Difference]:
+    """What tells builds of one model apart, where no matrix says it."""
+    if campaign.matrix is not None:
+        return []
+    found = recipes.differences(campaign, publication.names)
+    return [difference for difference in found if difference.text]
+
+
 def answering(
     publication: Publication,
     library: Library,
@@ -144,7 +156,12 @@ def answering(
 ) -> list[Section]:
     """The sections that answer what the campaign asks."""
     leading = [slug(metric.name) for metric in publication.headlines(campaign)]
-    found: list[Section] = []
+    bears = _place(library, campaign, capacity.NAME)
+    bounds = _place(library, campaign, bandwidth.NAME)
+    found = [
+        Section("How many requests does each build bear?", bears),
+        Section("What does the memory allow?", bounds),
+    ]
     if question.compares:
         found.append(_result(publication, library, campaign, leading))
         comparison = _place(library, campaign, "comparison")

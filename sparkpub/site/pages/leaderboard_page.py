@@ -1,290 +1,256 @@
-"""What the leaderboard shows: the rows of `review.leaderboard` in words, with what they can be filtered by."""
+"""What the leaderboard shows: the boards of `review.leaderboard` in words, and what they can be filtered by."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted, listed
-from sparkpub.review import leaderboard
-from sparkpub.review.leaderboard import (
-    Caveat,
-    ColumnName,
-    Group,
-    Row,
-    Section,
-    Standings,
-)
-from sparkpub.review.statistics.describe import Description
+from sparkpub.record.text import SPACE, counted, listed, rounded
+from sparkpub.review.grouping import grouped
+from sparkpub.review.leaderboard import Board, Entry, Row
+from sparkpub.review.names import load_name
+from sparkpub.review.speeds import MILLISECONDS, Speed
+from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
 ADDRESS = "leaderboard/"
-NOT_STATED = "not stated"
-_NUMBER = re.compile(r"\d+")
-HEADINGS: Mapping[ColumnName, str] = {
-    "generation": "Generation",
-    "prompt": "Prompt",
-    "ttft": "TTFT",
-    "memory": "Memory",
-    "efficiency": "Per joule",
-}
-"""What a column is called; its metric stands below."""
-FIELDS: Mapping[str, str] = {
-    "model": "Model",
-    "weights": "Weights",
-    "engine": "Engine",
-    "machine": "Machine",
-    "environment": "Environment",
-    "tokens": "Tokens in → out",
-    "flow": "Requests",
-    "depth": "In context",
-}
-"""By which rows can be filtered: name in the address to the words of the form."""
-_BATCHES = "Generated tokens divided by the time for prompt and generation together."
-_CLIENT = "Generated tokens of all requests, divided by the time from the first request to the last answer."
-TOOLS: Mapping[str, tuple[str, str]] = {
-    "ctranslate2": ("CTranslate2 in batches", _BATCHES),
-    "generate": ("Transformers in batches", _BATCHES),
-    "llama-bench": (
-        "llama-bench",
-        "Prompt and generation are timed separately, so the generation rate excludes the prompt.",
-    ),
-    "llama-benchy": (
-        "llama-benchy",
-        "The generation rate begins at the first token, so it excludes the prompt.",
-    ),
-    "openai-endpoint": ("A client of a server", _CLIENT),
-    "trtllm-bench throughput": ("trtllm-bench, throughput", _CLIENT),
-    "vllm-bench serve": ("vLLM, server and client", _CLIENT),
-}
-"""Title of a tool, and what its rate counts."""
+SHADES = 10
+"""Steps of the colour that says how near to the best a figure is."""
+MOST_NAMES = 3
+SIZES = ((4, "up to 4B"), (16, "4B to 16B"), (48, "16B to 48B"))
+"""Ends of the ranges of model sizes in 10**9 parameters."""
+LARGEST, UNKNOWN = "over 48B", "size not stated"
 
 
-def standings(publication: Publication) -> Standings:
-    """The leaderboard of everything that is published."""
-    return leaderboard.standings(publication.results)
-
-
-def context(found: Standings) -> dict[str, Any]:
+def context(publication: Publication) -> dict[str, Any]:
     """What the template needs."""
-    sections = [_section(section) for section in found.sections]
-    rows = [row for section in sections for row in section["rows"]]
-    reasons: dict[str, list[str]] = {}
-    for (campaign, cell), reason in found.left_out.items():
-        reasons.setdefault(reason, []).append(f"{campaign} {'/'.join(cell)}")
+    boards = publication.boards
+    sections: list[dict[str, Any]] = []
+    for machine, mine in grouped(boards, lambda board: board.machine).items():
+        sections.append(_section(publication, machine, mine, len(sections) + 1))
+    home = sections[0]["machine"] if sections else ""
     return {
+        "home": home,
         "sections": sections,
-        "rows": len(rows),
-        "fields": _fields(rows),
-        "sorts": _sorts(found.sections),
-        "left_out": reasons,
+        "filters": _filters(sections),
+        "unranked": _unranked(publication.speeds),
     }
 
 
-def _section(section: Section) -> dict[str, Any]:
-    groups = [_group(section, group) for group in section.groups]
-    title, note = TOOLS.get(section.tool, (section.tool, ""))
+def _section(
+    publication: Publication, machine: str, boards: Sequence[Board], number: int
+) -> dict[str, Any]:
+    """The boards of a machine, one behind the other."""
+    anchor = model_links.anchor(machine)
     return {
-        "tool": section.tool,
-        "title": title,
-        "anchor": anchor(section),
-        "note": note,
-        "columns": [
-            {
-                "name": column.name,
-                "heading": HEADINGS[column.name],
-                "metric": column.metric,
-            }
-            for column in section.columns
-        ],
-        "groups": groups,
-        "rows": [row for group in groups for row in group["rows"]],
+        "machine": machine,
+        "anchor": anchor,
+        "number": number,
+        "boards": [_board(publication, board, anchor) for board in boards],
     }
 
 
-def anchor(section: Section) -> str:
-    """Where on the page a tool stands."""
-    return section.tool.replace(" ", "-")
-
-
-def _group(section: Section, group: Group) -> dict[str, Any]:
-    several = len({row.cell[2] for row in group.rows}) > 1
-    load = {
-        "tokens": group.load.lengths,
-        "flow": group.load.flow,
-        "depth": f"{group.load.depth:,}",
-    }
-    is_contest = len([row for row in group.rows if row.places]) > 1
+def _board(publication: Publication, board: Board, section: str) -> dict[str, Any]:
+    speeds = board.speeds
+    engines = sorted({speed.setup.engine or "" for speed in speeds})
+    columns = []
+    for bits in board.widths:
+        formats = sorted({speed.weights for speed in speeds if speed.bits == bits})
+        columns.append({"bits": width_name(bits), "formats": formats})
+    is_contest = len(board.rows) > 1
     rows = []
-    for row in group.rows:
-        view = row_view(row, section, names_workload=several)
-        view["fields"] = {**view["fields"], **load}
-        if not is_contest:
-            # Alone under its load a row is neither ahead nor behind.
-            view["place"] = view["width"] = ""
-        rows.append(view)
-    return {
-        "label": group.label,
-        "load": load,
-        "notes": [note for note in (group.apart, doubts(group.rows)) if note],
-        "rows": rows,
-    }
-
-
-def doubts(rows: Iterable[Row]) -> str:
-    """Why some of the rows have no place; empty where all have one."""
-    doubted = [row for row in rows if row.doubts]
-    if not doubted:
-        return ""
-    checks = listed(check for row in doubted for check in row.doubts)
-    return f"{counted(len(doubted), 'row')} not ranked: errors change what the figures mean ({checks})."
-
-
-def row_view(row: Row, section: Section, *, names_workload: bool) -> dict[str, Any]:
-    """A row as the templates print it. `fields` are what it can be filtered by."""
-    setup = row.setup
-    model, environment, workload = row.cell
-    fields = {
-        "model": setup.model,
-        "weights": setup.quantization or NOT_STATED,
-        "engine": setup.engine or NOT_STATED,
-        "machine": setup.machine or NOT_STATED,
-        "environment": environment,
-    }
-    note = row.campaign
-    if names_workload:
-        note = f"{row.campaign}, {workload}"
-    values = []
-    for column in section.columns:
-        values.append(
-            _value(row.figures.get(column.metric.name), column.metric, column.name)
+    for row in board.rows:
+        cells = [
+            _cell(row.entries.get(bits, ()), board, column["formats"], engines)
+            for bits, column in zip(board.widths, columns, strict=True)
+        ]
+        rows.append(
+            {
+                "model": row.model.name,
+                "href": model_links.page(row.model),
+                "size": size_name(row),
+                "cells": cells,
+            }
         )
     return {
-        **fields,
-        "place": place_text(row),
-        "is_doubted": bool(row.doubts),
-        "model_href": f"models/{model}/",
-        "version": setup.engine_version,
-        "note": note,
-        "campaign": row.campaign,
-        "values": values,
-        "width": _width(row.share),
-        "caveats": [_caveat(row, caveat) for caveat in row.caveats],
-        "runs": counted(len(row.runs), "run"),
-        "runs_href": _runs_href(row),
-        "fields": fields,
+        "anchor": f"{section}-{board.use.key}",
+        "title": board.title,
+        "caption": _caption(publication, board),
+        "columns": columns,
+        "rows": rows,
+        "is_contest": is_contest,
+        "notes": _notes(board),
     }
 
 
-def place_text(row: Row) -> str:
-    """`3`, `1–2` where intervals leave it open, `≈ 4` for a single run; empty without a place."""
-    if row.places is None:
-        return ""
-    best, worst = row.places
-    text = str(best)
-    if worst > best:
-        text = f"{best}–{worst}"
-    if row.is_approximate:
-        return f"≈ {text}"
-    return text
+def width_name(bits: int | None) -> str:
+    """`16 bits`; of weights whose format nobody states, that."""
+    if bits is None:
+        return "Weights not stated"
+    return f"{bits}{SPACE}bits"
 
 
-def _value(
-    figure: Description | None, metric: Metric, column: ColumnName
-) -> dict[str, Any]:
-    """A figure with half its interval; both empty where there is none."""
-    if figure is None:
-        return {"column": column, "text": "", "spread": ""}
-    return {
-        "column": column,
-        "text": metric.format(figure.mean, unit=False),
-        "spread": spread_text(figure, metric),
-    }
+def size_name(row: Row) -> str:
+    """The range of sizes into which a model falls."""
+    if row.billions is None:
+        return UNKNOWN
+    for end, name in SIZES:
+        if row.billions <= end:
+            return name
+    return LARGEST
 
 
-def spread_text(figure: Description, metric: Metric) -> str:
-    """`± 0.64`: half the 95 % interval; empty without one, and where it is finer than the digits shown."""
-    if figure.ci95 is None:
-        return ""
-    low, high = figure.ci95
-    half = metric.format((high - low) / 2, unit=False)
-    if not half.strip("0."):
-        return ""
-    return f"± {half}"
+def _cell(
+    entries: Sequence[Entry],
+    board: Board,
+    formats: Sequence[str],
+    engines: Sequence[str],
+) -> list[dict[str, Any]]:
+    """The best figure of each engine in a cell of the board, the best first."""
+    found = []
+    best = grouped(entries, lambda entry: entry.speed.setup.engine)
+    for engine, (entry, *_) in best.items():
+        notes = []
+        if len(formats) > 1:
+            notes.append(entry.speed.weights)
+        if len(engines) > 1:
+            notes.append(engine or "engine not stated")
+        found.append(
+            {
+                "text": figure_text(entry.value, board.metric),
+                "shade": max(1, round(SHADES * entry.share)),
+                "weights": entry.speed.weights,
+                "engine": entry.speed.setup.engine or "not stated",
+                "note": ", ".join(notes),
+                "href": model_links.recipe(entry.speed),
+            }
+        )
+    return found
 
 
-def _width(share: float | None) -> str:
-    """The length of a row's bar in per cent; empty without one."""
-    if share is None:
-        return ""
-    return f"{100 * share:.3g}"
+def figure_text(value: float, metric: Metric) -> str:
+    """A figure in three digits; times in seconds."""
+    if metric.unit == "ms":
+        return rounded(value / MILLISECONDS)
+    return rounded(value)
 
 
-def _caveat(row: Row, caveat: Caveat) -> dict[str, str]:
-    """A caveat with the place that says more; empty where that stands in the row."""
-    href = f"review/#{row.campaign}"
-    if caveat.kind == "excluded":
-        href = f"review/#{row.campaign}-left-out"
-    elif caveat.kind in ("imported", "random"):
-        href = f"campaigns/{row.campaign}/"
-    elif caveat.kind == "few":
-        href = ""  # the link to the runs stands beside it
-    text = caveat.text
-    if caveat.kind == "error" and row.doubts:
-        text = f"not ranked: {text}"
-    return {
-        "kind": caveat.kind,
-        "text": text,
-        "why": caveat.why,
-        "href": href,
-    }
+def unit_name(metric: Metric) -> str:
+    """What the figures of a metric count, for readers."""
+    if metric.unit == "ms":
+        return "seconds to the first token, fewer are better"
+    if metric.name == "prompt_throughput_tok_s":
+        return "tokens of the prompt read per second"
+    return "tokens generated per second"
 
 
-def _runs_href(row: Row) -> str:
-    """The page of the only run, else the list of runs, narrowed to the cell."""
-    if len(row.runs) == 1:
-        return f"runs/{row.runs[0]}/"
-    model, environment, workload = row.cell
-    query = urlencode(
+def _caption(publication: Publication, board: Board) -> str:
+    """What the figures of a board are, and what they have in common."""
+    what = unit_name(board.metric)
+    if board.metric.name == "output_throughput_tok_s" and (board.load.at_once or 0) > 1:
+        what += ", by all users together"
+    places = sorted(
         {
-            "campaign": row.campaign,
-            "model": model,
-            "environment": environment,
-            "workload": workload,
+            publication.names.environment(speed.campaign, speed.cell[1]).partition(
+                " ("
+            )[0]
+            for speed in board.speeds
         }
     )
-    return f"runs/?{query}#{row.campaign}"
+    setting = [engines_name(board.speeds)]
+    if len(places) == 1:
+        setting.append(f"in {places[0]}" if places[0] == "Docker" else places[0])
+    sentence = f"{what[:1].upper()}{what[1:]}: {load_name(board.load)}"
+    about = ", ".join(filter(None, [" ".join(setting), board.load.tool]))
+    return f"{sentence} ({about})."
 
 
-def _fields(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The fields in which rows differ, each with its values: numbers by size, words in order of the alphabet."""
-    rows = list(rows)
-    fields = []
-    for name, label in FIELDS.items():
-        values = sorted({row["fields"][name] for row in rows}, key=_natural)
-        if len(values) > 1:
-            fields.append({"name": name, "label": label, "values": values})
-    return fields
+def engines_name(speeds: Iterable[Speed]) -> str:
+    """`vLLM 0.26.0`; without a version where there are several, and how many where there are several engines."""
+    engines = Counter(speed.engine for speed in speeds)
+    names = {speed.setup.engine or "engine not stated" for speed in speeds}
+    if len(engines) == 1:
+        return next(iter(engines))
+    if len(names) == 1:
+        usual, number = engines.most_common(1)[0]
+        others = counted(engines.total() - number, "figure")
+        return f"{usual}, {others} by other versions"
+    return listed(sorted(names))
 
 
-def _natural(text: str) -> tuple[bool, list[int], str]:
-    """Texts that begin with a number by their numbers (`8 at once` before `16 at once`), then words."""
-    begins_with_number = text[:1].isdigit()
-    numbers = []
-    if begins_with_number:
-        numbers = [int(part) for part in _NUMBER.findall(text.replace(",", ""))]
-    return not begins_with_number, numbers, text.lower()
+def _notes(board: Board) -> list[str]:
+    """What a reader should know of the figures of a board, once."""
+    notes = []
+    random = {speed.model.name for speed in board.speeds if speed.setup.random_weights}
+    if random:
+        notes.append(
+            f"Random weights, so the speed is real and the answers are not: {_few(random)}."
+        )
+    alone = [speed for speed in board.speeds if len(speed.records) == 1]
+    if alone:
+        notes.append(_repetitions(alone, len(board.speeds)))
+    return notes
 
 
-def _sorts(sections: Sequence[Section]) -> list[dict[str, str]]:
-    """What rows can be sorted by: each column that a section has, with the direction in which it is better."""
-    found: dict[ColumnName, str] = {}
-    for section in sections:
-        for column in section.columns:
-            found.setdefault(column.name, column.metric.direction)
-    ordered = [name for name in HEADINGS if name in found]
+def _repetitions(alone: Sequence[Speed], count: int) -> str:
+    """What stands behind figures of one run."""
+    known = {
+        spread.repetitions
+        for speed in alone
+        for name, spread in speed.records[0].spreads.items()
+        if name == "output_throughput_tok_s" and spread.repetitions
+    }
+    who = "Each figure is" if len(alone) == count else f"{len(alone)} figures are"
+    if len(known) == 1:
+        (repetitions,) = known
+        return f"{who} one run of {counted(repetitions or 1, 'repetition')}."
+    return f"{who} one run."
+
+
+def _unranked(speeds: Iterable[Speed]) -> list[dict[str, str]]:
+    """Which models of which campaigns are not ranked, and by which checks."""
+    doubted = [speed for speed in speeds if speed.doubts]
+    found = []
+    for campaign, mine in grouped(doubted, lambda speed: speed.campaign).items():
+        checks = dict.fromkeys(check for speed in mine for check in speed.doubts)
+        found.append(
+            {
+                "campaign": campaign,
+                "models": _few({speed.model.name for speed in mine}),
+                "machine": listed({speed.machine for speed in mine}),
+                "checks": listed(checks),
+            }
+        )
+    return found
+
+
+def _few(names: Iterable[str]) -> str:
+    """The names, or how many they are."""
+    ordered = sorted(names)
+    if len(ordered) > MOST_NAMES:
+        return counted(len(ordered), "model")
+    return listed(ordered)
+
+
+def _filters(sections: Sequence[Any]) -> list[dict[str, Any]]:
+    """What the boards can be filtered by: each field with its values, where there are several."""
+    rows = [
+        row
+        for section in sections
+        for board in section["boards"]
+        for row in board["rows"]
+    ]
+    figures = [figure for row in rows for cell in row["cells"] for figure in cell]
+    sizes = [*(name for _, name in SIZES), LARGEST, UNKNOWN]
+    present = {row["size"] for row in rows}
+    fields = {
+        "size": ("Size", [name for name in sizes if name in present]),
+        "weights": ("Weights", sorted({figure["weights"] for figure in figures})),
+        "engine": ("Engine", sorted({figure["engine"] for figure in figures})),
+        "machine": ("Machine", [section["machine"] for section in sections]),
+    }
     return [
-        {"name": name, "label": HEADINGS[name], "direction": found[name]}
-        for name in ordered
+        {"name": name, "label": label, "values": values}
+        for name, (label, values) in fields.items()
+        if len(values) > 1
     ]

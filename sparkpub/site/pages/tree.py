@@ -8,17 +8,20 @@ from sparkpub.record.store import CAMPAIGN_FILE, Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import Standings
 from sparkpub.site.content import Content, Picture
+from sparkpub.site.figures import users
+from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     badge,
     campaign_page,
+    found_by,
     front_page,
     leaderboard_page,
+    measure_page,
     metadata,
     metric_page,
-    part_page,
+    model_page,
     programs,
 )
 from sparkpub.site.pages.blog import Post
@@ -49,14 +52,20 @@ class Pages:
 
     def all(self) -> Iterator[tuple[str, Content]]:
         """(address, page) of every page."""
-        standings = leaderboard_page.standings(self.publication)
-        yield "index.md", self._front(standings)
+        yield from self._front()
         yield (
             "leaderboard/index.md",
-            self._page("leaderboard", **leaderboard_page.context(standings)),
+            self._page(
+                "leaderboard",
+                found_by=found_by.of_speeds(self.publication.speeds),
+                **leaderboard_page.context(self.publication),
+            ),
         )
         yield from self._campaigns()
-        yield from self._models(part_page.models(self.publication))
+        yield from self._models()
+        measure = measure_page.context(self.publication)
+        yield "measure/index.md", self._page("measure", measure=measure)
+        yield measure_page.FIGURES, measure_page.published(self.publication)
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
@@ -79,6 +88,7 @@ class Pages:
         image: Picture | None = None,
         source: Any = None,
         linked_data: str | None = None,
+        found_by: str = "",
         **context: Any,
     ) -> Content:
         page = self.templates.page(
@@ -95,14 +105,26 @@ class Pages:
             source=source,
             image=image,
             linked_data=linked_data,
+            found_by=found_by,
         )
 
-    def _front(self, standings: Standings) -> Content:
-        """What is known over all campaigns."""
-        found = front_page.context(
-            self.publication, standings, self.posts, self.written
-        )
-        return self._page("index", front_page=found)
+    def _front(self) -> Iterator[tuple[str, Content]]:
+        """The questions with their answers, over all campaigns, and the rows of their chart."""
+        place, rows = self._own_chart(front_page.chart(self.publication))
+        yield from rows
+        found = front_page.context(self.publication, self.posts, place)
+        said = [answer.text for answer in found["answers"]]
+        asked = [answer.question for answer in found["answers"]]
+        words = found_by.with_synonyms([*asked, *said])
+        yield "index.md", self._page("index", front_page=found, found_by=words)
+
+    def _own_chart(
+        self, figure: Figure | None
+    ) -> tuple[str, list[tuple[str, Content]]]:
+        """The placeholder of a chart over several campaigns, and the file of its rows."""
+        if figure is None:
+            return "", []
+        return self.library.add(figure), [users.published(figure)]
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
@@ -125,6 +147,9 @@ class Pages:
                 linked_data=metadata.linked_data(
                     self.publication, campaign, lead["card"]["answer"]
                 ),
+                found_by=found_by.of_campaign(
+                    self.publication, campaign, [lead["card"]["answer"]]
+                ),
             )
             yield f"campaigns/{campaign.name}.md", page
             shown = badge.badge_of(self.publication, campaign)
@@ -135,24 +160,18 @@ class Pages:
                 self._page("diagnostics", lead=behind, source=source),
             )
 
-    def _models(self, parts: Sequence[part_page.Part]) -> Iterator[tuple[str, Content]]:
+    def _models(self) -> Iterator[tuple[str, Content]]:
         """The list of all models, and the page of each."""
-        yield "models/index.md", self._page("list", parts=parts)
-        for part in parts:
-            shown, earlier = most_recent(part.campaigns)
-            contexts = [
-                part_page.context(self.publication, self.library, campaign, part.name)
-                for campaign in shown
-            ]
-            page = self._page(
-                "part",
-                image=_preview(part.campaigns),
-                name=part.name,
-                parts=contexts,
-                earlier=earlier,
-                subtitle=part.note,
-            )
-            yield part.uri, page
+        models = model_page.models(self.publication)
+        entries = [model_page.entry(model) for model in models]
+        yield "models/index.md", self._page("models", models=entries)
+        for model in models:
+            figure = model_page.figure(self.publication, model)
+            place, rows = self._own_chart(figure)
+            yield from rows
+            found = model_page.context(self.publication, model, place)
+            words = found_by.of_speeds(model.speeds)
+            yield model.uri, self._page("model", model=found, found_by=words)
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
         """The list of all metrics, and the page of each."""
@@ -216,10 +235,3 @@ class Pages:
             },
             "counts": {severity: severities.count(severity) for severity in SEVERITIES},
         }
-
-
-def _preview(campaigns: Sequence[CampaignData]) -> Picture | None:
-    """The picture of the only campaign that a page is about; that of the site stands for several."""
-    if len(campaigns) == 1:
-        return campaign_page.preview(campaigns[0])
-    return None

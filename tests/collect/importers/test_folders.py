@@ -278,6 +278,28 @@ def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
     assert bool(told) == (kept != printed)
 
 
+@pytest.mark.parametrize(
+    ("server", "weights"), [({}, "fp8"), ({"quantization": "nvfp4"}, "nvfp4")]
+)
+def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
+    server: dict[str, str], weights: str, tmp_path: Path
+) -> None:
+    """Ministral 3 comes in FP8, whatever a folder is called; a server may have been asked for another format."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    ministral = "mistralai/Ministral-3-8B-Instruct-2512"
+    noted = json.loads((GRANITE / "meta.json").read_text()) | {"model": ministral}
+    noted["server_config"] |= server
+    report = json.loads((GRANITE / "08-sharegpt.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(noted))
+    (folder / "08.json").write_text(json.dumps(report | {"model_id": ministral}))
+    import_results(None, folder, tmp_path / "data", Given("c"))
+    (stored,) = read_folder(tmp_path / "data/c")
+    assert stored.record.observed.quantization == weights
+    told = any("labelled bf16" in event.text for event in stored.record.events)
+    assert told == (not server)
+
+
 # -- layouts of other people ------------------------------------------------------------------------------------
 
 

@@ -199,14 +199,6 @@ def seconds_for_milliseconds(copy: Copy) -> None:
         times(1e-3, run, *(name for name in run["metrics"] if name.startswith("ttft_")))
 
 
-def gigabytes_for_weights(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["metrics"]["weights_gib"]["value"] *= GB_PER_GIB
-        report = copy.document(run, "report")
-        report["metrics"]["weights_gib"] *= GB_PER_GIB
-        copy.put(run, "report", json.dumps(report).encode())
-
-
 def gigabytes_for_peak(copy: Copy) -> None:
     for run in copy.of("container"):
         times(GB_PER_GIB, run, "gpu_memory_peak_gib")
@@ -298,14 +290,6 @@ def delete_the_slowest(copy: Copy) -> None:
     copy.runs.remove(slowest)
 
 
-def failed_as_good(copy: Copy) -> None:
-    """A run that ended without a report is called good, with figures from another."""
-    run = copy.of("native")[5]
-    run["evidence"] = [
-        item for item in run["evidence"] if item["role"] in ("log", "telemetry")
-    ]
-
-
 def swap_labels(copy: Copy) -> None:
     """Half of the pairs of environments change sides, all their files with them."""
     for native, container in zip(
@@ -344,11 +328,6 @@ def edit_the_report(copy: Copy) -> None:
     report = copy.document(run, "report")
     report["metrics"]["output_throughput_tok_s"] *= 1.02
     copy.put(run, "report", json.dumps(report).encode())
-
-
-def edit_the_report_alone(copy: Copy) -> None:
-    run = copy.of("native")[4]
-    copy.files[_item(run, "report")["path"]] += b" "
 
 
 def other_telemetry(copy: Copy) -> None:
@@ -638,17 +617,6 @@ def cold_start(copy: Copy) -> None:
     _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
 
 
-def level_change(copy: Copy) -> None:
-    """From the sixth run on, every batch of the container takes 3 % longer."""
-    for run in copy.of("container")[5:]:
-        _slower_batches(copy, run, 6 * [1.03])
-
-
-def ramp(copy: Copy) -> None:
-    for number, run in enumerate(copy.of("container")):
-        _slower_batches(copy, run, 6 * [1 + 0.005 * number])
-
-
 def much_faster(copy: Copy) -> None:
     """The container is a third faster in every figure."""
     for run in copy.of("container"):
@@ -690,11 +658,6 @@ PLANTED = [
     Planted(
         "times to first token in seconds", "metric-mismatch", seconds_for_milliseconds
     ),
-    Planted(
-        "weights in GB, by record and report",
-        "memory-bookkeeping",
-        gigabytes_for_weights,
-    ),
     Planted("the sampler's peak in GB", "foreign-telemetry", gigabytes_for_peak),
     Planted(
         "5 % less energy in the container's records",
@@ -726,7 +689,6 @@ PLANTED = [
         delete_and_renumber,
     ),
     Planted("the slowest run is gone", "unbalanced", delete_the_slowest),
-    Planted("a run without report keeps its figures", "missing-report", failed_as_good),
     Planted("half of the pairs change their labels", "not-as-requested", swap_labels),
     Planted(
         "an inconvenient run is quarantined",
@@ -737,7 +699,6 @@ PLANTED = [
     Planted("two logs are swapped", "metric-mismatch", swap_logs),
     Planted("two reports are swapped", "metric-mismatch", swap_reports),
     Planted("a report and its sum are edited", "metric-mismatch", edit_the_report),
-    Planted("a report is edited, its sum is not", "checksum", edit_the_report_alone),
     Planted("telemetry of another run of the cell", "copied-evidence", other_telemetry),
     Planted(
         "telemetry of another model's run",
@@ -785,11 +746,6 @@ PLANTED = [
     Planted("another model in one environment", "identity", other_model),
     Planted("positions that the plan does not give", "not-as-requested", other_order),
     Planted(
-        "another driver in one environment",
-        "unequal-environments",
-        on_machine(driver="590.10"),
-    ),
-    Planted(
         "another kernel in one environment",
         "unequal-environments",
         on_machine(kernel="6.19.0"),
@@ -829,8 +785,6 @@ PLANTED = [
     Planted("somebody computed before the run", "foreign-tenant", busy_before),
     Planted("the first batch takes 5 % longer", "warmed-up", cold_batches),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
-    Planted("a cell is 3 % slower from the sixth run on", "step", level_change),
-    Planted("a cell slows down by 0.5 % a run", "drift", ramp),
     Planted("the container is a third faster", "implausible-ratio", much_faster),
     Planted(
         "the container is 2 % faster, in every file",

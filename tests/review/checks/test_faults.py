@@ -20,11 +20,19 @@ def reviewed(data: Path) -> Review:
     return review(load(data, skip=lambda _: None))
 
 
-def planted(fault: Fault, data: Path) -> Review:
+@pytest.fixture(
+    scope="module", params=FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}"
+)
+def planted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Fault, Review]:
+    """Each fault with the review of a clean campaign in which it is planted."""
+    fault: Fault = request.param
+    data = tmp_path_factory.mktemp("planted")
     runs = clean_runs(seed=7, iterations=fault.iterations)
     fault.plant(runs)
     fault.damage(write(data, runs, fault.iterations))
-    return reviewed(data)
+    return fault, reviewed(data)
 
 
 @pytest.mark.parametrize("iterations", [10, 24])
@@ -37,13 +45,10 @@ def test_the_clean_campaign_has_no_finding(tmp_path: Path, iterations: int) -> N
     assert found.excluded == {}
 
 
-@pytest.mark.parametrize(
-    "fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}"
-)
 def test_a_fault_trips_its_check_and_what_that_implies(
-    tmp_path: Path, fault: Fault
+    planted: tuple[Fault, Review],
 ) -> None:
-    found = planted(fault, tmp_path)
+    fault, found = planted
     tripped = {
         finding.check
         for finding in found.findings
@@ -72,11 +77,10 @@ def test_what_a_check_implies_is_a_check() -> None:
     )
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.check)
 def test_only_runs_that_did_not_happen_leave_the_figures(
-    tmp_path: Path, fault: Fault
+    planted: tuple[Fault, Review],
 ) -> None:
-    found = planted(fault, tmp_path)
+    fault, found = planted
     out = set(found.excluded)
     if (
         fault.check in ("schema", "unbalanced", "missing-cell")

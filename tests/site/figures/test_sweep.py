@@ -19,7 +19,7 @@ from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures import pareto
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, campaign_page, part_page
+from sparkpub.site.pages import campaign_kind, campaign_page
 from sparkpub.site.pages.templating import Templates
 from tests.building import a_record
 
@@ -315,25 +315,6 @@ def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -
     library = a_library(runs, options)
     with pytest.raises(SiteError, match=f"figure c-{name}-c1: no two cells"):
         library.figure(name, "c", workload="c1")
-
-
-def test_the_page_of_a_model_has_the_lines_of_that_model_alone(
-    options: SiteOptions,
-) -> None:
-    """Of model m the second metric was measured at one load, which is no line; of n at all."""
-    loads = (1, 2, 4)
-    library = a_library(
-        throughput({load: 100 * load for load in loads})
-        | {("m", 1): both(100, 5)}
-        | {("n", load): both(100 * load, 5 * load) for load in loads},
-        options,
-    )
-    (campaign,) = library.publication.campaigns
-    for model in ("n", "m"):
-        part_page.context(library.publication, library, campaign, model)
-    assert "c-tpot-p50-sweep-n" in library.wanted
-    assert "c-output-throughput-sweep-m" in library.wanted
-    assert "c-tpot-p50-sweep-m" not in library.wanted
 
 
 def test_a_planned_test_without_a_run_has_a_row_without_figures(

@@ -205,6 +205,8 @@ const programs = [
   ['[data-sp-compare]', () => import('./compare.js')],
   ['[data-sp-log]', () => import('./log.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
+  ['[data-sp-yours]', () => import('./yours.js')],
+  ['[data-sp-cost]', () => import('./costs.js')],
   ['[data-sp-run]', () => import('./run.js')],
 ];
 
@@ -226,7 +228,6 @@ function begin() {
     // A program that cannot start leaves the plain table, whole.
     const plain = () => {
       document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
-      for (const body of document.querySelectorAll('.sp-board tbody')) body.classList.add('sp-chosen');
     };
     if (element) load().then((program) => program.start(element)).catch(plain);
   }

@@ -1,0 +1,180 @@
+"""Whether a recipe became faster: what was measured of one model, format and load at different times.
+
+    series(speeds)  ->  lines of points in order of time, each with its change from the one before
+
+A change is told from noise by Welch's test on the runs of both points, or, where a run is a mean over repetitions, on
+these (B. L. Welch, Biometrika 34, 1947, 28-35).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+from scipy.stats import t as student
+
+from sparkpub.plan.workloads.load import Load
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.record import Record
+from sparkpub.record.store import canonical_json
+from sparkpub.review.grouping import grouped
+from sparkpub.review.names import ModelName
+from sparkpub.review.speeds import GENERATION, Speed
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Mean, standard deviation (by n - 1) and number of what was measured."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """From one point to the next, in percent of the first. `low` and `high` are the 95 % interval; None where a point
+    is a single value, whose noise nobody knows."""
+
+    percent: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_beyond_noise(self) -> bool | None:
+        """Whether the interval leaves zero out; None where there is none."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured once: a recipe, with the day of its first run."""
+
+    speed: Speed
+    sample: Sample
+    change: Change | None = None
+    """From the point before; None for the first."""
+
+    @property
+    def day(self) -> str:
+        """`2026-08-16`."""
+        return self.speed.records[0].started.value[:10]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One model, format, machine, engine and load, measured more than once."""
+
+    model: ModelName
+    weights: str
+    machine: str
+    load: Load
+    metric: Metric
+    points: tuple[Point, ...]
+
+    @property
+    def total(self) -> Change:
+        """From the first point to the last."""
+        return change_between(self.points[0].sample, self.points[-1].sample)
+
+
+def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[Line]:
+    """Every line with at least two points, in the order met. What checks doubt is on none."""
+    having = []
+    for speed in speeds:
+        is_closed = speed.load.request_rate is None
+        if is_closed and metric in speed.figures and not speed.doubts:
+            having.append(speed)
+    found = []
+    for members in grouped(having, _same).values():
+        sessions = grouped(members, _session)
+        if len(sessions) > 1:
+            found.append(_line([mine[0] for mine in sessions.values()], metric))
+    return found
+
+
+def _same(speed: Speed) -> tuple[object, ...]:
+    """What two points of a line have in common: all but version, image and time."""
+    record = speed.records[0]
+    options = dict(record.requested.environment)
+    for name in ("image", "rootfs", "label"):
+        options.pop(name, None)
+    return (
+        speed.model,
+        speed.weights,
+        speed.machine,
+        speed.setup.engine,
+        canonical_json(options),
+        record.observed.speculative_decoding,
+        speed.load,
+    )
+
+
+def _session(speed: Speed) -> tuple[object, ...]:
+    """What parts the points of a line: campaign, version and day."""
+    day = speed.records[0].started.value[:10]
+    return (speed.campaign, speed.setup.engine_version, day)
+
+
+def _line(speeds: list[Speed], metric: str) -> Line:
+    ordered = sorted(speeds, key=lambda speed: speed.records[0].started.value)
+    points: list[Point] = []
+    for speed in ordered:
+        sample = sample_of(speed, metric)
+        change = None
+        if points:
+            change = change_between(points[-1].sample, sample)
+        points.append(Point(speed, sample, change))
+    first = ordered[0]
+    return Line(
+        first.model,
+        first.weights,
+        first.machine,
+        first.load,
+        METRICS[metric],
+        tuple(points),
+    )
+
+
+def sample_of(speed: Speed, metric: str) -> Sample:
+    """The runs of a cell; of a single run its repetitions, as far as they are known."""
+    row = speed.figures[metric]
+    if row.n > 1:
+        return Sample(row.mean, row.sd, row.n)
+    return _repetitions(speed.records[0], metric) or Sample(row.mean, None, 1)
+
+
+def _repetitions(record: Record, metric: str) -> Sample | None:
+    """What a run says of its own repetitions."""
+    value = record.value(metric)
+    spread = record.spreads.get(metric)
+    if value is None or spread is None:
+        return None
+    n = spread.repetitions
+    if n is None or n < 2:
+        return None
+    sd = spread.deviation
+    if spread.divisor != "n-1":  # where nothing says it, the larger of the two
+        sd *= sqrt(n / (n - 1))
+    return Sample(value, sd, n)
+
+
+def change_between(before: Sample, after: Sample) -> Change:
+    """The change of the mean in percent, with its interval."""
+    percent = 100 * (after.mean / before.mean - 1)
+    if before.sd is None or after.sd is None:
+        return Change(percent, None, None)
+    parts = [sample.sd**2 / sample.n for sample in (before, after) if sample.sd]
+    if not parts:
+        return Change(percent, percent, percent)
+    freedom = sum(parts) ** 2 / sum(
+        (sample.sd**2 / sample.n) ** 2 / (sample.n - 1)
+        for sample in (before, after)
+        if sample.sd
+    )
+    half = float(student.ppf((1 + CONFIDENCE) / 2, freedom)) * sqrt(sum(parts))
+    half *= 100 / before.mean
+    return Change(percent, percent - half, percent + half)

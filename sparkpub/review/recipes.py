@@ -1,0 +1,147 @@
+"""The recipe of a build: everything that its server was told, and the difference of two recipes in words.
+
+    recipe_of(record)          {"weights": "FP8", "engine": "vLLM 0.26.0", "linear_backend": "marlin", ...}
+    difference(one, other)     "weights FP8 instead of BF16, linear backend marlin"
+    differences(campaign, names)  a line for each build of a model that has several
+
+Two results of one model with other recipes are two results.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sparkpub.record.record import Record
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import Names
+from sparkpub.review.setup import setup_of
+
+Recipe = Mapping[str, str]
+"""Part of a recipe to its value: weights, engine, image, number of machines, then options by the engine's names."""
+_WORDS = {
+    "attention_backend": "attention backend",
+    "async_scheduling": "asynchronous scheduling",
+    "compilation_config": "compilation",
+    "cudagraph_capture_sizes": "CUDA graph sizes",
+    "enable_chunked_prefill": "chunked prefill",
+    "enable_prefix_caching": "prefix cache",
+    "enforce_eager": "eager mode (no CUDA graphs)",
+    "gpu_memory_utilization": "share of the memory",
+    "kv_cache_dtype": "KV cache",
+    "language_model_only": "language model only",
+    "max_cudagraph_capture_size": "largest CUDA graph",
+    "max_model_len": "longest context",
+    "max_num_batched_tokens": "tokens in a batch",
+    "max_num_seqs": "sequences at once",
+    "moe_backend": "expert backend",
+    "speculative_config": "speculative decoding",
+    "tensor_parallel_size": "tensor parallelism",
+}
+"""Option to what readers call it; any other is called by its name."""
+_SWITCHES = {"true": "on", "false": "off"}
+_NO_PART = ("enable_auto_tool_choice", "trust_remote_code", "server")
+"""Options that change no speed, as those that end in a parser."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a build differs from the first one of its model, in words. Both builds are named as readers call them."""
+
+    build: str
+    against: str
+    text: str
+
+
+def recipe_of(record: Record) -> Recipe:
+    """Everything that is known of how a model was served."""
+    setup = setup_of(record)
+    engine = " ".join(filter(None, (setup.engine, setup.engine_version)))
+    image = record.requested.environment.get("image")
+    machines = record.machine.count
+    parts = {
+        "weights": setup.quantization or "",
+        "engine": engine,
+        "image": str(image or ""),
+        "machines": str(machines) if machines and machines > 1 else "",
+    }
+    options = {
+        name: value
+        for name, value in record.observed.settings.items()
+        if name not in _NO_PART and not name.endswith(("parser", "plugin"))
+    }
+    return {name: value for name, value in (parts | options).items() if value}
+
+
+def difference(one: Recipe, other: Recipe) -> str:
+    """What the other recipe has differently, in words; empty where nothing is known to differ."""
+    return ", ".join(_differing(one, other))
+
+
+def _differing(one: Recipe, other: Recipe) -> Iterator[str]:
+    for name in dict.fromkeys((*one, *other)):
+        before, after = one.get(name), other.get(name)
+        if before == after:
+            continue
+        words = _WORDS.get(name, name.replace("_", " "))
+        if name.isupper():
+            yield f"{name}={after}" if after is not None else f"no {name}"
+            continue
+        if after is None:
+            yield f"no {words} {_value(str(before))}".strip()
+        elif before is None or after in _SWITCHES:
+            yield f"{words} {_value(after)}".strip()
+        else:
+            yield f"{words} {_value(after)} instead of {_value(before)}"
+
+
+def _value(text: str) -> str:
+    """A value for readers: `on`, `dflash, 15 tokens`, else as it is."""
+    if text in _SWITCHES:
+        return _SWITCHES[text]
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(document, dict):
+        return text
+    method = str(document.get("method", ""))
+    tokens = document.get("num_speculative_tokens")
+    drafted = f"{tokens} tokens ahead" if isinstance(tokens, int) else ""
+    return f"({', '.join(filter(None, (method, drafted)))})" if method else text
+
+
+def differences(campaign: CampaignData, names: Names) -> list[Difference]:
+    """Each build of a model that has several, against its first one: that with the widest weights."""
+    builds: dict[str, dict[tuple[str, str], Record]] = {}
+    for record in campaign.records:
+        own = builds.setdefault(names.entity(record).name, {})
+        own.setdefault(record.cell[:2], record)
+    found = []
+    for _, records in sorted(builds.items()):
+        told = _names_of(records, campaign.name, names)
+        first, *others = sorted(records.values(), key=_place)
+        for other in others:
+            text = difference(recipe_of(first), recipe_of(other))
+            found.append(Difference(told[other.cell[:2]], told[first.cell[:2]], text))
+    return found
+
+
+def _names_of(
+    records: Mapping[tuple[str, str], Record], campaign: str, names: Names
+) -> Mapping[tuple[str, str], str]:
+    """Builds of one model to their names: the model's, with the environment's where one has several."""
+    found = {}
+    for model, environment in records:
+        name = names.model(campaign, model)
+        if sum(key == model for key, _ in records) > 1:
+            name += f", {names.environment(campaign, environment)}"
+        found[model, environment] = name
+    return found
+
+
+def _place(record: Record) -> tuple[int, bool, str]:
+    """Builds in the order of reading: wide weights before narrow ones, plain decoding before speculative."""
+    weights = (setup_of(record).quantization or "").lower()
+    digits = "".join(letter for letter in weights if letter.isdigit())
+    speculative = bool(record.observed.speculative_decoding)
+    return -int(digits or 0), speculative, record.environment

@@ -1,0 +1,99 @@
+"""The table of bandwidths: what one user gets of the memory's bandwidth.
+
+To generate a token for a single request an engine reads every weight that takes part in it, once. So tokens per second
+times the bytes of these weights is the traffic that a throughput needs, and no memory gives more than its bandwidth.
+How many weights take part is what the publisher says in the model's name (`35B-A3B`: three billion) or beside it. That
+is a nominal number, and the traffic a nominal one: caches, activations and parts in another format are not in it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from sparkpub.plan.requested import load_of
+from sparkpub.record import catalogue
+from sparkpub.record.record import Record
+from sparkpub.review.checks.proofs import bandwidth
+from sparkpub.review.frame import Frame
+from sparkpub.review.setup import setup_of
+from sparkpub.review.statistics.physics import implied_bandwidth, nominal_bytes
+from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+
+OUTPUT = "output_throughput_tok_s"
+COLUMNS: Columns = {
+    "campaign": Column("text", "The campaign"),
+    "model": Column("text", "Key of the model"),
+    "environment": Column("text", "Key of the environment"),
+    "workload": Column("text", "Key of a workload of one request at once"),
+    "weights": Column("text", "Format of the weights"),
+    "active_parameters": Column("number", "Parameters that take part in a token, as the publisher says"),
+    "bytes_per_token": Column("number", "Their bytes in that format"),
+    "output_throughput_tok_s": Column("number", "Output throughput"),
+    "milliseconds_per_token": Column("number", "Its inverse"),
+    "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
+    "share_percent": Column("number", "Of it, what the throughput needs"),
+}  # fmt: skip
+_SIZES = re.compile(
+    r"(?<![A-Za-z0-9.])(?P<mark>[EA]?)(?P<number>\d+(\.\d+)?)(?P<unit>[BM])(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+"""A number of parameters in a name: `35B`, `A3B` for those of a mixture that take part, `E2B` for those that a model
+with embeddings for each layer works with."""
+_UNITS = {"B": 1e9, "M": 1e6}
+
+
+def bandwidths(cells: pd.DataFrame, frames: Mapping[str, Frame]) -> pd.DataFrame:
+    """A row per cell of one request at once whose model, weights and machine are known. Speculative decoding, which
+    makes several tokens of one reading, is left out."""
+    wanted = cells[cells["metric"] == OUTPUT]
+    found: list[dict[str, Any]] = []
+    for row in rows(wanted):
+        record = frames[row.campaign].counted[row.cell][0].record
+        found += _of_cell(row, record)
+    return table_of(COLUMNS, found)
+
+
+def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
+    load, memory = load_of(record), bandwidth(record)
+    if load.at_once != 1 or memory is None or not row.mean:
+        return
+    if record.observed.speculative_decoding or (record.machine.count or 1) > 1:
+        return
+    weights = setup_of(record).quantization
+    active = active_parameters(record)
+    size = None if active is None else nominal_bytes(active, weights or "")
+    if active is None or size is None:
+        return
+    needed = implied_bandwidth(row.mean, size, batch=1, output_tokens=1)
+    yield {
+        "campaign": row.campaign,
+        "model": row.model,
+        "environment": row.environment,
+        "workload": row.workload,
+        "weights": weights,
+        "active_parameters": active,
+        "bytes_per_token": size,
+        "output_throughput_tok_s": row.mean,
+        "milliseconds_per_token": 1000 / row.mean,
+        "bandwidth_bytes_s": memory,
+        "share_percent": 100 * needed / memory,
+    }
+
+
+def active_parameters(record: Record) -> float | None:
+    """The parameters that take part in a token, in the publisher's words; None where they say none."""
+    model_id = record.requested.model_id
+    build = catalogue.builds().get(model_id)
+    if build is not None and build.active_parameters is not None:
+        return float(build.active_parameters)
+    known = record.requested.architecture or catalogue.models().get(model_id)
+    if known is not None and known.active_parameters is not None:
+        return float(known.active_parameters)
+    name = model_id.rpartition("/")[2]
+    sizes = {
+        found["mark"].upper(): float(found["number"]) * _UNITS[found["unit"].upper()]
+        for found in reversed(list(_SIZES.finditer(name)))
+    }
+    return sizes.get("A") or sizes.get("E") or sizes.get("")

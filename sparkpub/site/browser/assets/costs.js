@@ -1,0 +1,26 @@
+// What a million tokens cost, from prices that the reader can change. Kept in the address of the page.
+const HOURS_PER_YEAR = 8766;
+
+const money = (value) => (value < 0.995 ? value.toPrecision(2) : value.toFixed(2));
+
+export function start(form) {
+  const query = new URLSearchParams(location.search);
+  for (const input of form.elements) if (query.get(input.name)) input.value = query.get(input.name);
+  const show = () => {
+    const [kwh, machine, years] = ['kwh', 'machine', 'years'].map((name) => Number(form.elements[name].value));
+    for (const row of document.querySelectorAll('[data-sp-costs] tbody tr')) {
+      const hours = 1e6 / Number(row.dataset.rate) / 3600;
+      const [electricity, share] = [...row.cells].slice(-2);
+      electricity.textContent = row.dataset.kwh ? money(kwh * Number(row.dataset.kwh)) : '–';
+      share.textContent = years > 0 ? money((machine / (years * HOURS_PER_YEAR)) * hours) : '–';
+    }
+  };
+  form.addEventListener('submit', (event) => event.preventDefault());
+  form.addEventListener('input', () => {
+    show();
+    const url = new URL(location.href);
+    for (const input of form.elements) if (input.name) url.searchParams.set(input.name, input.value);
+    history.replaceState(history.state, '', url.href);
+  });
+  show();
+}

@@ -1,0 +1,195 @@
+// A reader's own result beside the published ones. The file is read here and sent nowhere.
+import {number} from './live.js';
+
+const FORMAT = /[-_.](bf16|fp?16|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|int[48]|w\d+a\d+|[48]-?bit|awq|gptq(-int[48])?|gguf|i?q\d\w*)$/;
+const known = (value) => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value) : null);
+
+/** A model's name as the build writes it: without owner and format, in small letters. */
+export function modelKey(id) {
+  const [owner, name] = String(id).toLowerCase().replace(/\/+$/, '').split('/').slice(-2).reverse().concat('').slice(0, 2).reverse();
+  let key = name.replace(/\.gguf$/, '');
+  while (FORMAT.test(key)) key = key.replace(FORMAT, '');
+  const rest = key.slice(owner.length + 1);
+  return owner && key.startsWith(`${owner}-`) && /^[a-z]/.test(rest) ? rest : key;
+}
+
+/** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here. */
+export function read(document) {
+  if (document.metrics && document.requested) return [ofRecord(document)];
+  if (Array.isArray(document.benchmarks) && document.model) return document.benchmarks.map((row) => ofBenchy(document, row)).filter(Boolean);
+  if ('output_throughput' in document && 'model_id' in document) return [ofVllm(document)];
+  return [];
+}
+
+function ofRecord({metrics, requested, observed}) {
+  const asked = requested.workload;
+  const value = (...names) => names.map((name) => metrics[name]?.value).find((found) => found != null) ?? null;
+  const users = known(asked.concurrency ?? asked.max_concurrency ?? asked.batch_size);
+  return {
+    model: requested.model_id,
+    weights: observed?.quantization ?? observed?.dtype ?? null,
+    tool: [asked.type, asked.mode].filter(Boolean).join(' '),
+    input: known(asked.input_tokens),
+    output: known(asked.output_tokens),
+    users: asked.type === 'llama-bench' ? 1 : users,
+    depth: known(asked.depth) ?? 0,
+    rate: known(asked.request_rate),
+    total: value('output_throughput_tok_s'),
+    ttft: value('ttft_p50_ms', 'ttft_mean_ms'),
+  };
+}
+
+function ofBenchy(document, row) {
+  if (row.is_context_prefill_phase || !row.tg_throughput) return null;
+  return {
+    model: document.model,
+    tool: 'llama-benchy',
+    input: known(row.prompt_size),
+    output: known(row.response_size),
+    users: known(row.concurrency),
+    depth: known(row.context_size) ?? 0,
+    rate: null,
+    total: known(row.tg_throughput.mean),
+    ttft: known(row.e2e_ttft?.mean ?? row.ttfr?.mean),
+  };
+}
+
+function ofVllm(document) {
+  const each = (total) => (document.completed ? Math.round(total / document.completed) : null);
+  return {
+    model: document.model_id,
+    tool: 'vllm-bench serve',
+    input: each(document.total_input_tokens),
+    output: each(document.total_output_tokens),
+    users: known(document.max_concurrency),
+    depth: 0,
+    rate: Number.isFinite(Number(document.request_rate)) ? Number(document.request_rate) : null,
+    total: known(document.output_throughput),
+    ttft: known(document.median_ttft_ms ?? document.mean_ttft_ms),
+  };
+}
+
+const doublings = (a, b) => Math.abs(Math.log2((a || 1) / (b || 1)));
+
+/** How far two loads are apart, in doublings; another tool or flow is further than all lengths. */
+export function distance(mine, other) {
+  return (
+    100 * (mine.tool !== other.tool) +
+    100 * ((mine.rate === null) !== (other.rate === null)) +
+    3 * doublings(mine.users, other.users) +
+    doublings(mine.input + mine.depth, other.input + other.depth) +
+    doublings(mine.output, other.output) +
+    doublings(mine.rate, other.rate)
+  );
+}
+
+const ALIKE = 0.1;
+
+/** The published rows of the reader's model, the nearest load first, then the fastest. */
+export function beside(mine, published) {
+  const key = modelKey(mine.model);
+  const same = published.filter((row) => row.key === key);
+  const near = Math.min(...same.map((row) => distance(mine, row)));
+  return same
+    .filter((row) => distance(mine, row) <= near + 1e-9)
+    .map((row) => ({...row, alike: near < ALIKE}))
+    .sort((a, b) => b.total - a.total);
+}
+
+const loadName = ({users, rate, input, output, depth}) =>
+  [
+    rate ? `${rate} requests/s` : users === 1 ? 'one user' : users ? `${users} users` : null,
+    input ? `${number(input, 0)} in` : null,
+    output ? `${number(output, 0)} out` : null,
+    depth ? `${number(depth, 0)} in context` : null,
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+function element(name, text = '', attributes = {}) {
+  return Object.assign(document.createElement(name), {textContent: text, ...attributes});
+}
+
+function told(mine, found, root) {
+  const place = element('section');
+  place.append(element('h3', `${mine.model}: ${loadName(mine)}`));
+  if (mine.total === null) {
+    place.append(element('p', 'This file has no output throughput.'));
+    return place;
+  }
+  const [best] = found;
+  if (!best) {
+    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${modelKey(mine.model)} is published here.`));
+    return place;
+  }
+  const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
+  const where = best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`;
+  const answer = element('p');
+  answer.append(
+    element('strong', `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
+    ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %)` : ''}.`,
+  );
+  const table = element('table', '', {className: 'sp-table'});
+  const head = table.createTHead().insertRow();
+  for (const name of ['Recipe', 'Machine', 'Load', 'tok/s', 'First token (ms)']) head.append(element('th', name, {scope: 'col'}));
+  const body = table.createTBody();
+  const add = (first, cells) => {
+    const row = body.insertRow();
+    const heading = element('th', '', {scope: 'row'});
+    heading.append(first);
+    row.append(heading, ...cells.map((text) => element('td', text)));
+  };
+  const time = (value) => (value === null ? '' : number(value, 0));
+  add('yours', ['', loadName(mine), number(mine.total, 1), time(mine.ttft)]);
+  for (const row of found.slice(0, 8)) {
+    const link = element('a', [row.model, row.weights, row.engine].filter(Boolean).join(', '), {href: root + row.href});
+    add(link, [row.machine, row.load, number(row.total, 1), time(row.ttft)]);
+  }
+  place.append(answer, table);
+  return place;
+}
+
+export function start(form) {
+  const result = document.querySelector('[data-sp-result]');
+  let rows = [];
+  let refused = [];
+  const show = async () => {
+    const answer = await fetch(form.dataset.spRaw);
+    const published = await answer.json();
+    const model = form.elements.model.value.trim();
+    const mine = rows.map((row) => (model ? {...row, model} : row));
+    const parts = mine.map((row) => told(row, beside(row, published), form.dataset.spRoot));
+    result.replaceChildren(...refused.map((text) => element('p', text)), ...parts);
+  };
+  const take = async (files) => {
+    rows = [];
+    refused = [];
+    for (const file of files) {
+      let found = [];
+      try {
+        found = read(JSON.parse(await file.text()));
+      } catch {
+        // Not JSON: refused below, with the formats that are read.
+      }
+      rows.push(...found);
+      if (!found.length) refused.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
+    }
+    await show();
+  };
+  form.addEventListener('submit', (event) => event.preventDefault());
+  form.elements.file.addEventListener('change', () => take(form.elements.file.files));
+  form.elements.model.addEventListener('change', () => rows.length && show());
+  const drop = form.querySelector('.sp-drop');
+  for (const name of ['dragover', 'dragenter']) {
+    drop.addEventListener(name, (event) => {
+      event.preventDefault();
+      drop.classList.add('sp-over');
+    });
+  }
+  drop.addEventListener('dragleave', () => drop.classList.remove('sp-over'));
+  drop.addEventListener('drop', (event) => {
+    event.preventDefault();
+    drop.classList.remove('sp-over');
+    take(event.dataTransfer.files);
+  });
+}

@@ -1,0 +1,152 @@
+"""Capacity of every build at each limit of the time to first token, as a table of shades."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sparkpub.record.text import counted, listed, rounded
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
+from sparkpub.review.tables.capacities import LIMITS_SECONDS
+from sparkpub.review.tables.column import TableRow, rows
+from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures import kind, marks, theme
+from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.rows import Row, cell_fields
+from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Selection
+from sparkpub.site.publication import Publication
+
+NAME = TABLE = "capacity"
+TOLD = 5.0
+"""The limit, in seconds, of which the sentence speaks, and by which the rows are sorted."""
+MOST_NAMED = 4
+"""Builds that the sentence names one by one."""
+LETTER, MOST_LABEL, NARROW_LABEL = 7, 330, 150
+"""Room for a letter of a name, for the longest name, and for names on a phone, in pixels."""
+SHADES = (0.05, 0.25, 0.6)
+"""Requests/s between two shades. The darker shades of the ramp would hide the figures."""
+ROW = 20
+"""Height of a row in pixels."""
+
+
+def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+    """One row per build, load and limit, the build with the highest capacity first: the cell of its highest rate,
+    `build, load, limit, rate` (0 where none holds), `text, ttft_s` (at that rate, else at the lowest), `tokens`
+    (tok/s at that rate), `steps`."""
+    table = publication.results.capacities
+    found = rows(table[table["campaign"] == campaign.name])
+    of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
+    told = {
+        build: next(item for item in items if item.limit_seconds == TOLD)
+        for build, items in of_builds.items()
+    }
+    for build in sorted(told, key=lambda build: _place(told[build]), reverse=True):
+        for item in of_builds[build]:
+            yield _row(publication, campaign, item)
+
+
+def _place(item: TableRow) -> tuple[float, float]:
+    """Sorts by rate, then by how long users wait at it."""
+    return item.rate or 0.0, -item.ttft_p95_ms
+
+
+def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Row:
+    names = publication.names.campaign(campaign.name)
+    build = names.models.get(item.model, item.model)
+    beside = {cell[1] for cell in _cells(campaign) if cell[0] == item.model}
+    if len(beside) > 1:
+        build += f", {names.environments.get(item.environment, item.environment)}"
+    return {
+        **cell_fields(campaign, (item.model, item.environment, item.workload)),
+        "build": build,
+        "load": item.load,
+        "limit": f"{item.limit_seconds:g} s",
+        "rate": item.rate or 0,
+        "text": item.text.replace("at least ", "≥ ").replace("below ", "< "),
+        "ttft_s": round(item.ttft_p95_ms / 1000, 3),
+        "tokens": None if item.rate is None else item.output_throughput_tok_s,
+        "steps": ", ".join(f"{rate:g}" for rate in item.rates),
+    }
+
+
+def _cells(campaign: CampaignData) -> set[tuple[str, str, str]]:
+    return {record.cell for record in campaign.records}
+
+
+def figure(selection: Selection, key: str) -> Figure:
+    """How many builds bear what within five seconds."""
+    shown = selection.rows(TABLE)
+    builds = list(dict.fromkeys(row["build"] for row in shown))
+    loads = list(dict.fromkeys(row["load"] for row in shown))
+    letters = max(map(len, builds))
+    chart = Chart(draw, (selection.scope, min(MOST_LABEL, LETTER * letters)))
+    return selection.figure(
+        key,
+        chart,
+        {TABLE: shown},
+        narrow=Chart(draw, (selection.scope, NARROW_LABEL)),
+        title="Capacity: requests per second within a limit of the time to first token",
+        says=_sentence([row for row in shown if row["limit"] == f"{TOLD:g} s"]),
+        sample=(
+            "The highest arrival rate measured at which 95 % of the requests have their first token within the limit, "
+            f"at most 1 % fail, and every lower rate holds, too. Load: {listed(loads)}."
+        ),
+        table=_table(shown),
+        rows=shown,
+    )
+
+
+def _sentence(rows: Sequence[Row]) -> str:
+    """`Within 5 s, 12 of 37 builds bear every rate measured (up to 1 request/s); 10 do not bear even 0.1.`"""
+    if len(rows) <= MOST_NAMED:
+        each = [f"{row['build']} bears {row['text']} requests/s" for row in rows]
+        return f"Within {TOLD:g} s to the first token, {listed(each)}."
+    open_ended = [row for row in rows if row["text"].startswith("≥")]
+    none = [row for row in rows if row["text"].startswith("<")]
+    between = len(rows) - len(open_ended) - len(none)
+    do_not = "does not" if len(none) == 1 else "do not"
+    return (
+        f"Within {TOLD:g} s to the first token, {len(open_ended)} of {counted(len(rows), 'build')} bear every rate "
+        f"measured, {between} reach a limit, and {len(none)} {do_not} bear even the lowest rate."
+    )
+
+
+def _table(shown: Sequence[Row]) -> Table:
+    of_builds = grouped(shown, lambda row: (row["build"], row["load"]))
+    body = []
+    for (build, load), limits in of_builds.items():
+        texts = [f"{row['text']} ({rounded(row['ttft_s'])} s)" for row in limits]
+        body.append([build, load, *texts, limits[0]["steps"]])
+    within = [f"Within {limit:g} s (p95 there)" for limit in LIMITS_SECONDS]
+    head = ("Build", "Load", *within, "Rates measured")
+    return Table(head, body, caption="Requests per second")
+
+
+def draw(scope: Scope, names: int) -> dict[str, Any]:
+    """Rows `capacity`: a row per build, a column per limit, the darker the more; `names` is the room for the names."""
+    axis = alt.Axis(labelLimit=names, minExtent=names, maxExtent=names)
+    y = alt.Y("build:N", sort=None, title=None, axis=axis)
+    x = alt.X(
+        "limit:N",
+        sort=None,
+        title="Requests/s with the first token within",
+        axis=alt.Axis(orient="top", labelAngle=0),
+    )
+    shades = alt.Scale(
+        type="threshold",
+        domain=list(SHADES),
+        range=[theme.BACKGROUND, *theme.RAMP[: len(SHADES)]],
+    )
+    cells = marks.rows(scope, TABLE)
+    shaded = cells.mark_rect(stroke=theme.GRID).encode(
+        x=x,
+        y=y,
+        color=alt.Color("rate:Q", scale=shades, legend=None),
+        tooltip=marks.tooltip("build", "load", "limit", "text", "ttft_s", "steps"),
+    )
+    words = cells.mark_text(fontSize=12).encode(x=x, y=y, text=alt.Text("text:N"))
+    return theme.finish(theme.layered([shaded, words], height={"step": ROW}))
+
+
+KIND = kind.of_rows(NAME, figure, TABLE, capacity)

@@ -1,0 +1,312 @@
+"""The questions that readers come with, each with its answer: sentences made of tables, so that they cannot be wrong.
+
+A sentence says the effect and how large it can be. Where nothing was measured it says so.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
+from sparkpub.review.grouping import grouped
+from sparkpub.review.leaderboard import Board, Entry, Row
+from sparkpub.review.names import flow_name, lengths_name, load_name
+from sparkpub.review.progress import Line
+from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.site.pages import model_links
+from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
+from sparkpub.site.publication import Publication
+
+LARGE = 20
+"""Parameters in 10**9 from which on a model is large: readers ask for the best of these too."""
+MOST_ENGINES = MOST_LINES = 3
+_NATIVE = ("host", "chroot")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question with its answer. `note` says what was measured; `href` leads to more."""
+
+    question: str
+    text: str
+    href: str
+    note: str = ""
+
+
+def answers(publication: Publication) -> list[Answer]:
+    """Every question that the data answer, in the order in which readers ask."""
+    boards = {}
+    if publication.boards:
+        home = publication.boards[0].machine
+        mine = [board for board in publication.boards if board.machine == home]
+        boards = {board.use.key: board for board in mine}
+    found = [
+        _fastest(boards),
+        _users(boards),
+        _containers(publication),
+        _formats(boards),
+        _versions(publication),
+    ]
+    return [answer for answer in found if answer is not None]
+
+
+# -- how fast, how many users ------------------------------------------------------------------------------
+
+
+def _fastest(boards: dict[str, Board]) -> Answer | None:
+    board = boards.get("one") or next(iter(boards.values()), None)
+    if board is None or board.metric.name != GENERATION:
+        return None
+    best = board.rows[0]
+    text = f"For {flow_name(board.load)}, {_named(best)} makes {_speed(best.best, board)} tok/s"
+    large = _best_large(board)
+    if large is not None and large != best:
+        text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)}"
+    return Answer(
+        "How fast, and what should I run?", f"{text}.", ADDRESS, _about(board)
+    )
+
+
+def _best_large(board: Board) -> Row | None:
+    """The best of the large models."""
+    return next((row for row in board.rows if (row.billions or 0) >= LARGE), None)
+
+
+def _named(row: Row) -> str:
+    """`Nemotron-3-Nano-30B-A3B in NVFP4`."""
+    weights = row.best.speed.setup.quantization
+    if weights is None:
+        return row.model.name
+    return f"{row.model.name} in {weights}"
+
+
+def _speed(entry: Entry, board: Board) -> str:
+    return figure_text(entry.value, board.metric)
+
+
+def _about(board: Board) -> str:
+    """`24 models on a DGX Spark, vLLM 0.26.0; 1,024 in, 1,024 out (llama-benchy)`."""
+    made_with = engines_name(board.speeds)
+    models = counted(len(board.rows), "model")
+    return f"{models} on {board.machine}, {made_with}; {lengths_name(board.load)} ({board.load.tool})"
+
+
+def _users(boards: dict[str, Board]) -> Answer | None:
+    board = boards.get("some") or boards.get("many")
+    if board is None or not board.load.at_once:
+        return None
+    best = board.rows[0]
+    text = f"With {flow_name(board.load)}, {_named(best)} makes {_shared(best.best, board)}"
+    large = _best_large(board)
+    if large is not None and large != best:
+        text += f"; from {LARGE}B up, {_named(large)}: {_shared(large.best, board)}"
+    href = f"{ADDRESS}#{model_links.anchor(board.machine)}-{board.use.key}"
+    return Answer("How many users can it serve?", f"{text}.", href, _about(board))
+
+
+def _shared(entry: Entry, board: Board) -> str:
+    """`564 tok/s in all, 56 for each`."""
+    each = entry.speed.per_user or entry.value / (board.load.at_once or 1)
+    return f"{_speed(entry, board)} tok/s in all, {rounded(each, 2)} for each"
+
+
+# -- containers --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a container costs one cell in percent of its throughput: `measured`, from `low` to `high`."""
+
+    row: Any
+    speed: Speed
+    measured: float
+    low: float
+    high: float
+
+    @property
+    def words(self) -> str:
+        """`at most 0.8 % of throughput`, or between which bounds."""
+        if self.low > 0:
+            return (
+                f"{number(self.low, 1)} to {number(self.high, 1)}{SPACE}% of throughput"
+            )
+        if self.high <= 0:
+            return "no throughput"
+        return f"at most {number(self.high, 1)}{SPACE}% of throughput"
+
+
+def _containers(publication: Publication) -> Answer | None:
+    """The largest cost that the runs leave open, for each engine."""
+    costs = list(container_costs(publication))
+    decided = [cost for cost in costs if cost.row.verdict != "confounded"]
+    question = "Does Docker cost anything?"
+    unknown = _unknown_machines(costs, decided)
+    if not decided:
+        if not unknown:
+            return None
+        campaign = costs[0].row.campaign
+        return Answer(question, unknown, f"campaigns/{campaign}/")
+    worst = []
+    for mine in grouped(decided, lambda cost: cost.speed.setup.engine).values():
+        worst.append(max(mine, key=lambda cost: cost.high))
+    # The engine of most figures on this site comes first.
+    used = Counter(speed.setup.engine for speed in publication.speeds)
+    worst.sort(key=lambda cost: -used[cost.speed.setup.engine])
+    first = worst[0]
+    said = [
+        f"A container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
+    ]
+    for cost in worst[1:MOST_ENGINES]:
+        said.append(
+            f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
+        )
+    note = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}; change of throughput, 95{SPACE}% interval"
+    text = f"{', '.join(said)}. {unknown}".strip()
+    return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
+
+
+def _measured(cost: Cost) -> str:
+    """`+0.1 %, −0.8 to +0.9`: the change of throughput, which is the cost with its sign turned."""
+    low, high = -cost.high, -cost.low
+    return f"{percent(-cost.measured)}, {number(low, 1, signed=True)} to {number(high, 1, signed=True)}"
+
+
+def _one(machine: str) -> str:
+    return f"one {machine}"
+
+
+def _unknown_machines(costs: Sequence[Cost], decided: Sequence[Cost]) -> str:
+    """On which machines the runs cannot tell."""
+    known = {cost.speed.machine for cost in decided}
+    unknown = {cost.speed.machine for cost in costs} - known
+    if not unknown:
+        return ""
+    return (
+        f"On {listed(sorted(unknown))} it is not known: one environment ran after the other, "
+        "so time and Docker cannot be told apart."
+    )
+
+
+def container_costs(publication: Publication) -> Iterator[Cost]:
+    """Every comparison of a container with the same machine without one, in output throughput."""
+    by_cell = {(speed.campaign, speed.cell): speed for speed in publication.speeds}
+    for (campaign, metric), rows in publication.comparisons.items():
+        data = publication.dataset.campaign(campaign)
+        if metric != GENERATION or publication.shared(data):
+            continue
+        for row in rows:
+            native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))
+            docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
+            if native is None or docker is None or row.ci95_difference is None:
+                continue
+            measured = 100 * row.difference / row.mean_baseline
+            kinds = (native.setup.environment_type, docker.setup.environment_type)
+            if kinds[0] not in _NATIVE or kinds[1] != "docker":
+                continue
+            low, high = (100 * end / row.mean_baseline for end in row.ci95_difference)
+            yield Cost(row, docker, -measured, -high, -low)
+
+
+# -- formats -----------------------------------------------------------------------------------------------
+
+
+def _formats(boards: dict[str, Board]) -> Answer | None:
+    """What narrower weights change: speed for one user, and the time to the first token of a long prompt."""
+    one, long = boards.get("one"), boards.get("long")
+    if one is None or one.metric.name != GENERATION:
+        return None
+    said = []
+    for weights, ratios in _ratios(one).items():
+        models = counted(len(ratios), "model")
+        said.append(
+            f"{weights} makes one user {_times(ratios)} times as fast as 16{SPACE}bits ({models})"
+        )
+    if not said:
+        return None
+    text = "; ".join(said)
+    if long is not None and long.metric.unit == "ms":
+        ratios = [ratio for found in _ratios(long).values() for ratio in found]
+        if ratios:
+            prompt = f"{long.load.input_tokens or long.load.depth:,}"
+            text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
+    note = f"Same machine and engine: {one.machine}, {load_name(one.load)}"
+    return Answer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note)
+
+
+def _ratios(board: Board) -> dict[str, list[float]]:
+    """Format of the weights to the figure of each model in it, as a multiple of that at 16 bits in the same engine."""
+    found: dict[str, list[float]] = {}
+    for row in board.rows:
+        wide = {
+            entry.speed.engine: entry for entry in reversed(row.entries.get(16, ()))
+        }
+        for bits, entries in row.entries.items():
+            if bits is None or bits >= 16:
+                continue
+            best = entries[0]
+            if best.speed.engine in wide:
+                ratio = best.value / wide[best.speed.engine].value
+                found.setdefault(best.speed.weights, []).append(ratio)
+    return found
+
+
+def _times(ratios: Iterable[float]) -> str:
+    """`1.6 to 2.2`."""
+    return span([rounded(ratio, 2) for ratio in sorted(ratios)])
+
+
+# -- versions ----------------------------------------------------------------------------------------------
+
+
+def _versions(publication: Publication) -> Answer | None:
+    """What changed between versions or sessions of one recipe, on the home machine first."""
+    if not publication.progress:
+        return None
+    machines = [board.machine for board in publication.boards]
+    shown = {board.load for board in publication.boards}
+
+    def order(line: Line) -> tuple[bool, int, bool]:
+        away = len(machines)
+        if line.machine in machines:
+            away = machines.index(line.machine)
+        return line.load not in shown, away, line.load.at_once != 1
+
+    ordered = sorted(publication.progress, key=order)
+    first = ordered[0]
+    alike = [
+        line
+        for line in ordered
+        if (line.machine, line.load) == (first.machine, first.load)
+    ]
+    text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
+    note = f"{first.machine}, {load_name(first.load)}"
+    return Answer(
+        "Did the new version make it faster?",
+        text,
+        f"{model_links.page(first.model)}#versions",
+        note,
+    )
+
+
+def line_in_words(line: Line) -> str:
+    """From the first point to the last: both figures, and the change with its bounds."""
+    first, last = line.points[0], line.points[-1]
+    who = f"{line.model.name} in {line.weights}"
+    engines = [point.speed.engine for point in (first, last)]
+    where = f"on {engines[0]}, {first.day} and {last.day}"
+    if engines[0] != engines[1]:
+        where = f"from {engines[0]} to {engines[1]}"
+    figures = f"{rounded(first.sample.mean)} to {rounded(last.sample.mean)} {line.metric.unit}"
+    return f"{who} {where}: {figures} ({change_in_words(line)})."
+
+
+def change_in_words(line: Line) -> str:
+    """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
+    change = line.total
+    if change.low is None or change.high is None:
+        return f"{percent(change.percent)}, noise not known"
+    bounds = f"{percent(change.percent)}, {number(change.low, 1, signed=True)} to {number(change.high, 1, signed=True)}"
+    if change.is_beyond_noise:
+        return bounds
+    return f"within noise: {bounds}"

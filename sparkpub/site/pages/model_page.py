@@ -1,0 +1,388 @@
+"""What the page of a model shows: one model over all campaigns, machines, formats and engines."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Record, metric_of
+from sparkpub.record.text import counted, listed, rounded
+from sparkpub.review.grouping import grouped
+from sparkpub.review.leaderboard import Board
+from sparkpub.review.names import ModelName, load_name
+from sparkpub.review.progress import Line
+from sparkpub.review.speeds import GENERATION, PROMPT, Recipe, Speed, billions
+from sparkpub.site.figures import users
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.pages import answers, model_links
+from sparkpub.site.pages.leaderboard_page import figure_text, unit_name
+from sparkpub.site.publication import Publication
+
+ENERGY = "energy_per_million_tokens_wh"
+ACCURACY = ("accuracy", "exact_match")
+"""How the metrics begin that say how right a model's answers are."""
+MOST_LINES = 8
+HOURS_PER_YEAR = 8766
+KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
+"""What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
+TTFT = ("ttft_p50_ms", "ttft_mean_ms")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model with everything that was measured of it."""
+
+    name: ModelName
+    speeds: Sequence[Speed]
+
+    @property
+    def uri(self) -> str:
+        """The source of its page."""
+        return model_links.source(self.name)
+
+    @property
+    def recipes(self) -> Mapping[Recipe, Sequence[Speed]]:
+        """Recipe to its speeds over all campaigns, in the order met."""
+        return grouped(self.speeds, lambda speed: speed.recipe)
+
+
+def models(publication: Publication) -> list[Model]:
+    """Every model whose speed was measured, in the order of their names."""
+    found = grouped(publication.speeds, lambda speed: speed.model)
+    ordered = sorted(found.items(), key=lambda item: item[0].key)
+    return [Model(name, speeds) for name, speeds in ordered]
+
+
+def entry(model: Model) -> dict[str, Any]:
+    """The model in the list of all."""
+    formats = dict.fromkeys(speed.weights for speed in model.speeds)
+    machines = dict.fromkeys(speed.machine for speed in model.speeds)
+    return {
+        "name": model.name.name,
+        "href": model_links.page(model.name),
+        "size": billions(model.name),
+        "about": f"{listed(formats)} on {listed(machines)}",
+        "runs": sum(len(speed.records) for speed in model.speeds),
+    }
+
+
+def figure(publication: Publication, model: Model) -> Figure | None:
+    """Throughput of the machine against the speed of one user, on the machine that comes first."""
+    names = recipe_names(publication, model)
+    order = [board.machine for board in publication.boards]
+    sure = [speed for speed in model.speeds if not speed.doubts]
+    machines = grouped(sure, lambda speed: speed.machine)
+    for machine in dict.fromkeys([*order, *machines]):
+        found = users.curves(model.name, machines.get(machine, ()), names)
+        if found is not None:
+            return found
+    return None
+
+
+def context(publication: Publication, model: Model, chart: str) -> dict[str, Any]:
+    """What the template needs; `chart` is the placeholder of one, or empty."""
+    names = recipe_names(publication, model)
+    lines = [line for line in publication.progress if line.model == model.name]
+    shown = {board.load for board in publication.boards}
+    lines.sort(key=lambda line: line.load not in shown)
+    return {
+        "name": model.name.name,
+        "about": _about(model),
+        "answers": _answers(publication.boards, model),
+        "doubts": _doubts(model),
+        "chart": chart,
+        "lines": _lines(lines, names),
+        "more_lines": len(lines) - MOST_LINES,
+        "recipes": [
+            _recipe(publication, names[key], speeds)
+            for key, speeds in model.recipes.items()
+        ],
+        "costs": _costs(model, names),
+        "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
+        "accuracy": _accuracy(publication, model),
+    }
+
+
+def recipe_names(publication: Publication, model: Model) -> dict[Recipe, str]:
+    """Recipe to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
+    parts: dict[Recipe, list[str]] = {}
+    for key, (speed, *_) in model.recipes.items():
+        place = publication.names.environment(speed.campaign, speed.cell[1])
+        parts[key] = [
+            key.weights,
+            key.engine,
+            place,
+            key.machine,
+            speed.campaign,
+            key.model,
+            key.digest,
+        ]
+    varied = [
+        place for place in range(7) if len({told[place] for told in parts.values()}) > 1
+    ]
+    shown = varied or [0]
+    # Campaign, id and digest stand only where nothing else parts two recipes.
+    for most in range(1, len(shown) + 1):
+        names = {
+            key: ", ".join(told[place] for place in shown[:most])
+            for key, told in parts.items()
+        }
+        if len(set(names.values())) == len(names):
+            return names
+    return {
+        key: ", ".join(told[place] for place in shown) for key, told in parts.items()
+    }
+
+
+def _about(model: Model) -> str:
+    """`30B-A3B; BF16 and NVFP4 on DGX Spark; 105 runs`."""
+    told = entry(model)
+    return f"{told['about']}; {counted(told['runs'], 'run')}"
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+
+def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
+    """What the model reaches on each board: its best figure, and its place."""
+    found = []
+    for board in boards:
+        for place, row in enumerate(board.rows, 1):
+            if row.model != model.name:
+                continue
+            best = row.best
+            unit = "s to the first token" if board.metric.unit == "ms" else "tok/s"
+            found.append(
+                {
+                    "use": board.title,
+                    "machine": board.machine,
+                    "figure": f"{figure_text(best.value, board.metric)} {unit}",
+                    "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
+                    "place": f"{place} of {len(board.rows)}"
+                    if len(board.rows) > 1
+                    else "",
+                    "what": unit_name(board.metric),
+                    "href": f"#{model_links.recipe_anchor(best.speed)}",
+                }
+            )
+    return found
+
+
+def _doubts(model: Model) -> list[dict[str, str]]:
+    """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
+    doubted = [speed for speed in model.speeds if speed.doubts]
+    found = []
+    for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
+        checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
+        found.append({"campaign": campaign, "checks": listed(checks)})
+    return found
+
+
+# -- versions ----------------------------------------------------------------------------------------------
+
+
+def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str, Any]]:
+    """What was measured more than once, the usual loads first."""
+    found = []
+    for line in lines[:MOST_LINES]:
+        points = [
+            {
+                "day": point.day,
+                "engine": point.speed.engine,
+                "recipe": names[point.speed.recipe],
+                "href": f"#{model_links.recipe_anchor(point.speed)}",
+                "value": rounded(point.sample.mean),
+            }
+            for point in line.points
+        ]
+        found.append(
+            {
+                "what": f"{line.weights}, {load_name(line.load)}",
+                "points": points,
+                "change": answers.change_in_words(line),
+                "is_beyond_noise": bool(line.total.is_beyond_noise),
+            }
+        )
+    return found
+
+
+# -- recipes -----------------------------------------------------------------------------------------------
+
+
+def _recipe(
+    publication: Publication, name: str, speeds: Sequence[Speed]
+) -> dict[str, Any]:
+    """How to do it again, and what it reached."""
+    first = speeds[0]
+    record = first.records[0]
+    campaigns = []
+    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
+        model, environment, _ = mine[0].cell
+        query = urlencode(
+            {"campaign": campaign, "model": model, "environment": environment}
+        )
+        campaigns.append(
+            {
+                "title": publication.dataset.campaign(campaign).info.title,
+                "href": f"campaigns/{campaign}/",
+                "runs": counted(sum(len(speed.records) for speed in mine), "run"),
+                "runs_href": f"runs/?{query}#{campaign}",
+            }
+        )
+    return {
+        "name": name,
+        "anchor": model_links.recipe_anchor(first),
+        "machine": first.machine,
+        "commands": commands(record),
+        "settings": _settings(record),
+        "made_with": _made_with(record, first),
+        "campaigns": campaigns,
+        "rows": [_row(speed) for speed in sorted(speeds, key=_by_load)],
+    }
+
+
+def _by_load(speed: Speed) -> tuple[Any, ...]:
+    load = speed.load
+    return (
+        load.request_rate or 0,
+        load.input_tokens or 0,
+        load.depth,
+        load.output_tokens or 0,
+        load.at_once or 0,
+    )
+
+
+def _row(speed: Speed) -> dict[str, str]:
+    """What a recipe reached under one load."""
+    total = speed.mean(GENERATION)
+    first_token = speed.mean(*TTFT)
+    prompt = speed.mean(PROMPT)
+    return {
+        "load": load_name(speed.load) or speed.cell[2],
+        "total": rounded(total) if total else "",
+        "user": rounded(speed.per_user) if speed.per_user else "",
+        "ttft": rounded(first_token / 1000) if first_token else "",
+        "prompt": rounded(prompt) if prompt else "",
+        "runs": str(len(speed.records)),
+    }
+
+
+def commands(record: Record) -> list[dict[str, str]]:
+    """The commands of a run as a shell takes them: the server's where there is one, and the client's."""
+    found = []
+    environment = record.requested.environment
+    server = environment.get("server")
+    if isinstance(server, dict) and server.get("argv"):
+        found.append({"what": "Server", "text": shlex.join(map(str, server["argv"]))})
+    if record.argv:
+        what = "Client" if found else "Command"
+        found.append({"what": what, "text": shlex.join(record.argv)})
+    return found
+
+
+def _settings(record: Record) -> dict[str, str]:
+    """The engine's settings in its own words, without what only this program wrote there."""
+    own = ("server",)
+    return {
+        name: value
+        for name, value in record.observed.settings.items()
+        if name not in own
+    }
+
+
+def _made_with(record: Record, speed: Speed) -> dict[str, str]:
+    """Model, image and versions, as far as the run says them."""
+    container = record.container
+    image = record.requested.environment.get("image")
+    found = {
+        "Model": record.requested.model_id,
+        "Engine": speed.engine,
+        "Image": image if isinstance(image, str) else None,
+        "Digest": None,
+        "Driver": record.machine.driver,
+        "CUDA": record.machine.cuda_driver,
+        "First run": record.started.value[:10],
+    }
+    if container is not None:
+        found["Image"] = container.image
+        found["Digest"] = listed(container.digests) or container.image_id
+    return {name: text for name, text in found.items() if text}
+
+
+# -- cost and accuracy -------------------------------------------------------------------------------------
+
+
+def _costs(model: Model, names: Mapping[Recipe, str]) -> list[dict[str, Any]]:
+    """Of each recipe the load with the most throughput: its rate, and the GPU's energy where it was measured."""
+    found = []
+    for key, speeds in model.recipes.items():
+        closed = [
+            speed
+            for speed in speeds
+            if GENERATION in speed.figures and not speed.doubts
+        ]
+        if not closed:
+            continue
+        best = max(closed, key=lambda speed: float(speed.figures[GENERATION].mean))
+        rate = best.figures[GENERATION].mean
+        hours = 1e6 / rate / 3600
+        kwh = _kwh(best, hours)
+        share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * hours
+        found.append(
+            {
+                "name": names[key],
+                "load": load_name(best.load),
+                "rate": rounded(rate),
+                "per_second": f"{rate:.6g}",
+                "energy": "" if kwh is None else rounded(kwh),
+                "kwh": "" if kwh is None else f"{kwh:.6g}",
+                "electricity": "–" if kwh is None else money(KWH_PRICE * kwh),
+                "share": money(share),
+            }
+        )
+    return found
+
+
+def _kwh(speed: Speed, hours: float) -> float | None:
+    """Energy of the GPU for a million tokens, which take so many hours: as measured, else from its mean power."""
+    measured = speed.mean(ENERGY)
+    if measured is not None:
+        return measured / 1000
+    watt = speed.mean("gpu_power_mean_watt")
+    if watt is None:
+        return None
+    return watt / 1000 * hours
+
+
+def money(amount: float) -> str:
+    """An amount of money: cents, and of less than one two digits, as `costs.js` writes it."""
+    if amount < 0.995:
+        return f"{amount:#.2g}"
+    return f"{amount:.2f}"
+
+
+def _accuracy(publication: Publication, model: Model) -> list[dict[str, str]]:
+    """How right the model's answers were, in campaigns that asked."""
+    found = []
+    for row in publication.results.cell_rows:
+        if not row.metric.startswith(ACCURACY):
+            continue
+        records = publication.review.frames[row.campaign].counted[row.cell]
+        record = records[0].record
+        if publication.names.entity(record) != model.name:
+            continue
+        metric = METRICS.get(row.metric) or metric_of(
+            row.metric, record.metrics[row.metric]
+        )
+        found.append(
+            {
+                "model": publication.names.model(row.campaign, row.model),
+                "task": row.workload,
+                "metric": metric.label,
+                "value": metric.format(row.mean),
+                "href": f"campaigns/{row.campaign}/",
+            }
+        )
+    return found

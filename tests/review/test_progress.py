@@ -1,0 +1,63 @@
+"""What was measured again: which figures belong to one line, and which changes are beyond noise."""
+
+from math import sqrt
+
+import pytest
+from scipy.stats import ttest_ind
+
+from sparkpub.record.record import Record, Spread
+from sparkpub.review.progress import Line, Sample, change_between, lines
+from tests.leaderboards import TPUT, runs_of
+from tests.review.test_leaderboard import measured
+
+OLD = {"engine": "vLLM", "engine_version": "0.25"}
+NEW = {"engine": "vLLM", "engine_version": "0.26"}
+
+
+def test_the_interval_of_a_change_is_that_of_welch() -> None:
+    """SciPy's own interval of the difference, in percent of the first mean."""
+    before, after = [100.0, 104.0, 96.0], [110.0, 111.0, 112.0, 111.0]
+    theirs = ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+    samples = [
+        Sample(sum(values) / len(values), sd, len(values))
+        for values, sd in ((before, 4.0), (after, sqrt(2 / 3)))
+    ]
+    ours = change_between(*samples)
+    assert ours.percent == pytest.approx(11.0)  # 111 / 100
+    assert ours.low == pytest.approx(theirs.low)
+    assert ours.high == pytest.approx(theirs.high)
+    assert ours.is_beyond_noise
+
+
+def line_of(*records: Record) -> Line:
+    (line,) = lines(measured(*records))
+    return line
+
+
+def test_a_newer_version_is_a_point_of_the_line() -> None:
+    line = line_of(
+        *runs_of("m", [100.0, 101.0, 99.0], observed=OLD),
+        *runs_of("m", [120.0, 121.0, 119.0], campaign="d", observed=NEW),
+    )
+    assert [point.speed.engine for point in line.points] == ["vLLM 0.25", "vLLM 0.26"]
+    assert line.total.percent == pytest.approx(20.0)
+    assert line.total.is_beyond_noise
+
+
+def test_of_a_single_run_the_repetitions_tell_the_noise() -> None:
+    """Of three repetitions with a deviation by n the one by n - 1 is the square root of 3 / 2 times as large."""
+    (record,) = runs_of("m", [100.0], observed=OLD)
+    spread = Spread(repetitions=3, deviation=2.0, divisor="n")
+    spread_out = record.model_copy(update={"spreads": {TPUT: spread}})
+    line = line_of(spread_out, *runs_of("m", [101.0], campaign="d", observed=NEW))
+    assert line.points[0].sample.sd == pytest.approx(2.0 * sqrt(1.5))
+    assert line.total.is_beyond_noise is None  # nobody knows the noise of one value
+
+
+def test_another_load_or_recipe_is_no_point_of_the_line() -> None:
+    found = measured(
+        *runs_of("m", [100.0], observed=OLD),
+        *runs_of("m", [100.0], campaign="d", observed=NEW | {"quantization": "fp8"}),
+        *runs_of("n", [100.0], campaign="e", observed=NEW),
+    )
+    assert lines(found) == []

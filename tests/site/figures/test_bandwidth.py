@@ -1,0 +1,47 @@
+"""The figure of what a single user gets of the memory's bandwidth."""
+
+from pathlib import Path
+
+from sparkpub.record.record import Machine, Record
+from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.library import Library
+from tests.leaderboards import LOAD, TPUT, dataset_of, runs_of
+
+
+def build(name: str, weights: str, rate: float, prompt: int = 512) -> Record:
+    (record,) = runs_of(
+        name.lower(),
+        [rate],
+        model_id=f"x/{name}",
+        load=LOAD | {"concurrency": 1, "requests": 10, "input_tokens": prompt},
+        observed={"quantization": weights},
+        machine=Machine(kind="dgx-spark"),
+        workload=f"in{prompt}",
+    )
+    value = record.metrics[TPUT].model_copy(update={"source": "published"})
+    own = {"run_id": f"c-{name.lower()}-{prompt}", "metrics": {TPUT: value}}
+    return record.model_copy(update=own)
+
+
+def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_told(
+    tmp_path: Path,
+) -> None:
+    """Of 273 GB/s: 10 × 13.65 is 50 %, 2 × 54.6 is 40 %, 8 × 2 × 20.475 is 120 %."""
+    records = [
+        build("Big-10B", "fp8", 13.65),
+        build("Big-10B", "fp8", 10.0, prompt=8192),
+        build("Small-2B", "fp8", 54.6),
+        build("Doubtful-8B", "bf16", 20.475),
+    ]
+    publication = publish(dataset_of(*records), SiteOptions(tmp_path))
+    library = Library(publication, publish_tables(publication)[0])
+    figure = library.figure("memory-bandwidth")
+    shares = {row["build"]: round(row["percent"]) for row in figure.rows}
+    assert shares == {"Doubtful-8B": 120, "Big-10B": 50, "Small-2B": 40}
+    assert figure.says == (
+        "One user gets 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "
+        "Above 100 %, for 1 build, the format or the size cannot be true."
+    )
+    assert '"name":"memory-bandwidth"' in compile_chart(figure.job).vega_json

@@ -1,0 +1,76 @@
+"""The figure of capacity: its rows, its sentence, and that it draws."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkpub.record.record import Record
+from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.library import Library
+from tests.leaderboards import dataset_of, runs_of
+
+RATES = (0.1, 0.5, 1.0)
+
+
+def sweep(model: str, seconds: tuple[float, ...]) -> list[Record]:
+    """A run at each rate, with so many seconds to the first token."""
+    found = []
+    for rate, wait in zip(RATES, seconds, strict=True):
+        asked = {
+            "type": "vllm-bench",
+            "mode": "serve",
+            "input_tokens": 4000,
+            "output_tokens": 500,
+            "request_rate": rate,
+        }
+        (record,) = runs_of(
+            model,
+            [1000 * wait],
+            metric="ttft_p95_ms",
+            load=asked,
+            workload=f"rate{rate:g}",
+        )
+        value = record.metrics["ttft_p95_ms"].model_copy(update={"source": "published"})
+        own = {"run_id": f"c-{model}-{rate:g}", "metrics": {"ttft_p95_ms": value}}
+        found.append(record.model_copy(update=own))
+    return found
+
+
+def capacity_of(builds: dict[str, tuple[float, ...]], sources: Path) -> Figure:
+    records = [
+        record for name, waits in builds.items() for record in sweep(name, waits)
+    ]
+    publication = publish(dataset_of(*records), SiteOptions(sources))
+    library = Library(publication, publish_tables(publication)[0])
+    return library.figure("capacity")
+
+
+def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
+    tmp_path: Path,
+) -> None:
+    waits = {"slow": (3, 12, 30), "none": (20, 30, 40), "fast": (1, 1.5, 4)}
+    figure = capacity_of(waits, tmp_path)
+    assert [(row["build"], row["limit"], row["text"]) for row in figure.rows] == [
+        *(("fast", "2 s", "0.5"), ("fast", "5 s", "≥ 1"), ("fast", "10 s", "≥ 1")),
+        *(("slow", "2 s", "< 0.1"), ("slow", "5 s", "0.1"), ("slow", "10 s", "0.1")),
+        *(("none", limit, "< 0.1") for limit in ("2 s", "5 s", "10 s")),
+    ]
+    assert figure.says == (
+        "Within 5 s to the first token, fast bears ≥ 1 requests/s, slow bears 0.1 requests/s "
+        "and none bears < 0.1 requests/s."
+    )
+    assert '"name":"capacity"' in compile_chart(figure.job).vega_json
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_of_many_builds_it_counts_how_far_they_get(more: int, tmp_path: Path) -> None:
+    builds = {f"fast{number}": (1.0, 1.0, 1.0) for number in range(2 + more)}
+    builds |= {f"slow{number}": (1.0, 1.0, 6.0) for number in range(2)}
+    figure = capacity_of(builds | {"none": (9.0, 9.0, 9.0)}, tmp_path)
+    assert figure.says == (
+        f"Within 5 s to the first token, {2 + more} of {5 + more} builds bear every rate measured, "
+        "2 reach a limit, and 1 does not bear even the lowest rate."
+    )

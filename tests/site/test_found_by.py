@@ -1,0 +1,36 @@
+"""By which words the search finds a page."""
+
+import pytest
+
+from sparkpub.site.pages import found_by
+from tests.site.test_front_page import BF16, campaign, published
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("In a container", "docker"),
+        ("Docker costs 1 %", "container"),
+        ("8 users", "concurrency"),
+        ("weights in NVFP4", "quantisation"),
+        ("an NVIDIA GB10", "dgx spark"),
+    ],
+)
+def test_readers_may_type_another_word(text: str, word: str) -> None:
+    assert word in found_by.with_synonyms([text]).split(text)[1]
+
+
+def test_what_nobody_said_is_not_added() -> None:
+    assert found_by.with_synonyms(["A page of legal notes"]) == "A page of legal notes"
+
+
+def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
+    publication = published(*campaign(1, model_id="x/A-7B", observed=BF16))
+    (data,) = publication.campaigns
+    words = found_by.of_campaign(publication, data, ["It is 10 % slower."])
+    for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
+        assert word in words
+
+
+def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:
+    assert len(found_by.with_synonyms(["docker " * 5000])) < 2 * found_by.MOST

@@ -1,0 +1,123 @@
+"""The page of a model: one model over campaigns, its recipes, what they cost."""
+
+import re
+from typing import Any
+
+import pytest
+
+from sparkpub.record.record import Record
+from sparkpub.site.figures import users
+from sparkpub.site.pages import model_page
+from sparkpub.site.pages.templating import Templates
+from tests.leaderboards import LOAD, runs_of
+from tests.site.test_front_page import BF16, FP8, ONE, published, text
+
+
+def page(*records: Record) -> str:
+    """The page of the only model as HTML within Markdown."""
+    publication = published(*records)
+    (model,) = model_page.models(publication)
+    found = model_page.context(publication, model, "")
+    content = Templates().page("model", model=found)
+    return content.inlined(model.uri).decode()
+
+
+def test_campaigns_and_formats_of_a_model_share_a_page() -> None:
+    html = page(
+        *runs_of("a", [30.0], load=ONE, model_id="x/A-7B", observed=BF16),
+        *runs_of("b", [48.0], campaign="d", model_id="y/A-7B-FP8", observed=FP8),
+    )
+    assert re.findall(r"^### (.*?) \{", html, re.MULTILINE) == ["BF16", "FP8"]
+    assert "30.0 tok/s" in text(html)
+
+
+def test_recipes_are_told_apart_by_as_little_as_does_it() -> None:
+    publication = published(
+        *runs_of("a", [30.0], observed=BF16),
+        *runs_of("a", [31.0], campaign="d", observed=BF16 | {"engine": "SGLang"}),
+    )
+    (model,) = model_page.models(publication)
+    names = model_page.recipe_names(publication, model)
+    assert list(names.values()) == ["vLLM 0.26.0", "SGLang 0.26.0"]
+
+
+def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
+    (record,) = runs_of("a", [30.0], observed=BF16)
+    requested = record.requested.model_copy(
+        update={
+            "environment": {
+                "type": "host",
+                "server": {"argv": ["vllm", "serve", "a b"]},
+            }
+        }
+    )
+    run = record.model_copy(update={"argv": ("vllm", "bench"), "requested": requested})
+    html = page(run)
+    assert "<code>vllm serve &#39;a b&#39;</code>" in html
+    assert "<code>vllm bench</code>" in html
+
+
+def test_a_source_without_a_command_says_so() -> None:
+    html = page(*runs_of("a", [30.0], observed=BF16 | {"settings": {"kv": "fp8"}}))
+    assert "The source does not state the exact command." in html
+    assert "kv: fp8" in html
+
+
+def test_a_million_tokens_cost_energy_and_a_share_of_the_machine() -> None:
+    """100 tok/s take 10,000 s for a million: at 720 W two kWh, and 10,000 s of 3 years of a machine of 4,000."""
+    html = page(*runs_of("a", [100.0], metrics={"gpu_power_mean_watt": 720.0}))
+    (row,) = re.findall(r"<tr data-rate.*?</tr>", html)
+    share = 4000 * 10_000 / (3 * 8766 * 3600)
+    assert text(row).endswith(f"100 2.00 0.60 {share:.2f}")
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [(0.3, "0.30"), (0.0123, "0.012"), (12.3, "12.30")]
+)
+def test_money_in_words(amount: float, words: str) -> None:
+    assert model_page.money(amount) == words
+
+
+def test_accuracy_stands_beside_speed() -> None:
+    task: dict[str, Any] = {
+        "metric": "output_throughput_tok_s",
+        "load": {"type": "lm-eval"},
+        "campaign": "d",
+    }
+    (record,) = runs_of("a", [1.0], **task)
+    right = record.metrics["output_throughput_tok_s"].model_copy(
+        update={"value": 61.5, "unit": "%", "label": "Accuracy", "direction": "higher"}
+    )
+    scored = record.model_copy(update={"metrics": {"accuracy_percent": right}})
+    html = page(*runs_of("a", [30.0], observed=BF16), scored)
+    assert "Accuracy" in html
+    assert "61.50 %" in text(html).replace("\u00a0", " ")
+
+
+def test_doubted_figures_are_named_and_drawn_nowhere() -> None:
+    publication = published(
+        *runs_of("m", [1.0]), *runs_of("m", [2.0], load=ONE, workload="o")
+    )
+    (model,) = model_page.models(publication)
+    figure = model_page.figure(publication, model)
+    assert figure is not None
+    assert [row["users"] for row in figure.rows] == [1, 8]
+
+
+def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
+    """The point of 16 users is beaten by that of 8: less in all, and less for each."""
+    records = []
+    for count, total in ((1, 50.0), (8, 240.0), (16, 200.0)):
+        load = {**LOAD, "concurrency": count}
+        records += runs_of("m", [total], load=load, workload=f"w{count}")
+    publication = published(*records)
+    (model,) = model_page.models(publication)
+    figure = users.curves(
+        model.name, model.speeds, model_page.recipe_names(publication, model)
+    )
+    assert figure is not None
+    assert [row["front"] for row in figure.rows] == [True, True, False]
+    assert [row["user"] for row in figure.rows] == [50.0, 30.0, 12.5]
+    assert figure.says.startswith(
+        "At most 240 tok/s in all, with 8 users at 30.0 tok/s each"
+    )
