@@ -4,7 +4,6 @@ paper's terms and without scripting."""
 import gzip
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -505,19 +504,6 @@ def test_explorer_exports_the_selection(site: Host) -> None:
     assert lines[0].startswith('"run","campaign"')
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
-
-
-def test_a_figure_that_no_post_shows_is_a_picture_on_demand(site: Host) -> None:
-    """The build makes PNG files for posts alone; of any other figure the browser makes one, twice as large."""
-    page = site.open(f"campaigns/{NAME}/").page
-    figure = page.locator(f"#{NAME}-comparison")
-    width = int(figure.locator(".sp-wide svg, .sp-wide img").get_attribute("width"))
-    with page.expect_download() as download:
-        figure.locator("button[name=png]").click()
-    assert download.value.suggested_filename == f"{NAME}-comparison.png"
-    picture = Path(download.value.path()).read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert struct.unpack(">I", picture[16:20])[0] == 2 * width
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------
