@@ -1,14 +1,18 @@
 """The command line: every command body is a call or two; only `main` turns errors into text and exit codes."""
 
+import difflib
 import errno
 import gc
+import itertools
 import json
+import logging
 import os
 import shlex
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -77,6 +81,19 @@ def _print(
         click.echo(_coloured(line))
 
 
+def _next(*words: object) -> None:
+    """The command that follows, as the last line for a person. A pipe, a file and a log do without."""
+    if sys.stdout.isatty():
+        click.echo(f"next: {' '.join(map(str, words))}")
+
+
+def _on_data(data: Path) -> str:
+    """The option that names a data folder, where it is not the default."""
+    if data == DEFAULT_DATA:
+        return ""
+    return f" --data {shlex.quote(str(data))}"
+
+
 def _finish(*, failed: bool) -> NoReturn:
     """End with the exit status that says whether problems were found, or something was refused."""
     sys.exit(int(failed))
@@ -95,6 +112,16 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
     if not output.is_dir() and not output.is_file():
         what = f"{output} is a device or a pipe and not a file"
         raise click.UsageError(f"{what}; use -o - for standard output")
+
+
+_PAGE = 40
+"""Expressions that `values` shows at once."""
+
+
+def _few(data: Path) -> str:
+    """The campaigns of a data folder, to filter by."""
+    names = sorted(path.parent.name for path in data.glob("*/campaign.json"))
+    return f" (campaigns: {', '.join(names)})"
 
 
 _COLOURS = {"error": "red", "missing": "red", "warning": "yellow"}
@@ -119,7 +146,7 @@ def _coloured(line: str) -> str:
         "auto_envvar_prefix": "SPARKPUB",
     }
 )
-@click.version_option(__version__, prog_name="sparkpub")
+@click.version_option(__version__, "-V", "--version", prog_name="sparkpub")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Measure LLM inference, check the runs, publish the results.
@@ -168,6 +195,28 @@ def _parameter(command: click.Command, key: str) -> str | None:
         if f"--{key}" in parameter.opts:
             return parameter.name
     return None
+
+
+@cli.command("help")
+@click.argument("name", metavar="[COMMAND]", required=False)
+@click.pass_context
+def help_(context: click.Context, name: str | None) -> None:
+    """Show what the commands do, or how one of them is called.
+
+    Example: sparkpub help collect
+    """
+    parent = context.parent
+    assert parent is not None
+    if name is None:
+        click.echo(parent.get_help())
+        return
+    command = cli.get_command(parent, name)
+    if command is None:
+        near = difflib.get_close_matches(name, cli.commands, n=1)
+        hint = f"did you mean {near[0]}" if near else "sparkpub help lists them"
+        raise click.UsageError(f"no command {name!r}; {hint}")
+    with click.Context(command, info_name=name, parent=parent) as asked:
+        click.echo(command.get_help(asked))
 
 
 # -- beginning: init ---------------------------------------------------------------------------------------
@@ -219,7 +268,7 @@ def init(
         beginning.declare_matrix(folder, starter.DEMO)
         schemas.write_into(folder)
         click.echo(beginning.first_commit(folder, title))
-        click.echo(f"{there} sparkpub collect {starter.DEMO} && mkdocs serve")
+        click.echo(f"{there} sparkpub collect {starter.DEMO} && sparkpub serve")
         return
     from sparkpub.collect import importers
     from sparkpub.collect.importers.base import Given
@@ -232,7 +281,7 @@ def init(
     schemas.write_into(folder)
     _print(False, outcome.document, outcome.lines)
     click.echo(beginning.first_commit(folder, title))
-    click.echo(f"{there} mkdocs serve")
+    click.echo(f"{there} sparkpub serve")
     _finish(failed=bool(outcome.refused))
 
 
@@ -348,6 +397,13 @@ def quick(
     sys.exit(outcome.exit_code)
 
 
+def _install(extra: str) -> str:
+    """What to run where packages of an extra are missing."""
+    from sparkpub.record import package
+
+    return f"pip install '{package.requirement(extra)}'"
+
+
 def _show(campaign: Path, title: str, say: Callable[[str], None]) -> None:
     """Build the campaign's page and show it in the browser until Ctrl-C. Raises UsageError where the packages for that
     are missing."""
@@ -355,7 +411,7 @@ def _show(campaign: Path, title: str, say: Callable[[str], None]) -> None:
         from sparkpub.site import alone
     except ModuleNotFoundError as error:
         what = f"no page is built: {error.name} is not installed"
-        remedy = "pip install 'sparkpub[site]'"
+        remedy = _install("site")
         raise UsageError(what, remedy=remedy) from None
     with alone.page(campaign, title) as (address, end):
         say(f"page {address} (Ctrl-C ends it)")
@@ -401,8 +457,15 @@ def doctor(
         _doctor_on(declared, address, as_json)
         return
     found = physician.examine(declared, data, smoke=smoke)
-    _print(as_json, physician.document, physician.lines, found)
-    _finish(failed=any(item.state == "missing" for item in found))
+    _print(
+        as_json, physician.document, partial(physician.lines, matrix=declared), found
+    )
+    failed = any(item.state == "missing" for item in found)
+    if matrix_file is None:
+        _next("sparkpub quick URL for a server that runs, or sparkpub doctor MATRIX")
+    elif not failed:
+        _next(f"sparkpub collect {matrix_file}{_on_data(data)}")
+    _finish(failed=failed)
 
 
 def _declared(matrix_file: Path | None) -> "Matrix | None":
@@ -436,6 +499,7 @@ def plan(matrix_file: Path, data: Path, as_json: bool) -> None:
 
     declared = matrix.read(matrix_file)
     _print(as_json, overview.plan_document, overview.plan_lines, declared, data)
+    _next(f"sparkpub collect {matrix_file}{_on_data(data)}")
 
 
 @cli.command()
@@ -514,25 +578,41 @@ def collect(
         outcome = fleet.collect(declared, choice, address, say)
     # For people the last line of the progress has said it.
     _print(as_json, partial(asdict, outcome), list)
+    if outcome.left:
+        _next(f"sparkpub collect {matrix_file}{_on_data(data)}, which continues")
+    else:
+        _next(f"sparkpub check{_on_data(data)} && sparkpub serve")
     sys.exit(outcome.exit_code)
 
 
 @cli.command()
 @_MATRIX
 @_DATA
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Show it again every two seconds, until every run is done or Ctrl-C.",
+)
 @_JSON
-def status(matrix_file: Path, data: Path, as_json: bool) -> None:
-    """Show how many runs are done, failed, quarantined or missing.
+def status(matrix_file: Path, data: Path, watch: bool, as_json: bool) -> None:
+    """Show how many runs are done, failed, quarantined or still to do.
 
     One line per cell, and the run that is in progress.
 
-    Example: sparkpub status matrix/demo.yaml --data local
+    Example: sparkpub status matrix/demo.yaml --watch
     """
     from sparkpub.collect import overview
     from sparkpub.plan import matrix
 
+    if watch and as_json:
+        raise click.UsageError("--watch is for people, and --json for programs")
     declared = matrix.read(matrix_file)
+    while watch and overview.is_under_way(declared, data):
+        click.clear()
+        _print(False, dict, overview.status_lines, declared, data)
+        time.sleep(2)
     _print(as_json, overview.status_document, overview.status_lines, declared, data)
+    _next(f"sparkpub check{_on_data(data)}")
 
 
 # -- importing: import -------------------------------------------------------------------------------------
@@ -653,6 +733,8 @@ def import_(
     )
     outcome = importers.import_results(kind, path, data, given, **how)
     _print(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
+    if not how["preview"]:
+        _next(f"sparkpub check{_on_data(data)} && sparkpub serve")
     _finish(failed=bool(outcome.refused))
 
 
@@ -800,25 +882,34 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("filter_text", metavar="[FILTER]", default="")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
 @_DATA
 @_SOURCES
+@click.option("--all", "every", is_flag=True, help="Show all of them, not a page.")
 @_JSON
-def values(filter_text: str, data: Path, sources: Path, as_json: bool) -> None:
+def values(
+    words: tuple[str, ...], data: Path, sources: Path, every: bool, as_json: bool
+) -> None:
     """List the template expressions for posts, with current values.
 
-    FILTER selects the lines that contain all of its words.
+    Shown are those that contain every WORD: a campaign, a model, a metric, a statistic.
 
-    Example: sparkpub values "mean peak_memory small"
+    Example: sparkpub values mean peak_memory small
     """
     from sparkpub.review.dataset import load
     from sparkpub.site.build import SiteOptions, names, publish
 
     publication = publish(load(data), SiteOptions(sources))
-    found = list(names(publication, filter_text))
-    if not found and filter_text:
-        click.echo(f"no expression contains {filter_text!r}", err=True)
-    _print(as_json, lambda: {"values": found}, lambda: found)
+    wanted = " ".join(words)
+    most = None if every or as_json else _PAGE + 1
+    found = list(itertools.islice(names(publication, wanted), most))
+    if not found and wanted:
+        click.echo(f"no expression contains {wanted!r}", err=True)
+    _print(as_json, lambda: {"values": found}, lambda: found[: most and _PAGE])
+    if most and len(found) == most:
+        click.echo(
+            f"and more: add a word such as a campaign or a metric, or --all{_few(data)}"
+        )
 
 
 @cli.command()
@@ -848,6 +939,7 @@ def quarantine(
         lambda: {"run": run_id, "campaign": campaign, "quarantined": not undo},
         lambda: [f"{run_id} is {done} the results of {campaign}"],
     )
+    _next("sparkpub check")
 
 
 @cli.command()
@@ -979,8 +1071,9 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
 
     if output is not None:
         _refuse_output(output)
-    found = Results(review(load(data)), campaign=campaign)
-    text = written(found, campaign, cell)
+    dataset = load(data)
+    only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
+    text = written(Results(review(only)), campaign, cell)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -1112,13 +1205,16 @@ def render(
     )
 
 
-@cli.command()
-@click.option(
+_CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     default=Path("mkdocs.yml"),
     help="Configuration of MkDocs.",
 )
+
+
+@cli.command()
+@_CONFIG
 @click.option("--site-dir", type=_FOLDER, help="Folder to write.")
 @click.option(
     "--data",
@@ -1149,6 +1245,26 @@ def build(
 
     built = build_site(config, site_dir, data, sources)
     _print(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
+    _next("sparkpub serve, or git push")
+
+
+@cli.command()
+@_CONFIG
+@click.option("--address", default="127.0.0.1:8000", help="HOST:PORT to serve at.")
+def serve(config: Path, address: str) -> None:
+    """Show the site in your browser, rebuilt as files change. Ctrl-C ends it.
+
+    It is `mkdocs serve`, for installations that put only sparkpub on the path.
+
+    Example: sparkpub serve
+    """
+    from sparkpub.site.mkdocs import serve_site
+
+    log = logging.getLogger("mkdocs")
+    log.setLevel(logging.WARNING)
+    log.addHandler(logging.StreamHandler())
+    click.echo(f"http://{address}/ (Ctrl-C ends it)")
+    serve_site(config, address)
 
 
 def main() -> None:
@@ -1182,12 +1298,25 @@ _REMEDIES = {
 """What to do about an error of the system, where it is not to look for the file."""
 
 
+_INSTEAD = {
+    "--dry-run": "sparkpub plan MATRIX shows the runs, sparkpub import --preview what would come in",
+    "-n": "sparkpub plan MATRIX shows the runs and starts nothing",
+    "-v": "--version shows the version, and --json what a command knows in full",
+    "--verbose": "--json shows what a command knows in full",
+    "--force": "sparkpub collect --retry-failed runs failed runs again; finished runs are never run again",
+    "--resume": "start the same command again; it continues by itself",
+}
+"""Options that people try, and what does what they want."""
+
+
 def _explained(error: Exception) -> tuple[list[str], int]:
     """What went wrong, one line per problem, and the exit status."""
     if isinstance(error, SparkpubError):
         return error.lines(), error.exit_code
     if isinstance(error, click.Abort):
         return ["interrupted; start the command again to continue"], 1
+    if isinstance(error, click.NoSuchOption) and error.option_name in _INSTEAD:
+        return [f"no option {error.option_name}; {_INSTEAD[error.option_name]}"], 2
     if isinstance(error, click.ClickException):
         message = " ".join(error.format_message().split()).rstrip(".")
         return [f"{message}; see --help"], 2
@@ -1198,7 +1327,7 @@ def _explained(error: Exception) -> tuple[list[str], int]:
         return [f"{said_by_system(error)}; {remedy}"], 2
     if isinstance(error, ModuleNotFoundError) and error.name:
         what = f"this needs {error.name}, which is not installed"
-        return [f"{what}; install sparkpub with its extra: sparkpub[site]"], 2
+        return [f"{what}; {_install('site')}"], 2
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(f"unexpected {type(error).__name__}: {error}".split())
     return [f"{text}, {Path(place.filename).name}:{place.lineno}; please report it"], 1

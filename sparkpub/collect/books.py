@@ -242,6 +242,7 @@ class Books:
                 self.hopeless |= set(alike(self.shown, record))
                 shown += "; not tried again now, since it would end the same way"
         elif value is not None:
+            self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
             shown = f", {name} {value:g}"
         line = f"{label}: {record.status} in {took}{shown}"
         if self.row is not None and record.status == "ok":

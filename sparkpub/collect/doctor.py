@@ -86,9 +86,61 @@ def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
     return {"checks": [asdict(item) for item in found]}
 
 
-def lines(found: Sequence[Diagnosis]) -> list[str]:
-    """The same for people."""
-    return [item.line for item in found]
+def lines(found: Sequence[Diagnosis], matrix: Matrix | None = None) -> list[str]:
+    """The same for people: what stands in the way first, then what the matrix needs. What it does not need is left
+    out; without a matrix, engines that are not here are one line."""
+    shown = [item for item in found if item.name not in _OPTIONAL]
+    optional = [item for item in found if item.name in _OPTIONAL]
+    absent = []
+    for item in optional:
+        if matrix is None and item.name in TOOLS and item.state != "ok":
+            absent.append(item.name)
+        elif matrix is None or item.name in needed_by(matrix):
+            shown.append(item)
+    if matrix is not None:
+        shown.sort(key=lambda item: (item.state != "missing", not _of_matrix(item)))
+    said = [item.line for item in shown]
+    if absent:
+        said.append(f"{'':8}engines that are not on PATH: {', '.join(absent)}")
+    return said
+
+
+_OPTIONAL = frozenset(
+    {
+        *TOOLS,
+        "torch",
+        "docker",
+        "chroot",
+        "nspawn",
+        "page cache",
+        "clocks",
+        "power mode",
+    }
+)
+"""Things that some matrices need."""
+
+
+def needed_by(matrix: Matrix) -> frozenset[str]:
+    """Those of the optional things that a matrix asks for."""
+    kinds = {options.type for options in matrix.workloads.values()}
+    needed: set[str] = {options.type for options in matrix.environments.values()}
+    if "host" in needed:
+        needed |= {tool for tool, workload in TOOLS.items() if workload in kinds}
+    if any(getattr(item, "device", "") == "cuda" for item in matrix.workloads.values()):
+        needed.add("torch")
+    if matrix.gates.drop_caches:
+        needed.add("page cache")
+    if matrix.gates.lock_clocks_mhz is not None:
+        needed.add("clocks")
+    if getattr(matrix.gates, "power_mode", None) is not None:
+        needed.add("power mode")
+    return frozenset(needed)
+
+
+def _of_matrix(item: Diagnosis) -> bool:
+    """Whether a diagnosis is about the matrix and not about the machine."""
+    about = ("matrix", "environment", "workload", "server", "smoke")
+    return item.name.startswith(about)
 
 
 def _gpu() -> Iterator[Diagnosis]:

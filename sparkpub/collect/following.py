@@ -216,7 +216,10 @@ class _Run:
             if self.job.expected_seconds:
                 share = elapsed / self.job.expected_seconds
             progress.live(
-                self.job.label, "running", f"{duration(elapsed)} {temperature}", share
+                self.job.label,
+                "running",
+                f"{duration(elapsed)} {temperature}".strip(),
+                share,
             )
 
     def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:

@@ -109,24 +109,20 @@ class Passed:
         return "; ".join(parts)
 
 
-BUSY_PERCENT = 25.0
-"""Load of all processors by other programs from which a collector says so before it begins."""
-
-
 def company(gates: Gates) -> str | None:
-    """What other programs use of the processors now, where the gates would not wait for them to end; None where it is
-    little."""
-    if gates.max_cpu_percent is not None and gates.max_wait > 0:
+    """What other programs use of the processors now, where the gates limit that and do not wait for them to end; None
+    where it is within the limit."""
+    if gates.max_cpu_percent is None or gates.max_wait > 0:
         return None
     load = proc.CpuLoad()
     time.sleep(0.3)
     percent = load.percent() or 0.0
-    if percent < BUSY_PERCENT:
+    if percent <= gates.max_cpu_percent:
         return None
     processors = os.cpu_count() or 1
     return (
         f"this machine is busy: other programs use {percent * processors:.0f} % of {processors} processors; "
-        "what you measure now will vary with them"
+        "what you measure now varies with them and answers nothing"
     )
 
 

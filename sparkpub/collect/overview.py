@@ -16,10 +16,27 @@ from sparkpub.collect.progress import current, duration
 from sparkpub.collect.public import public
 from sparkpub.plan import coverage
 from sparkpub.plan.environments import DockerOptions
-from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record import store
 from sparkpub.record.record import Record
+from sparkpub.record.text import counted
+
+SHOWN = 40
+"""Runs of a plan that people are shown; --json has all."""
+_ORDERS = {
+    "interleaved": "the environments take turns",
+    "random": "in random order",
+    "blocked": "one environment after the other",
+}
+_STATES = {
+    "done": "done",
+    "failed": "failed",
+    "quarantined": "quarantined",
+    "missing": "to do",
+    "retry": "to do again",
+}
+_COVERED = {"failed": "failed", "quarantined": "quarantined", "missing": "to do"}
 
 
 def _quarantined(folder: Path) -> list[str]:
@@ -110,28 +127,31 @@ def pauses(matrix: Matrix, records: Sequence[Record], left: int) -> float:
 
 
 def plan_lines(matrix: Matrix, data: Path) -> list[str]:
-    """The same for people: gates first, then one line per run."""
+    """The same for people: what holds for every run, then one line per run."""
     document = plan_document(matrix, data)
-    gates = matrix.gates.model_dump(mode="json", exclude_none=True)
     lines = [
         f"{matrix.campaign}: {matrix.title}",
-        f"order {matrix.order}, seed {matrix.seed}, timeout {duration(matrix.timeout)}, retries {matrix.retries}",
-        "gates: " + ", ".join(f"{name} {value}" for name, value in gates.items()),
+        f"{_ORDERS[matrix.order]}; {duration(matrix.timeout)} at most for a run, "
+        f"{counted(matrix.retries, 'more attempt')} for one that fails",
+        f"before each run: {_conditions(matrix.gates)}",
     ]
     for item in document["recipes"]:
         lines.append(f"{item['environment']}, of {item['recipe']}: {item['image']}")
         lines.append(f"  {shlex.join(item['argv'])}")
         if item["left_out"]:
             lines.append(f"  not done: {'; '.join(item['left_out'])}")
-    for run in document["runs"]:
+    for run in document["runs"][:SHOWN]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""
         lines.append(
-            f"{run['position']:5d}  {cell}  iteration {run['iteration']}{machine}  {run['state']}"
+            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {_STATES[run['state']]}"
         )
+    more = len(document["runs"]) - SHOWN
+    if more > 0:
+        lines.append(f"       and {more} more, which --json lists")
     left = sum(1 for run in document["runs"] if run["state"] in ("missing", "retry"))
     lines.append(
-        f"{len(document['runs'])} runs, {left} to do, estimate {_estimated(document)}"
+        f"{counted(len(document['runs']), 'run')}, {left} to do. {_estimated(document)}"
     )
     lines += [f"missing: {line}" for line in document["absent"]]
     return lines
@@ -140,13 +160,45 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
 def _estimated(document: Mapping[str, Any]) -> str:
     seconds = document["estimate_seconds"]
     if seconds is not None:
-        return duration(seconds)
+        return f"About {duration(seconds)}."
     if not document["pauses_seconds"]:
-        return "unknown, no earlier run of some workload"
-    pause = duration(document["pauses_seconds"])
-    return (
-        f"{pause} of pauses, and the runs, of which some workload has none yet to go by"
-    )
+        return "Run time not known yet."
+    return f"Pauses: {duration(document['pauses_seconds'])}. Run time not known yet."
+
+
+def _conditions(gates: Gates) -> str:
+    """What is waited for before a run, as a person says it."""
+    said = []
+    if gates.cooldown:
+        said.append(f"a pause of {duration(gates.cooldown)}")
+    if gates.max_start_temp_celsius is not None:
+        said.append(f"GPU below {gates.max_start_temp_celsius:g} °C")
+    if gates.max_cpu_percent is not None:
+        said.append(f"processors at most {gates.max_cpu_percent:g} % busy")
+    if gates.min_free_memory_percent is not None:
+        said.append(f"{gates.min_free_memory_percent:g} % of memory free")
+    if gates.exclusive_gpu:
+        said.append("no other program on the GPU")
+    if gates.drop_caches:
+        said.append("page cache dropped")
+    if gates.lock_clocks_mhz is not None:
+        said.append(f"GPU clock locked at {gates.lock_clocks_mhz:g} MHz")
+    if not said:
+        return "nothing is waited for"
+    otherwise = {"run": "run anyway", "skip": "skip the run", "stop": "stop"}
+    patience = "if not"
+    if gates.max_wait:
+        patience = f"after {duration(gates.max_wait)}"
+    return f"{', '.join(said)}; {patience}, {otherwise[gates.on_unmet]}"
+
+
+def _covered(count: Mapping[str, int]) -> str:
+    """`3 of 5 done, 1 failed, 1 to do`: what there is none of is not said."""
+    said = [f"{count['done']} of {count['planned']} done"]
+    for name, word in _COVERED.items():
+        if count[name]:
+            said.append(f"{count[name]} {word}")
+    return ", ".join(said)
 
 
 def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
@@ -167,26 +219,27 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     return document | {"now": now if ours else None}
 
 
+def is_under_way(matrix: Matrix, data: Path) -> bool:
+    """Whether a collector measures the campaign now, or runs are left that one could measure."""
+    document = status_document(matrix, data)
+    left = any(cell["missing"] for cell in document["cells"])
+    return left or document["now"] is not None
+
+
 def status_lines(matrix: Matrix, data: Path) -> list[str]:
     """The same for people."""
     document = status_document(matrix, data)
     lines = [
-        f"{cell['model']}/{cell['environment']}/{cell['workload']}: {cell['done']} of {cell['planned']} done, "
-        f"{cell['failed']} failed, {cell['quarantined']} quarantined, {cell['missing']} missing"
+        f"{cell['model']}/{cell['environment']}/{cell['workload']}: {_covered(cell)}"
         for cell in document["cells"]
     ]
     for machine in document.get("machines", []):
-        lines.append(
-            f"machine {machine['machine']}: {machine['done']} of {machine['planned']} done, "
-            f"{machine['failed']} failed, {machine['quarantined']} quarantined, {machine['missing']} missing"
-        )
+        lines.append(f"machine {machine['machine']}: {_covered(machine)}")
     total = {
         name: sum(cell[name] for cell in document["cells"])
-        for name in ("done", "planned", "failed", "missing")
+        for name in ("done", "planned", "failed", "quarantined", "missing")
     }
-    lines.append(
-        f"{total['done']} of {total['planned']} done, {total['failed']} failed, {total['missing']} missing"
-    )
+    lines.append(f"together: {_covered(total)}")
     now = document["now"]
     if now is not None:
         doing = f"now: process {now.get('pid', 'unknown')}"

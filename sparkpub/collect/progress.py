@@ -43,6 +43,8 @@ class Progress:
         self._began = time.monotonic()
         self._shown = ""
         self._phase = ""
+        self.figure = ""
+        """What the last good run came to, shown beside the one that is in progress."""
 
     def line(self, text: str) -> None:
         """A line that stays."""
@@ -77,8 +79,14 @@ class Progress:
             run = ""
             if share is not None:
                 run = f" {_bar(share, 8)}"
-            text = f"{overall} {self._count()}{self._eta()} | {label}: {phase}{run} {detail}"
-            self._shown = text[: shutil.get_terminal_size().columns - 1]
+            now = " ".join(f"{phase}{run} {detail} {self.figure}".split())
+            self._shown = _fitting(
+                overall,
+                f"{self._count()}{self._eta()} |",
+                f"{label}:",
+                now,
+                width=shutil.get_terminal_size().columns - 1,
+            )
             self._write(f"\r\x1b[K{self._shown}")
 
     def finished(self) -> None:
@@ -152,6 +160,17 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole}s"
+
+
+def _fitting(bar: str, count: str, label: str, now: str, *, width: int) -> str:
+    """The live line within a terminal's width. What says least goes first: the bar, then the beginning of the label."""
+    text = f"{bar} {count} {label} {now}"
+    if len(text) > width:
+        text = f"{count} {label} {now}"
+    over = len(text) - width
+    if over > 0 and over + 1 < len(label):
+        text = f"{count} …{label[over + 1 :]} {now}"
+    return text[:width]
 
 
 def _bar(share: float, width: int = _BAR) -> str:

@@ -46,6 +46,7 @@ from sparkpub.record.record import (
     Status,
 )
 from sparkpub.record.store import Stored
+from sparkpub.record.telemetry import Telemetry
 
 OF_ANOTHER_MACHINE = (
     "the server runs on another machine, which the collector does not see"
@@ -237,6 +238,7 @@ def _record(
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status)),
         "container": container,
+        "machine": _with_gpus_used(draft.machine, followed.telemetry),
         "isolation": followed.isolation,
         "memory": sampled_metrics.ledger(
             followed.telemetry, bench.machine.memory_total_gib or 0.0
@@ -262,6 +264,17 @@ def _record(
             }
         )
     return published(record, bench.redactor)
+
+
+def _with_gpus_used(machine: Machine, telemetry: Telemetry) -> Machine:
+    """The machine with the GPUs that the run's processes used, of several that are there; all where none was seen."""
+    if telemetry.used is None:
+        return machine
+    used = tuple(gpu for gpu in machine.gpus if gpu.index in telemetry.used)
+    count = len(machine.gpus)
+    return machine.model_copy(
+        update={"gpus": used or machine.gpus, "gpus_there": count}
+    )
 
 
 def _without_sensors(

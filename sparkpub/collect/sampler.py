@@ -10,14 +10,21 @@ import json
 import select
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.machine import proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.machine.tree import ProcessTree
-from sparkpub.record.telemetry import COLUMNS
+from sparkpub.record.telemetry import (
+    COLUMNS,
+    GPU_COLUMNS,
+    USED,
+    of_gpu,
+    over_gpus,
+    summarised_anew,
+)
 
 PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
@@ -44,6 +51,8 @@ class Sampler:
             self._gpus = Gpus(indices)
         except NoGpuError as error:
             self.reasons |= _for_columns("gpu_", str(error))
+        self._each = [] if self._gpus is None else self._gpus.apart()
+        self._used: dict[int, None] = {}
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._server = None if server is None else ProcessTree(server)
@@ -75,10 +84,34 @@ class Sampler:
         if self._run is not None:
             row |= self._charged()
         if self._gpus is not None:
-            row |= self._gpus.columns() | self._processes()
+            row |= self._sampled()
             self.reasons |= self._gpus.reasons
         if self._run is not None and now >= self._pss_due:
             row["processes_pss_gib"] = self._pss()
+        return row
+
+    @property
+    def own_columns(self) -> list[str]:
+        """Columns of each GPU by itself, on a machine with several of them."""
+        if len(self._each) < 2:
+            return []
+        places = [gpu.indices[0] for gpu in self._each]
+        return [of_gpu(index, name) for index in places for name in GPU_COLUMNS]
+
+    @property
+    def used(self) -> list[int]:
+        """The GPUs, as NVML counts them, on which processes of the run were seen; all of them where none was."""
+        return sorted(self._used) or [gpu.indices[0] for gpu in self._each]
+
+    def _sampled(self) -> dict[str, Any]:
+        """What the GPUs of the run gave together, and on a machine with several each of them by itself."""
+        each = {
+            gpu.indices[0]: gpu.columns() | self._processes(gpu) for gpu in self._each
+        }
+        row = over_gpus([each[index] for index in self.used])
+        if len(each) > 1:
+            for index, columns in each.items():
+                row |= {of_gpu(index, name): columns.get(name) for name in GPU_COLUMNS}
         return row
 
     def _trees(self) -> list[ProcessTree]:
@@ -98,16 +131,15 @@ class Sampler:
             total.pop("cgroup_peak_gib", None)
         return total
 
-    def _processes(self) -> dict[str, int]:
-        """Computing processes, and those among them that are not the run's.
+    def _processes(self, gpu: Gpus) -> dict[str, int]:
+        """Computing processes of a GPU, and those among them that are not the run's.
 
         NVML names processes by the ids of the machine's first process namespace; one that we cannot see is taken for
         the run's own unless it was there before.
         """
-        assert self._gpus is not None
-        pids = self._gpus.processes()
+        pids = gpu.processes()
         if pids is None:
-            self.reasons["gpu_foreign_processes"] = self._gpus.reasons["gpu_processes"]
+            self.reasons["gpu_foreign_processes"] = gpu.reasons["gpu_processes"]
             return {}
         if self._run is None:
             self._at_baseline |= {
@@ -119,6 +151,8 @@ class Sampler:
             foreign = {
                 pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
             }
+        if self._run is not None and set(pids) - foreign:
+            self._used[gpu.indices[0]] = None
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
@@ -141,10 +175,12 @@ def _for_columns(start: str, reason: str) -> dict[str, str]:
 class TelemetryFile:
     """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, own_columns: Sequence[str] = ()) -> None:
+        self._path = path
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
-        self._writer.writerow(COLUMNS)
+        self._names = [*COLUMNS, *own_columns]
+        self._writer.writerow(self._names)
         self._file.flush()
         self._waiting: list[tuple[float, Mapping[str, Any]]] = []
         self._launched: float | None = None
@@ -167,15 +203,28 @@ class TelemetryFile:
     def _write(self, moment: float, row: Mapping[str, Any]) -> None:
         assert self._launched is not None
         values = {**row, "elapsed_seconds": moment - self._launched}
-        self._writer.writerow([_cell(values[name]) for name in COLUMNS])
+        self._writer.writerow([_cell(values.get(name)) for name in self._names])
         self._filled |= {name for name, value in values.items() if value is not None}
         self._file.flush()
 
-    def close(self, reasons: Mapping[str, str]) -> None:
-        """Say why columns are empty throughout."""
-        for name in COLUMNS:
-            if name not in self._filled and name in reasons:
-                self._file.write(f"# {name}: {' '.join(reasons[name].split())}\n")
+    def close(self, reasons: Mapping[str, str], used: Sequence[int] = ()) -> None:
+        """Say which GPUs the run used, where there are several, and why columns are empty throughout.
+
+        Which they are shows only while the run is on: what they gave together is written anew for all samples.
+        """
+        notes = {
+            name: reasons[name]
+            for name in COLUMNS
+            if name not in self._filled and name in reasons
+        }
+        if len(self._names) > len(COLUMNS):
+            self._file.close()
+            text = summarised_anew(self._path.read_text(encoding="utf-8"), used)
+            self._file = self._path.open("w", encoding="utf-8", newline="")
+            self._file.write(text)
+            notes[USED] = " ".join(map(str, used))
+        for name, reason in notes.items():
+            self._file.write(f"# {name}: {' '.join(reason.split())}\n")
         self._file.close()
 
 
@@ -193,7 +242,7 @@ def main() -> None:
         settings.get("server"),
         tenants=settings.get("tenants", False),
     )
-    table = TelemetryFile(Path(settings["path"]))
+    table = TelemetryFile(Path(settings["path"]), sampler.own_columns)
     interval = float(settings["interval"])
 
     def sample() -> float:
@@ -217,7 +266,7 @@ def main() -> None:
         else:
             sample()
     sample()
-    table.close(sampler.reasons)
+    table.close(sampler.reasons, sampler.used)
 
 
 def _line_within(due: float) -> str | None:

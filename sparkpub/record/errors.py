@@ -81,6 +81,7 @@ FORMS = {
     r"^\d+(\.\d+)?[bkmgBKMG]?$": "a size such as 60g or 512m",
     r"^\d+(-\d+)?(,\d+(-\d+)?)*$": "a list of processors such as 0-9,12",
     r"^P\d{1,2}$": "a performance state such as P0",
+    r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)": "a duration such as 30s, 5m or 1h",
 }
 """The forms that values in people's files have, and what to call them."""
 

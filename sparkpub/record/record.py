@@ -297,9 +297,11 @@ class Event(Strict):
 
 
 class Gpu(Strict):
-    """One GPU as the driver describes it. `id` is a salted hash of its UUID."""
+    """One GPU as the driver describes it. `id` is a salted hash of its UUID, `index` its number among the machine's
+    GPUs, as NVML counts them."""
 
     name: str
+    index: NonNegativeInt | None = None
     id: str | None = None
     memory_total_gib: NonNegativeFloat | None = None
     compute_capability: str | None = None
@@ -324,6 +326,9 @@ class Machine(Strict):
     memory_total_gib: NonNegativeFloat | None = None
     unified_memory: bool | None = None
     gpus: tuple[Gpu, ...] = ()
+    """Those that the run's processes used, where several are there."""
+    gpus_there: PositiveInt | None = None
+    """How many GPUs the run could have used; null for one."""
     driver: str | None = None
     cuda_driver: str | None = None
     firmware: str | None = None

@@ -5,10 +5,13 @@ One row per sample; an empty cell means that the sensor gave nothing, which is n
 """
 
 import csv
+import functools
 import math
+import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sparkpub.record.metrics import unit_of
 
@@ -28,6 +31,11 @@ processes_pss_gib
 COLUMNS: Mapping[str, str] = {name: unit_of(name) for name in _NAMES.split()}
 """Column to unit, in file order. `elapsed_seconds` counts from the launch of the run and starts below zero for
 baseline samples; counters of processes are whole numbers; throttle reasons are NVML's bit mask as hexadecimal."""
+
+GPU_COLUMNS = tuple(name for name in COLUMNS if name.startswith("gpu_"))
+"""What is read of each GPU. On a machine with several, each has these columns by itself: `gpu1_power_watt`."""
+USED = "gpus_used"
+"""The note that names the GPUs, as NVML counts them, which a run used on such a machine."""
 
 THROTTLES = {
     0x4: "software power cap",
@@ -55,6 +63,73 @@ def clock_is_stuck(clock_mhz: float | None, limit_mhz: float | None) -> bool:
 
 
 TEXT_COLUMNS = frozenset({"gpu_performance_state", "gpu_throttle_reasons"})
+
+
+_SUMS = frozenset(
+    [
+        "gpu_memory_used_gib",
+        "gpu_power_watt",
+        "gpu_energy_joule",
+        "gpu_processes",
+        "gpu_foreign_processes",
+    ]
+)
+_OF_ONE_GPU = re.compile(r"^gpu\d+_")
+_MEANS = frozenset({"gpu_utilization_percent", "gpu_memory_utilization_percent"})
+
+
+def of_gpu(index: int, column: str) -> str:
+    """The name of a column for one GPU of several: `gpu1_power_watt`."""
+    return f"gpu{index}_{column.removeprefix('gpu_')}"
+
+
+def over_gpus(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One sample of several GPUs: sums of memory, power, energy and processes, means of utilisation, the highest
+    temperature, the lowest clocks, the slowest state, all throttle reasons. None where one of them gives nothing."""
+    found: dict[str, Any] = {}
+    for name in each[0]:
+        values = [columns.get(name) for columns in each]
+        found[name] = None if None in values else _together(name, values)
+    return found
+
+
+def _together(name: str, values: Sequence[Any]) -> Any:
+    if name in _SUMS:
+        return sum(values)
+    if name in _MEANS:
+        return sum(values) / len(values)
+    if name == "gpu_throttle_reasons":
+        masks = [int(value, 16) for value in values]
+        return f"0x{functools.reduce(operator.or_, masks):x}"
+    if name == "gpu_performance_state":
+        return max(values, key=lambda state: int(state[1:]))
+    return max(values) if name == "gpu_temp_celsius" else min(values)
+
+
+def summarised_anew(text: str, used: Sequence[int]) -> str:
+    """The rows of a file in which what the GPUs gave together is of these GPUs alone, in every sample."""
+    lines = text.splitlines()
+    header = lines[0].split(",")
+    for place, line in enumerate(lines[1:], 1):
+        row = dict(zip(header, line.split(","), strict=True))
+        each = [_read_of_gpu(row, index) for index in used]
+        for name, value in over_gpus(each).items():
+            shown = f"{value:.6g}" if isinstance(value, float) else value
+            row[name] = "" if value is None else str(shown)
+        lines[place] = ",".join(row.values())
+    return "\n".join(lines) + "\n"
+
+
+def _read_of_gpu(row: Mapping[str, str], index: int) -> dict[str, Any]:
+    """A sample of one GPU, by the names of the columns of all together; None for an empty cell."""
+    found: dict[str, Any] = {}
+    for name in GPU_COLUMNS:
+        cell = row[of_gpu(index, name)]
+        found[name] = cell or None
+        if cell and name not in TEXT_COLUMNS:
+            number = float(cell)
+            found[name] = int(number) if number.is_integer() else number
+    return found
 
 
 @dataclass(frozen=True)
@@ -123,6 +198,12 @@ class Telemetry:
         timed = self.timed(column)
         return timed[-1][1] if timed else None
 
+    @property
+    def used(self) -> tuple[int, ...] | None:
+        """The GPUs that the run used, as NVML counts them; None on a machine with one."""
+        note = self.notes.get(USED)
+        return None if note is None else tuple(int(name) for name in note.split())
+
     def reason(self, column: str) -> str:
         """Why a column has no values."""
         return self.notes.get(column, "no sample was taken while it applied")
@@ -158,7 +239,8 @@ def _table(rows: Sequence[str]) -> list[list[str]]:
 
 def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:
     """What a column says in numbers; nothing where it is not one of numbers."""
-    if name in TEXT_COLUMNS or name not in COLUMNS:
+    column = _OF_ONE_GPU.sub("gpu_", name)
+    if column in TEXT_COLUMNS or column not in COLUMNS:
         return (None,) * len(texts)
     try:
         values = tuple(map(float, texts))

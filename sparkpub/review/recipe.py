@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from sparkpub.plan.environments import DockerOptions, Options, Server
+from sparkpub.plan.recipes import RUNTIMES
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.text import number
@@ -33,6 +34,17 @@ _SAID = frozenset(
     | set(_CONTAINER)
 )
 """Options of an environment that a recipe has, or does not need."""
+_CLIENTS = (
+    ("llama-benchy", None),
+    ("openai-endpoint", None),
+    ("vllm-bench", "serve"),
+)
+"""Type and mode of the workloads that measure a server."""
+_OF_CLIENTS = frozenset(
+    {"client", "client_version", "latency", "coherence", "output_tokens_by"}
+    | {"tokenizer", "server"}
+)
+"""Settings that runs have of their client, and not of the server."""
 
 
 def written(results: Results, campaign: str, cell: str) -> str:
@@ -52,16 +64,16 @@ def written(results: Results, campaign: str, cell: str) -> str:
     matrix = results.dataset.campaign(campaign).matrix
     record = runs[-1]
     options = None if matrix is None else matrix.environments.get(record.environment)
-    if options is None or options.server is None:
-        raise UsageError(
-            f"{cell} of {campaign} was not measured with a server that sparkpub started",
-            remedy="a recipe is the command of a server; choose a cell with one",
-        )
-    document = _document(record, options, options.server, _figure(results, record))
+    figure = _figure(results, record)
     head = f"# Written by sparkpub from {campaign}, {cell}.\n"
-    unsaid = options.declared.keys() - _SAID
-    if unsaid:
-        head += f"# A recipe cannot say its {', '.join(sorted(unsaid))}.\n"
+    if options is not None and options.server is not None:
+        document = _document(record, options, options.server, figure)
+        unsaid = options.declared.keys() - _SAID
+        if unsaid:
+            head += f"# A recipe cannot say its {', '.join(sorted(unsaid))}.\n"
+    else:
+        document = _told(record, figure)
+        head += "# The command is made of the options that the results tell: compare it with yours.\n"
     if "container" not in document:
         head += "# It ran without a container: name one that has the engine.\n"
     return head + yaml.dump(
@@ -93,6 +105,58 @@ def _document(
     if benchmark:
         document["benchmark"] = benchmark
     return {name: value for name, value in document.items() if value not in ({}, [])}
+
+
+def _told(record: Record, figure: str) -> dict[str, Any]:
+    """The recipe of a run whose server somebody else started, as far as the results tell its options. Raises UsageError
+    where they tell none."""
+    setup = setup_of(record)
+    name = _RUNTIMES.get(setup.engine or "")
+    told = {
+        option: value
+        for option, value in record.observed.settings.items()
+        if option not in _OF_CLIENTS
+    }
+    workload = record.requested.workload
+    kind = (workload.get("type"), workload.get("mode"))
+    if kind not in _CLIENTS or name is None or not told:
+        raise UsageError(
+            f"nothing tells how the server of {'/'.join(record.cell)} was started",
+            remedy="a recipe is the command of a server; choose a cell with one",
+        )
+    runtime = RUNTIMES[name]
+    words = [runtime.words, "--port {port}"]
+    for option, value in told.items():
+        if re.fullmatch(r"[a-z][a-z0-9_]*", option) and option not in ("port", "host"):
+            flag = runtime.flags.get(option, f"--{option.replace('_', '-')}")
+            words += _flagged(flag, value, negated=name == "vllm")
+    variables = {option: value for option, value in told.items() if option.isupper()}
+    image = record.requested.environment.get("image")
+    document: dict[str, Any] = {
+        "recipe_version": "2",
+        "model": record.requested.model_id,
+        "runtime": name,
+    }
+    if image is not None:
+        document["container"] = image
+    document |= {"min_nodes": 1, "defaults": {"port": runtime.port}}
+    if variables:
+        document["env"] = variables
+    document |= {
+        "metadata": {"description": figure},
+        "command": " \\\n  ".join(words) + "\n",
+    }
+    benchmark = _benchmark(workload)
+    return document | ({"benchmark": benchmark} if benchmark else {})
+
+
+def _flagged(flag: str, value: str, *, negated: bool) -> list[str]:
+    """An option as words: `true` is the flag alone, and `false` its negation, where the engine has such."""
+    if value == "true":
+        return [flag]
+    if value == "false":
+        return [flag.replace("--", "--no-", 1)] if negated else []
+    return [f"{flag} {shlex.quote(value)}"]
 
 
 def _container(record: Record, options: DockerOptions) -> dict[str, Any]:

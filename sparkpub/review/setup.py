@@ -164,11 +164,12 @@ def _image_tag(record: Record) -> str | None:
 
 
 def _machine(record: Record) -> str | None:
-    """The catalogue's name of the machine, else its GPUs, else its processor."""
+    """The catalogue's name of the machine, and how many served the model together; else its GPUs or processor."""
     machine = record.machine
     known = catalogue.machines().get(machine.kind or "")
     if known is not None:
-        return known.name
+        several = machine.count is not None and machine.count > 1
+        return f"{machine.count} × {known.name}" if several else known.name
     if machine.gpus:
         name = machine.gpus[0].name
         if len(machine.gpus) > 1:

@@ -14,8 +14,9 @@ from jinja2 import Environment
 from jinja2.ext import Extension
 from jinja2.runtime import Context
 from mkdocs.commands.build import build as build_docs
+from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
-from mkdocs.config.base import Config, load_config
+from mkdocs.config.base import Config, ValidationError, load_config
 from mkdocs.config.config_options import ExtraScriptValue
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException, PluginError
@@ -51,6 +52,8 @@ from sparkpub.site.pages import blog
 from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
 from sparkpub.site.pages.templating import KeptCode
 
+os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+"""The guide says until when the theme is supported. Its own notice would be the first thing in every build."""
 INSTANT = "navigation.instant"
 """Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
 processor time, and charts start only with a page that is loaded as a whole."""
@@ -60,12 +63,28 @@ THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
+_ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^(index\.md|(?!coverage/)[a-z-]+/index\.md)$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
+
+
+class Origin(option.Type[str]):
+    """An address of a host, `https://giscus.app`, and nothing that could end a rule of the policy."""
+
+    def __init__(self) -> None:
+        super().__init__(str)
+
+    def run_validation(self, value: object) -> str:
+        """The address, if it is one."""
+        if not isinstance(value, str) or not _ORIGIN.fullmatch(value):
+            raise ValidationError(
+                f"allow: {value!r} is not the address of a host; write for instance https://giscus.app"
+            )
+        return value
 
 
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
@@ -80,6 +99,8 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
+    allow = option.ListOfItems(Origin(), default=[])
+    """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
 class TreeFile(File):
@@ -307,7 +328,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         env.trim_blocks = True
         env.add_extension(WithoutIndents)
         env.globals["sparkpub"] = Additions(
-            policy=security.page_policy(env),
+            policy=security.page_policy(env, self.config.allow),
             open_graph=lambda page: self._open_graph(page, config),
             linked_data=self._linked_data,
             search=runtime.script(runtime.SEARCH)[0],
@@ -486,6 +507,21 @@ def _with_remedies(lines: list[str]) -> list[str]:
         if line.startswith(DEAD_LINK) and target not in links:
             found.append(f"{line}; correct it")
     return found
+
+
+def serve_site(config_file: Path, address: str) -> None:
+    """Serve the site at `HOST:PORT` until Ctrl-C, and build it again as files change. Raises SiteError where it cannot
+    begin."""
+    problems = _Problems()
+    engine = logging.getLogger("mkdocs")
+    engine.addHandler(problems)
+    try:
+        serve_docs(config_file=str(config_file), dev_addr=address)
+    except (MkDocsException, SystemExit) as error:
+        first, *others = _with_remedies(problems.lines or [str(error)])
+        raise SiteError(first, others=others) from None
+    finally:
+        engine.removeHandler(problems)
 
 
 def build_site(

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from sparkpub.record import package
 from sparkpub.record.catalogue import Kind
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
@@ -65,6 +66,7 @@ _NAMES = (
     "hardware",
     "catalogued",
     "licences",
+    "package",
 )
 """The methods of `Words` that prose may call, besides `figure` and `reference`."""
 _SHOWN = (
@@ -449,6 +451,15 @@ class Words:
             )
         records = [stored.record for stored in self._dataset.runs]
         return hardware.catalogued(kind, records)
+
+    def package(self, extras: str = "") -> str:
+        """What pip, pipx and uv take to install this sparkpub, with its extras; `package("repository")` is the address
+        of its git repository alone."""
+        address = package.public_source()
+        if extras == "repository":
+            return address.removeprefix("git+")
+        name = f"sparkpub[{extras}]" if extras else "sparkpub"
+        return f"{name} @ {address}"
 
     def licences(self) -> str:
         """Where the data of each campaign come from, and their licence."""

@@ -1,4 +1,6 @@
-"""A stand-in for pynvml: one GPU, whose readings a test sets. `spark` leaves out what a DGX Spark's driver does."""
+"""A stand-in for pynvml: GPUs that are alike but for what a test sets, one unless it says more. `spark` leaves out what
+a DGX Spark's driver does.
+"""
 
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +34,9 @@ class FakeNvml:
         self.name = "NVIDIA GB10" if spark else "NVIDIA H200"
         self.may_lock = True
         self.power, self.energy, self.state = 100_000, 5_000_000, 8
+        self.count = 1
+        self.of_gpu: dict[int, dict[str, Any]] = {}
+        """Answers of a GPU by its index that are not those of the others."""
 
     def _given(self, value: Any) -> Any:
         if isinstance(value, Exception):
@@ -43,8 +48,7 @@ class FakeNvml:
 
     def __getattr__(self, question: str) -> Any:
         answers: dict[str, Any] = {
-            "nvmlDeviceGetCount": 1,
-            "nvmlDeviceGetHandleByIndex": "gpu0",
+            "nvmlDeviceGetCount": self.count,
             "nvmlDeviceGetUtilizationRates": SimpleNamespace(
                 gpu=self.utilization, memory=0
             ),
@@ -71,7 +75,16 @@ class FakeNvml:
         }
         if question not in answers:
             raise AttributeError(question)
-        return lambda *_: self._given(answers[question])
+
+        def answer(*asked: Any) -> Any:
+            index = int(asked[0][3:]) if asked and isinstance(asked[0], str) else 0
+            own = self.of_gpu.get(index, {})
+            return self._given(own.get(question, answers[question]))
+
+        return answer
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:  # noqa: N802
+        return f"gpu{index}"
 
     def nvmlDeviceGetClockInfo(self, _handle: str, kind: int) -> Any:  # noqa: N802
         return self._given(

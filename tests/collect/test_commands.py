@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import progress
+from sparkpub.collect import doctor, progress
 from sparkpub.collect.overview import (
+    SHOWN,
     estimate,
     pauses,
     plan_document,
@@ -72,7 +73,7 @@ def test_plan_prints_order_state_and_estimate_and_starts_nothing(
     assert [item["state"] for item in document["runs"]] == ["done", "missing"]
     assert document["estimate_seconds"] >= 0
     text = sparkpub("plan", matrix_file, "--data", tmp_path).stdout
-    assert "m/native/w  iteration 2  missing" in text
+    assert "m/native/w  iteration 2  to do" in text
     assert "2 runs, 1 to do" in text
 
 
@@ -100,11 +101,59 @@ def test_the_plan_of_a_campaign_without_runs_counts_its_pauses(tmp_path: Path) -
     matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": "5m"})
     document = plan_document(matrix, tmp_path)
     assert (document["estimate_seconds"], document["pauses_seconds"]) == (None, 1200)
-    assert (
-        "5 runs, 5 to do, estimate 20m00s of pauses, and the runs"
-        in plan_lines(matrix, tmp_path)[-1]
+    said = plan_lines(matrix, tmp_path)
+    assert said[-1] == "5 runs, 5 to do. Pauses: 20m00s. Run time not known yet."
+    assert plan_lines(a_matrix(), tmp_path)[-1].endswith(" Run time not known yet.")
+
+
+def test_a_long_plan_is_shown_in_part_and_its_gates_in_words(tmp_path: Path) -> None:
+    gates = OPEN_GATES | {"cooldown": "5m", "max_cpu_percent": 10, "max_wait": "30m"}
+    said = plan_lines(a_matrix(iterations=SHOWN + 3, gates=gates), tmp_path)
+    assert said[2] == (
+        "before each run: a pause of 5m00s, processors at most 10 % busy; after 30m00s, run anyway"
     )
-    assert "estimate unknown" in plan_lines(a_matrix(), tmp_path)[-1]
+    assert "0.0" not in said[2]
+    assert sum("iteration" in line for line in said) == SHOWN
+    assert said[-2].strip() == "and 3 more, which --json lists"
+    nothing = plan_lines(a_matrix(), tmp_path)[2]
+    assert nothing == "before each run: nothing is waited for"
+
+
+def test_the_doctor_says_what_the_matrix_needs_and_leaves_the_rest_out() -> None:
+    """The matrix runs a command on the host: no engine, no Docker, no locked clock."""
+    found = [
+        doctor.Diagnosis("memory", "ok", "enough"),
+        doctor.Diagnosis("vllm", "warning", "not on PATH"),
+        doctor.Diagnosis("docker", "warning", "no engine"),
+        doctor.Diagnosis("clocks", "warning", "cannot be locked"),
+        doctor.Diagnosis("environment native", "ok", "ready"),
+        doctor.Diagnosis("workload", "missing", "no program"),
+    ]
+    assert doctor.lines(found, a_matrix()) == [
+        "missing workload: no program",
+        "ok      environment native: ready",
+        "ok      memory: enough",
+    ]
+    locked = a_matrix(gates=OPEN_GATES | {"lock_clocks_mhz": 1500})
+    assert "warning clocks: cannot be locked" in doctor.lines(found, locked)
+    assert doctor.lines(found)[-1].strip() == "engines that are not on PATH: vllm"
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+def test_the_live_line_fits_and_keeps_what_is_new(
+    monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("TERM", "xterm")
+    shown = Progress("c", planned=60, done=11)
+    shown.figure = "138 tok/s"
+    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C", 0.5)
+    (line,) = [part for part in terminal.text.split("\r\x1b[K") if part]
+    assert len(line) < int(columns)
+    assert line.startswith("[11/60] |")
+    assert line.endswith("7: running [####....] 30s 61 °C 138 tok/s")
 
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:

@@ -367,3 +367,27 @@ def test_a_driver_that_does_not_match_its_library_is_named(
     sampler = Sampler()
     assert sampler.row(0.0)["gpu_power_watt"] is None
     assert sampler.reasons["gpu_power_watt"] == why
+
+
+@pytest.mark.parametrize(
+    ("percent", "wanted", "said"),
+    [
+        (70.0, {"max_cpu_percent": 40}, "other programs use 280 % of 4 processors"),
+        (39.0, {"max_cpu_percent": 40}, None),
+        (70.0, {"max_cpu_percent": 40, "max_wait": 60}, None),  # waits for them
+        (70.0, {}, None),
+    ],
+)
+def test_a_busy_machine_is_said_before_the_first_run(
+    percent: float,
+    wanted: dict[str, object],
+    said: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates.proc.CpuLoad, "percent", lambda _: percent)
+    monkeypatch.setattr(gates.os, "cpu_count", lambda: 4)
+    found = gates.company(Gates.model_validate(OPEN_GATES | {"max_wait": 0} | wanted))
+    if said is None:
+        assert found is None
+    else:
+        assert said in (found or "")

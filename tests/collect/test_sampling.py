@@ -296,14 +296,48 @@ def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
 
 
 def test_several_gpus_are_summed_where_sums_make_sense(driver: FakeNvml) -> None:
-    gpus = Gpus()
-    gpus.handles = ["gpu0", "gpu1"]
-    row = gpus.columns()
+    driver.count = 2
+    row = Gpus().columns()
     assert (
         row["gpu_memory_used_gib"],
         row["gpu_power_watt"],
         row["gpu_temp_celsius"],
     ) == (2.0, 200.0, 40)
+
+
+def test_each_gpu_is_sampled_and_those_that_the_run_used_are_summed_up(
+    driver: FakeNvml, tmp_path: Path
+) -> None:
+    """Two GPUs, 100 W each; from second 1 on the run computes on the second one, whose counter grows by 300 J."""
+    driver.count = 2
+    sampler = Sampler()
+    table = TelemetryFile(tmp_path / "t.csv", sampler.own_columns)
+    table.add(9.0, sampler.row(9.0))
+    table.launched(10.0)
+    sampler.attach(os.getpid(), 10.0)
+    driver.of_gpu[1] = {
+        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=os.getpid())],
+        "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=90, memory=10),
+        "nvmlDeviceGetTotalEnergyConsumption": 5_300_000,
+    }
+    table.add(11.0, sampler.row(11.0))
+    table.close(sampler.reasons, sampler.used)
+    found = sampling.read(tmp_path / "t.csv")
+    assert found.used == (1,)
+    assert found.numbers("gpu_power_watt") == (100.0, 100.0)  # 200 W of both
+    assert found.numbers("gpu_utilization_percent") == (0.0, 90.0)
+    assert found.numbers("gpu_energy_joule") == (5000.0, 5300.0)
+    assert found.numbers("gpu0_utilization_percent") == (0.0, 0.0)
+    assert found.numbers("gpu1_utilization_percent") == (0.0, 90.0)
+    assert found.numbers("gpu_processes") == (0.0, 1.0)
+
+
+def test_a_run_that_no_driver_shows_is_of_all_gpus(driver: FakeNvml) -> None:
+    driver.count = 2
+    sampler = Sampler()
+    sampler.attach(os.getpid(), 0.0)
+    assert sampler.row(1.0)["gpu_power_watt"] == 200.0
+    assert sampler.used == [0, 1]
 
 
 def test_one_unreadable_sensor_leaves_the_others(driver: FakeNvml) -> None:

@@ -14,7 +14,7 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
 from sparkpub.review.results import Results
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.pages import answers, front_page
+from sparkpub.site.pages import answers, campaign_page, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
@@ -180,3 +180,16 @@ def test_posts_are_shown_the_newest_first() -> None:
     shown = re.findall(r'href="blog/(\d)/"', html)
     assert shown == ["5", "4", "3"]
     assert "All posts" in html
+
+
+def test_runs_that_shared_the_machine_answer_nothing() -> None:
+    """Twelve runs; a load beside half of them is a warning, beside more it leaves no answer."""
+    records = campaign(1)
+    runs = [record.run_id for record in records]
+    for shared, answered in ((6, True), (7, False)):
+        beside = {"runs": runs[:shared]}
+        finding = Finding("foreign-load", "warning", "c1", None, None, "busy", beside)
+        publication = published(*records, findings=[finding])
+        (data,) = publication.campaigns
+        answers = campaign_page.answers(publication, data)
+        assert (answers[0].startswith("No answer: other programs")) is not answered

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 from jinja2 import DictLoader, Environment
+from mkdocs.config.base import ValidationError
 
 from sparkpub.site.browser import security
+from sparkpub.site.mkdocs import Origin
 
 BASE, PALETTE, CONTENT = security.SCRIPT_TEMPLATES
 THEME = {
@@ -53,6 +55,29 @@ def test_another_way_to_the_root_is_another_script() -> None:
 def test_nothing_inline_is_allowed_at_large(rule: str) -> None:
     assert "unsafe" not in rendered(base_url=".")[rule]
     assert rendered(base_url=".")[rule].split()[0] == "'self'"
+
+
+def test_a_host_that_the_site_allows_may_send_scripts_styles_and_frames() -> None:
+    host = "https://giscus.app"
+    rules = dict(
+        rule.split(" ", 1) for rule in security.policy(["go()"], [host]).split("; ")
+    )
+    named = {name for name, sources in rules.items() if host in sources.split()}
+    assert named == {
+        *("script-src", "style-src", "img-src"),
+        *("font-src", "connect-src", "frame-src"),
+    }
+    assert source_of("go()") in rules["script-src"]
+    assert "unsafe" not in " ".join(rules.values())
+
+
+@pytest.mark.parametrize(
+    "address", ["http://x.org", "https://x.org; script-src *", "*", "giscus.app", 1]
+)
+def test_what_is_no_address_of_a_host_is_refused(address: object) -> None:
+    with pytest.raises(ValidationError, match="is not the address of a host"):
+        Origin().validate(address)
+    assert Origin().validate("https://x.org:8443") == "https://x.org:8443"
 
 
 def test_pages_hold_no_plugins_and_send_forms_nowhere_else() -> None:

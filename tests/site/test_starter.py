@@ -105,7 +105,7 @@ def test_a_repository_is_made_whose_pages_speak_of_runs_to_come(
     *_, last = capsys.readouterr().out.splitlines()
     assert (
         last
-        == f"next: cd {folder} && sparkpub collect matrix/demo.yaml && mkdocs serve"
+        == f"next: cd {folder} && sparkpub collect matrix/demo.yaml && sparkpub serve"
     )
     assert run("git", "status", "--porcelain", cwd=folder).stdout == ""
     assert run("git", "log", "--format=%s", cwd=folder).stdout == "Start Mine\n"

@@ -104,6 +104,11 @@ class Proposal:
     """How many rows the first file has."""
 
     @property
+    def figures(self) -> int:
+        """How many figures it finds in a row."""
+        return len(self.metrics) + len(self.requests)
+
+    @property
     def begin(self) -> str:
         """How the columns of the rows themselves begin."""
         inner = (self.rows or "").replace("*", "").strip(".")
@@ -153,7 +158,7 @@ class Proposal:
 
 
 def proposed(files: Iterator[ResultFile]) -> Proposal | None:
-    """A mapping for the files that say most in one form; None where no file is a table."""
+    """A mapping for the files that say most in one form; None where no file has a figure."""
     forms: dict[object, Proposal] = {}
     for _, file in zip(range(_MOST_FILES), files, strict=False):
         if file.suffix not in SUFFIXES:
@@ -167,10 +172,8 @@ def proposed(files: Iterator[ResultFile]) -> Proposal | None:
         forms[found.form] = replace(fuller, stems=stems)
     if not forms:
         return None
-    return max(
-        forms.values(),
-        key=lambda form: len(form.stems) * len({**form.metrics, **form.requests}),
-    )
+    most = max(forms.values(), key=lambda form: len(form.stems) * form.figures)
+    return most if most.figures or len(forms) == 1 else None
 
 
 def _of_file(file: ResultFile) -> Proposal | None:

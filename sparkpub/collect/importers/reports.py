@@ -20,6 +20,7 @@ from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
 from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
+from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
 from sparkpub.record.record import MetricValue, Moment, Phase, Spread, Status
 from sparkpub.record.telemetry import parse
@@ -232,7 +233,7 @@ def _draft(
     if beside.notes:
         notes += (f"noted beside the report: {_words(beside.notes)}",)
     if beside.facts.answer is not None:
-        notes += (f"the model answered before the test: {beside.facts.answer}",)
+        notes += (f"{ANSWERED}{beside.facts.answer}",)
     name = _name(report, beside.facts)
     return Draft(
         source=source,

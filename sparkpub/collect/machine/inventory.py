@@ -83,7 +83,7 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
         return ()
     nvml = gpus.nvml
     cards = []
-    for handle in gpus.handles:
+    for index, handle in zip(gpus.indices, gpus.handles, strict=True):
         capability = _asked(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
         memory = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
         power = _asked(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
@@ -92,6 +92,7 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
         cards.append(
             Gpu(
                 name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
+                index=index,
                 id=_hidden(_asked(nvml, "nvmlDeviceGetUUID", handle)),
                 memory_total_gib=_of(memory, lambda info: round(info.total / GIB, 3)),
                 compute_capability=_of(capability, lambda pair: "{}.{}".format(*pair)),

@@ -3,16 +3,15 @@
 On unified memory (DGX Spark) `nvmlDeviceGetMemoryInfo` is not supported: that is how unified memory is told.
 """
 
-import functools
+import copy
 import importlib
-import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any
 
 from sparkpub.record.metrics import GIB
+from sparkpub.record.telemetry import over_gpus
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """What restricts a process, and a node of a cluster, to some GPUs of a machine."""
@@ -43,13 +42,23 @@ class Gpus:
         if not listed:
             raise NoGpuError("NVML lists no GPU")
         if indices is None:
-            self.handles = self._visible(listed)
-        else:
-            self.handles = [listed[index] for index in indices if index < len(listed)]
+            indices = self._visible(listed)
+        self.indices = [index for index in indices if index < len(listed)]
+        """As NVML counts, of each of `handles`."""
+        self.handles = [listed[index] for index in self.indices]
         if not self.handles:
             raise NoGpuError(f"{VISIBLE} names no GPU that NVML lists")
 
-    def _visible(self, listed: Sequence[Any]) -> list[Any]:
+    def apart(self) -> "list[Gpus]":
+        """Each of the GPUs by itself; why a sensor gives nothing is kept for all of them together."""
+        singles = []
+        for index, handle in zip(self.indices, self.handles, strict=True):
+            single = copy.copy(self)
+            single.indices, single.handles = [index], [handle]
+            singles.append(single)
+        return singles
+
+    def _visible(self, listed: Sequence[Any]) -> list[int]:
         """The GPUs that CUDA shows to this process and to what it starts. NVML shows all of them to everybody.
 
         `CUDA_VISIBLE_DEVICES` names them by index or by the beginning of a UUID; the first name that fits none ends
@@ -58,25 +67,25 @@ class Gpus:
         """
         named = os.environ.get(VISIBLE)
         if named is None or "MIG-" in named:
-            return list(listed)
+            return list(range(len(listed)))
         visible = []
         for name in named.split(","):
-            handle = self._named(name.strip(), listed)
-            if handle is None:
+            index = self._named(name.strip(), listed)
+            if index is None:
                 break
-            visible.append(handle)
+            visible.append(index)
         return visible
 
-    def _named(self, name: str, listed: Sequence[Any]) -> Any:
-        """The GPU of an index or a UUID; None where there is none."""
+    def _named(self, name: str, listed: Sequence[Any]) -> int | None:
+        """The index of the GPU of an index or a UUID; None where there is none."""
         if name.isdecimal():
-            return listed[int(name)] if int(name) < len(listed) else None
+            return int(name) if int(name) < len(listed) else None
         if not name.startswith("GPU-"):
             return None
-        for handle in listed:
+        for index, handle in enumerate(listed):
             uuid = self.nvml.nvmlDeviceGetUUID(handle)
             if str(uuid).startswith(name):
-                return handle
+                return index
         return None
 
     def each(self, column: str, read: Callable[[Any], Any]) -> list[Any]:
@@ -87,37 +96,45 @@ class Gpus:
             self.reasons[column] = f"{error} (NVML)"
             return []
 
-    def columns(self) -> dict[str, float | str | None]:
-        """One telemetry sample. Several GPUs: sums of memory, power and energy, the mean of utilisation, the
-        highest temperature, the lowest clock, all throttle reasons."""
+    def columns(self) -> dict[str, Any]:
+        """One telemetry sample of all of these GPUs together, see `over_gpus`."""
+        return over_gpus([single._of_one() for single in self.apart()])
+
+    def _of_one(self) -> dict[str, float | str | None]:
         nvml = self.nvml
-        usage = self.each("gpu_utilization_percent", nvml.nvmlDeviceGetUtilizationRates)
-        powers = self.each("gpu_power_watt", nvml.nvmlDeviceGetPowerUsage)
-        energies = self.each(
+        usage = self._first(
+            "gpu_utilization_percent", nvml.nvmlDeviceGetUtilizationRates
+        )
+        power = self._first("gpu_power_watt", nvml.nvmlDeviceGetPowerUsage)
+        energy = self._first(
             "gpu_energy_joule", nvml.nvmlDeviceGetTotalEnergyConsumption
         )
-        states = self.each("gpu_performance_state", nvml.nvmlDeviceGetPerformanceState)
-        reasons = self.each(
+        state = self._first("gpu_performance_state", nvml.nvmlDeviceGetPerformanceState)
+        reasons = self._first(
             "gpu_throttle_reasons", nvml.nvmlDeviceGetCurrentClocksThrottleReasons
         )
         return {
-            "gpu_utilization_percent": _over(fmean, [item.gpu for item in usage]),
-            "gpu_memory_utilization_percent": _over(
-                fmean, [item.memory for item in usage]
-            ),
+            "gpu_utilization_percent": usage and usage.gpu,
+            "gpu_memory_utilization_percent": usage and usage.memory,
             "gpu_memory_used_gib": self.memory_used(),
             "gpu_temp_celsius": self.temperature(),
-            "gpu_power_watt": _over(_thousandths, powers),
-            "gpu_energy_joule": _over(_thousandths, energies),
-            "gpu_clock_sm_mhz": min(
-                self._clocks("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM), default=None
-            ),
-            "gpu_clock_mem_mhz": min(
-                self._clocks("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM), default=None
-            ),
-            "gpu_performance_state": _over(lambda read: f"P{max(read)}", states),
-            "gpu_throttle_reasons": _over(_all_bits, reasons),
+            "gpu_power_watt": None if power is None else power / 1000,
+            "gpu_energy_joule": None if energy is None else energy / 1000,
+            "gpu_clock_sm_mhz": self._clock("gpu_clock_sm_mhz", nvml.NVML_CLOCK_SM),
+            "gpu_clock_mem_mhz": self._clock("gpu_clock_mem_mhz", nvml.NVML_CLOCK_MEM),
+            "gpu_performance_state": None if state is None else f"P{state}",
+            "gpu_throttle_reasons": None if reasons is None else f"0x{reasons:x}",
         }
+
+    def _first(self, column: str, read: Callable[[Any], Any]) -> Any:
+        """The value of the first GPU; None, with the reason kept, where its sensor gives nothing."""
+        return next(iter(self.each(column, read)), None)
+
+    def _clock(self, column: str, kind: int) -> float | None:
+        clock = self._first(
+            column, lambda handle: self.nvml.nvmlDeviceGetClockInfo(handle, kind)
+        )
+        return None if clock is None else float(clock)
 
     def temperature(self) -> float | None:
         """The highest temperature in °C."""
@@ -147,11 +164,6 @@ class Gpus:
             return None
         return [int(process.pid) for listed in read for process in listed]
 
-    def _clocks(self, column: str, kind: int) -> list[float]:
-        return self.each(
-            column, lambda handle: float(self.nvml.nvmlDeviceGetClockInfo(handle, kind))
-        )
-
     def lock_clocks(self, mhz: int) -> str | None:
         """Fix the SM clock; None when done, else the reason why not."""
         try:
@@ -172,22 +184,6 @@ class Gpus:
         """Let go of the driver."""
         with suppress(self.nvml.NVMLError):
             self.nvml.nvmlShutdown()
-
-
-Combined = TypeVar("Combined")
-
-
-def _over(combine: Callable[[list[Any]], Combined], read: list[Any]) -> Combined | None:
-    """One value of what the GPUs gave; None where they gave nothing."""
-    return combine(read) if read else None
-
-
-def _thousandths(values: list[float]) -> float:
-    return sum(values) / 1000
-
-
-def _all_bits(masks: list[int]) -> str:
-    return f"0x{functools.reduce(operator.or_, masks):x}"
 
 
 class NoGpuError(Exception):

@@ -137,6 +137,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
         "dataset": options.dataset,
         "requests": options.requests,
         "output_tokens": options.output_tokens,
+        "random_weights": case.random_weights,
         "clients": [
             {"name": name} | client
             for name, client in clients.items()

@@ -14,6 +14,8 @@ from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
 from sparkpub.record.record import MetricValue
 
 PAYLOAD = "pages.py"
+ANSWERED = "the model answered before the test: "
+"""What a note begins with that keeps an answer of the model."""
 
 _ENGINES = {
     "vllm": "vLLM",

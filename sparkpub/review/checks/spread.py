@@ -1,7 +1,7 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.order import drifting
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
@@ -85,12 +85,31 @@ def outlier(view: View) -> Iterator[Finding]:
         names = list(dict.fromkeys(metrics[about]))
         yield from view.cases(
             "outlier",
-            "warning",
+            severity_of(view, names),
             cases,
-            "is an outlier",
-            "are outliers",
+            f"is an outlier, {_TO_DO}",
+            f"are outliers, {_TO_DO}",
             **about_metrics(names),
         )
+
+
+_TO_DO = (
+    "and the metric's variation and power with it; look for the cause in the log, and exclude the run only for a cause "
+    "that you can name (sparkpub quarantine)"
+)
+
+
+def severity_of(view: View, names: Iterable[str]) -> Severity:
+    """How bad an odd figure is for a reader: a note where the matrix declares primary metrics and these are others,
+    which decide nothing."""
+    matrix = view.campaign.matrix
+    if matrix is None or not matrix.primary:
+        return "warning"
+    about = {cause(view.metrics[name]) for name in names}
+    primary = {
+        cause(view.metrics[name]) for name in matrix.primary if name in view.metrics
+    }
+    return "warning" if about & primary else "info"
 
 
 def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
@@ -128,7 +147,7 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
             text = f"{len(flagged)} of {n} runs of {label(cell)} are outliers in {words} ({share:.0f} %)."
             yield view.finding(
                 "too-many-outliers",
-                "warning",
+                severity_of(view, [name]),
                 text,
                 cell=cell,
                 metric=name,
@@ -157,10 +176,23 @@ def high_variation(view: View) -> Iterator[Finding]:
             sd, cv_percent = series.variation
             if sd is None or cv_percent is None or sd < floor(metric):
                 continue
-            if cv_percent > HIGH_VARIATION_PERCENT:
+            if cv_percent > HIGH_VARIATION_PERCENT and not _by_outliers(
+                view, cell, name
+            ):
                 by_cause[cause(metric)].append(Spread(metric, cell, cv_percent))
     for spreads in by_cause.values():
         yield _variation(view, spreads)
+
+
+def _by_outliers(view: View, cell: Cell, name: str) -> bool:
+    """Whether a metric varies because of outliers, which have a finding of their own."""
+    flagged = view.once(outlying).get((cell, name))
+    if flagged is None:
+        return False
+    values = view.figures(cell, name)
+    rest = [value for place, value in enumerate(values) if place not in flagged]
+    cv_percent = describe.variation(rest)[1] if len(rest) > 1 else None
+    return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
 
 def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
@@ -184,7 +216,7 @@ def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
         )
     return view.finding(
         "high-variation",
-        "warning",
+        severity_of(view, metrics),
         text,
         **about_cells(places),
         **about_metrics(metrics),
@@ -255,7 +287,9 @@ def _powerless(view: View) -> Iterator[Finding]:
             base = (cell[0], view.campaign.baseline, cell[2])
             power = (
                 _power(view, base, cell, metric)
-                if base in view.counted and cell != base
+                if base in view.counted
+                and cell != base
+                and not any(_by_outliers(view, place, name) for place in (base, cell))
                 else None
             )
             if power is not None and power < POWER:
@@ -281,7 +315,7 @@ def _powerless(view: View) -> Iterator[Finding]:
         )
         yield view.finding(
             "small-sample",
-            "warning",
+            severity_of(view, metrics),
             text,
             cells=list(cells),
             **about_metrics(metrics),
@@ -306,7 +340,7 @@ CHECKS = (
     Check(
         "outlier",
         "meaning",
-        ("warning",),
+        ("warning", "info"),
         "Any outliers?",
         outlier,
         thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
@@ -314,7 +348,7 @@ CHECKS = (
     Check(
         "too-many-outliers",
         "meaning",
-        ("warning",),
+        ("warning", "info"),
         "Too many outliers?",
         too_many_outliers,
         implies=frozenset({"outlier"}),
@@ -323,7 +357,7 @@ CHECKS = (
     Check(
         "high-variation",
         "meaning",
-        ("warning",),
+        ("warning", "info"),
         "Do runs vary by less than 5 %?",
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
@@ -331,7 +365,7 @@ CHECKS = (
     Check(
         "small-sample",
         "meaning",
-        ("warning",),
+        ("warning", "info"),
         "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),

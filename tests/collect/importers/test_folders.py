@@ -493,3 +493,25 @@ def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
     assert item.record.cell == ("mine", "native", "pp2048-tg128-c1")
     assert item.record.value("prompt_throughput_tok_s") == 20457.64
     assert item.record.spreads["prompt_throughput_tok_s"].deviation == 449.75
+
+
+def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
+    """A DGX Spark has one GPU, so that two tensor-parallel parts take two of them."""
+    report = FOLDER.parent / "vllm-bench/serve-c4.json"
+    for name, arguments_ in (("one", ""), ("two", "--tensor-parallel-size 2")):
+        folder = tmp_path / "in" / name
+        folder.mkdir(parents=True)
+        shutil.copy(report, folder)
+        notes = {"machine": "NVIDIA DGX Spark", "name": name, "image": "vllm:1"}
+        notes["server_args"] = arguments_
+        (folder / "meta.json").write_text(json.dumps(notes))
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    assert outcome.refused == []
+    found = {
+        (item.record.environment, item.record.machine.count, item.record.machine.kind)
+        for item in read_folder(tmp_path / "d/c")
+    }
+    assert found == {
+        ("container-one", None, "dgx-spark"),
+        ("container-two", 2, "dgx-spark"),
+    }

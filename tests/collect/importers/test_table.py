@@ -22,6 +22,7 @@ from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
+from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
 from tests.building import a_record
 
@@ -1023,6 +1024,10 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
     assert (seen.quantization, one.observed.quantization) == ("q4_k_xl", "bf16")
     assert (two.machine.kind, two.machine.count) == ("dgx-spark", 2)
     assert (one.machine.kind, one.machine.count) == ("dgx-spark", None)
+    assert (setup_of(two).machine, setup_of(one).machine) == (
+        "2 × NVIDIA DGX Spark (GB10)",
+        "NVIDIA DGX Spark (GB10)",
+    )
     assert one.samples["output_throughput_tok_s"] == (20.0, 22.0)
     assert "modification" in one.unavailable["started"]
 

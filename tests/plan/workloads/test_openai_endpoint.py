@@ -355,6 +355,13 @@ class Pages(http.server.BaseHTTPRequestHandler):
     """A server that lists one model, and generates 16 tokens with every look at its metrics."""
 
     looks = 0
+    says = "Paris is the capital of France, and known for its tower."
+
+    def do_POST(self) -> None:
+        message = {"role": "assistant", "content": type(self).says}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"choices": [{"message": message}]}).encode())
 
     def do_GET(self) -> None:
         pages = {
@@ -427,6 +434,19 @@ def test_the_driver_asks_measures_and_asks_again(address: str, client: Path) -> 
         == [line["text"] for line in sent]
         == ["one", "two", "one"]
     )
+
+
+def test_nothing_is_timed_of_a_model_that_makes_no_sense(
+    address: str, client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pages, "says", "!" * 60)
+    options = OpenaiEndpointOptions(url=address, requests=3, output_tokens=8)
+    code, log, _ = run(
+        openai_endpoint.command(case(random_weights=False), options), client
+    )
+    assert code == 78
+    assert b"the model's answer makes no sense: it has hardly any letters" in log
+    assert not (client / "argv").exists()
 
 
 @pytest.mark.parametrize(

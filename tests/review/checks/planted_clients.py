@@ -473,6 +473,15 @@ def same_prompts(copy: Copy) -> None:
         )
 
 
+def only_exclamation_marks(copy: Copy) -> None:
+    """Of trained weights, with the answer that was kept before the test."""
+    for run in copy.runs:
+        run["requested"]["random_weights"] = False
+        run["observed"]["random_weights"] = False
+        note = "the model answered before the test: " + "!" * 60
+        run["events"].append({"at_seconds": None, "kind": "note", "text": note})
+
+
 def left_over_variable(copy: Copy) -> None:
     """Recorded by today's collector by its name; set on one side only, and by no matrix."""
     for run in copy.of("container"):
@@ -693,6 +702,7 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ClientFault(
         "another primary metric afterwards", other_primary, check="not-as-requested"
     ),
+    ClientFault("a model that only says !", only_exclamation_marks, check="sanity"),
     ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
     ClientFault(
         "a variable left over on one side",

@@ -250,20 +250,6 @@ def prepare(
     return str(FOLDER / TOKENIZER), cut
 
 
-def check_answer(wanted: dict[str, Any], server: dict[str, Any]) -> None:
-    """Keep one answer of the model. Raises StopError where it is no sense, unless its weights are random."""
-    try:
-        server["answer"] = pages.answer(wanted["url"], server["model"])
-    except pages.NoAnswerError as error:
-        raise pages.StopError(
-            f"the server gave no answer: {error}", lasts=error.lasts
-        ) from None
-    write(server)
-    wrong = server["answer"]["problem"]
-    if wrong is not None and not wanted["random_weights"]:
-        raise pages.StopError(f"the model's answer makes no sense: {wrong}")
-
-
 def main() -> int:
     wanted = json.loads((FOLDER / "benchy.json").read_text(encoding="utf-8"))
     text = (FOLDER / "prose.txt").read_text(encoding="utf-8")
@@ -275,7 +261,9 @@ def main() -> int:
     try:
         client = find_client(wanted["clients"])
         server["model"], server["said"] = pages.choose_model(url, wanted["model"])
-        check_answer(wanted, server)
+        server["answer"] = pages.sensible_answer(
+            url, server["model"], random_weights=wanted["random_weights"]
+        )
         tokenizer, text = prepare(wanted, server, text)
     except pages.StopError as error:
         print(f"llama_benchy: error: {error}")

@@ -86,6 +86,9 @@ def main() -> int:
     url = wanted["url"]
     try:
         model, said, client = prepare(wanted)
+        answer = pages.sensible_answer(
+            url, model, random_weights=wanted["random_weights"]
+        )
     except pages.StopError as error:
         print(f"openai_endpoint: {error}")
         return pages.LASTING if error.lasts else 1
@@ -99,6 +102,7 @@ def main() -> int:
         "client": client["name"],
         "client_version": version_of(argv[0]),
         "said": said,
+        "answer": answer,
     }
     print("openai_endpoint:", " ".join(argv), flush=True)
     server["metrics_before"] = pages.ask(url, "/metrics").text

@@ -224,6 +224,19 @@ def answer(url: str, model: str) -> dict[str, Any]:
     return {"question": QUESTION, "text": text, "problem": nonsense(text)}
 
 
+def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
+    """One greedy answer, to be kept. Raises StopError where there is none, and where it is no sense, unless the weights
+    are random."""
+    try:
+        found = answer(url, model)
+    except NoAnswerError as error:
+        why = f"the server gave no answer: {error}"
+        raise StopError(why, lasts=error.lasts) from None
+    if found["problem"] is not None and not random_weights:
+        raise StopError(f"the model's answer makes no sense: {found['problem']}")
+    return found
+
+
 def said_in(document: Any) -> str:
     """The text of an answer, what a model thinks before it included."""
     try:

@@ -1,0 +1,79 @@
+"""Recipes of rows whose server somebody else started: what results tell of its options becomes its command."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Record
+from sparkpub.record.store import read_record
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.review.recipe import _told, written
+from sparkpub.review.results import Results
+
+CAMPAIGNS = Path(__file__).parents[1] / "data/campaigns"
+
+
+def a_record(engine: str, settings: dict[str, str], **workload: Any) -> Record:
+    path = next(CAMPAIGNS.glob("h200/native_dense7b_decode_iter01_*Z.json"))
+    record = read_record(path).record
+    asked = {"type": "llama-benchy", "input_tokens": 512, "concurrency": 4} | workload
+    return record.model_copy(
+        update={
+            "observed": record.observed.model_copy(
+                update={"engine": engine, "settings": settings}
+            ),
+            "requested": record.requested.model_copy(
+                update={
+                    "model_id": "acme/Walker-8B",
+                    "workload": asked,
+                    "environment": {"type": "docker", "image": "acme/vllm:1"},
+                }
+            ),
+        }
+    )
+
+
+def test_options_that_results_tell_are_flags_again() -> None:
+    settings = {
+        "tensor_parallel": "1",
+        "enable_prefix_caching": "false",
+        "async_scheduling": "true",
+        "speculative_config": '{"method": "mtp"}',
+        "VLLM_USE_V1": "1",
+        "client": "llama-benchy",
+        "port": "9",
+    }
+    found = _told(a_record("vLLM", settings), "fast")
+    assert found["container"] == "acme/vllm:1"
+    assert found["env"] == {"VLLM_USE_V1": "1"}
+    assert found["command"].replace("\\\n", "").split() == [
+        *("vllm", "serve", "{model}", "--port", "{port}", "-tp", "1"),
+        *("--no-enable-prefix-caching", "--async-scheduling"),
+        *("--speculative-config", '\'{"method":', '"mtp"}\''),
+    ]
+    assert found["benchmark"]["args"] == {"pp": [512], "concurrency": [4]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "kind"),
+    [
+        ("vLLM", {"client": "llama-benchy"}, "llama-benchy"),
+        ("Ollama", {"num_ctx": "1"}, "llama-benchy"),
+        ("llama.cpp", {"n_batch": "1"}, "llama-bench"),
+    ],
+)
+def test_what_tells_no_command_has_no_recipe(
+    engine: str, settings: dict[str, str], kind: str
+) -> None:
+    with pytest.raises(UsageError, match="nothing tells how the server"):
+        _told(a_record(engine, settings, type=kind), "fast")
+
+
+def test_a_cell_that_is_not_there_is_said_with_those_that_are() -> None:
+    found = Results(review(load(CAMPAIGNS)))
+    with pytest.raises(UsageError, match="no measured cell a/b/c in h200") as refused:
+        written(found, "h200", "a/b/c")
+    assert "dense7b/native/decode" in refused.value.lines()[0]
