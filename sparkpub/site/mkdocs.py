@@ -147,6 +147,8 @@ class Additions:
     linked_data: Callable[[Page | None], str | None]
     search: str
     reload: str | None
+    problems: Sequence[str]
+    """What stops a build, in a preview: a line each."""
 
 
 class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-call]
@@ -158,6 +160,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._whole: Dataset | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
+        self._problems: list[str] = []
         self._our_templates, self._templates_of_theme = KeptCode(), KeptCode()
 
     def on_startup(
@@ -182,14 +185,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
         before = self._tree
+        self._problems = []
         try:
             self._tree = self._build(config)
         except SparkpubError as error:
             lines = error.lines()
             if not self._serving or not self._tree:
                 raise PluginError("\n".join(lines)) from None
-            for line in lines:
-                log.error("%s; the last good pages stay", line)  # noqa: TRY400 - one line, no traceback
+            self._problems = [f"{line}; the last good pages stay" for line in lines]
+            for line in self._problems:
+                log.error(line)  # noqa: TRY400 - one line, no traceback
         self._blocks = {
             key: text
             for content in self._tree.values()
@@ -254,7 +259,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         except SparkpubError as error:
             if not self._serving:
                 raise
-            for line in error.lines():
+            self._problems = error.lines()
+            for line in self._problems:
                 log.info("a build would stop: %s", line)
         return build(dataset, options)
 
@@ -327,6 +333,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             linked_data=self._linked_data,
             search=runtime.script(runtime.SEARCH)[0],
             reload=runtime.script(runtime.RELOAD)[0] if self._serving else None,
+            problems=self._problems,
         )
         return env
 

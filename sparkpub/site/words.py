@@ -17,13 +17,16 @@ from sparkpub.record import package
 from sparkpub.record.catalogue import Kind
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.text import SPACE, counted, p_text
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import Record
+from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.frame import Frame, Group, Include
+from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.tables.column import TableRow, rows
@@ -41,6 +44,7 @@ _BEFORE_UNIT = re.compile(
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
     "value",
+    "table",
     "interval",
     "extent",
     "compare",
@@ -81,6 +85,8 @@ _SHOWN = (
 
 _NOT_LISTED = ("gap", "pooled_difference")
 """Statistics of comparisons that only claims ask for."""
+_AXES = ("model", "environment", "workload")
+"""By which a table has rows and columns."""
 _SIDES = frozenset({"candidate", "baseline"})
 """What a comparison names besides the runs."""
 _GIVE_VERDICTS = frozenset(
@@ -171,6 +177,7 @@ class Words:
         self._review = results.review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
+        self._readers = Names(results.dataset)
         self._figure = figure
         self._uri = ""
         self._default = ""
@@ -213,6 +220,68 @@ class Words:
         """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
         environment="native")`. `include="all"` counts every record; `against` names a second metric."""
         return self._ask(statistic, metric, **scope).text(decimals)
+
+    @_perhaps_later
+    def table(
+        self,
+        statistic: str,
+        metric: str | Sequence[str],
+        *,
+        rows: str = "model",
+        columns: str = "",
+        decimals: int | None = None,
+        **scope: Any,
+    ) -> str:
+        """A statistic as a table with a row per model, or what `rows` names: `table("mean", "peak_memory_gib",
+        columns="environment")`; with a list of metrics, a column each."""
+        metrics = [metric] if isinstance(metric, str) else list(metric)
+        if columns and len(metrics) > 1:
+            raise ClaimError(
+                "a table has columns of one metric, or a column per metric",
+                remedy="leave columns out, or name one metric",
+            )
+        chosen = self._select(**scope)
+        self._refuse_early(chosen)
+        for name in metrics:
+            if chosen.series(name) is None:
+                remedy = suggestion(name, sorted(chosen.metrics))
+                raise ClaimError(
+                    f"no run of this scope has the metric {name!r}", remedy=remedy
+                )
+        heads = [METRICS[name].label if name in METRICS else name for name in metrics]
+        parts: list[dict[str, str]] = [{} for _ in metrics]
+        if columns:
+            keys = dict.fromkeys(
+                self._key(record, columns) for record in chosen.records
+            )
+            heads = [self._named(columns, key, scope) for key in keys]
+            parts = [{columns: key} for key in keys]
+            metrics *= len(parts)
+        body = []
+        for key in dict.fromkeys(self._key(record, rows) for record in chosen.records):
+            line = [self._named(rows, key, scope)]
+            for name, part in zip(metrics, parts, strict=True):
+                cell: dict[str, Any] = {**scope, rows: key, **part}
+                group = self._select(**cell)
+                text = NOT_AVAILABLE
+                if group.series(name) is not None:
+                    text = self._ask(statistic, name, **cell).text(decimals)
+                line.append(text)
+            body.append(line)
+        return reference.table([rows.capitalize(), *heads], body)
+
+    def _key(self, record: Record, axis: str) -> str:
+        if axis not in _AXES:
+            raise ClaimError(
+                f"a table has no rows or columns by {axis!r}",
+                remedy=f"write one of {', '.join(_AXES)}",
+            )
+        return str(getattr(record, axis))
+
+    def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
+        """What readers call a key."""
+        campaign = self._campaign(**scope).name
+        return plain(getattr(self._readers, axis)(campaign, key))
 
     @_perhaps_later
     def interval(

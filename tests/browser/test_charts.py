@@ -2,6 +2,7 @@
 
 import html
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import ROOT
+from sparkpub.site.content import ROOT, packed
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Job, compile_chart
 from sparkpub.site.drawing.output import FONT, markup
@@ -58,6 +59,8 @@ def specification(x: str) -> dict[str, Any]:
     }
 
 
+LINKS = """<p class="sp-links"><button name="csv" hidden>CSV</button><button name="svg" hidden>SVG</button>
+<button name="png" hidden>PNG</button><button name="embed" hidden>Embed</button></p>"""
 FORM = """<form class="sp-filters" hidden><fieldset><legend>Model</legend>
 <label><input type="checkbox" name="model" value="a"><span>a</span></label>
 <label><input type="checkbox" name="model" value="b"><span>b</span></label>
@@ -69,17 +72,14 @@ def build(folder: Path, *, node: bool) -> None:
     figures = ""
     for x in ("value", "position"):
         chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
-        for suffix, text in (
-            ("", chart.vega_json),
-            (".narrow", chart.vega_json_narrow),
-        ):
-            target = folder / "charts" / f"{x}{suffix}.vega.json"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+        both = f'{{"wide":{chart.vega_json},"narrow":{chart.vega_json_narrow}}}'
+        target = folder / "charts" / f"{x}.packed"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(packed(both.encode()))
         drawn = markup(
-            chart, specification=f"charts/{x}", sources={"runs": "runs.json"}
+            chart, specification=f"charts/{x}.packed", sources={"runs": "runs.json"}
         )
-        figures += f'<figure id="{x}">{drawn}</figure>'
+        figures += f'<figure class="sp-figure" id="{x}"><p class="sp-title">{x}</p>{drawn}{LINKS}</figure>'
     (folder / "runs.json").write_text(json.dumps(ROWS))
     table = "".join(
         f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>'
@@ -161,7 +161,7 @@ def test_phone_gets_the_narrow_drawing_and_view(charts: Host) -> None:
     assert not visit.page.locator("#value .sp-wide svg").is_visible()
     visit.page.tap("#value .sp-chart")
     visit.page.wait_for_selector("#value .sp-narrow .mark-symbol path")
-    assert any(url.endswith("value.narrow.vega.json") for url in visit.requests)
+    assert any(url.endswith("value.packed") for url in visit.requests)
     assert visit.errors == []
 
 
@@ -223,7 +223,7 @@ def test_a_filter_in_the_address_is_restored(charts: Host) -> None:
 
 def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
     visit = charts.open()
-    visit.page.route("**/*.vega.json", lambda route: route.abort())
+    visit.page.route("**/*.packed", lambda route: route.abort())
     visit.page.hover("#value .sp-chart")
     visit.page.wait_for_timeout(300)
     assert visit.page.locator("#value .sp-wide svg a").count() == len(ROWS)
@@ -246,4 +246,36 @@ def test_charts_run_under_a_policy_without_eval(charts: Host) -> None:
         .partition("; style-src")[0]
     )
     live(visit.page)
+    assert visit.errors == []
+
+
+def taken(page: Any, kind: str) -> bytes:
+    with page.expect_download() as download:
+        page.click(f"#value [name={kind}]")
+    assert download.value.suggested_filename == f"value.{kind}"
+    return Path(download.value.path()).read_bytes()
+
+
+def test_a_reader_takes_rows_and_drawing_along(charts: Host) -> None:
+    visit = charts.open("")
+    page = visit.page
+    lines = taken(page, "csv").decode().splitlines()
+    assert len(lines) == 1 + len(ROWS)
+    assert {"run", "model", "value"} <= set(lines[0].split(","))
+    svg = taken(page, "svg").decode()
+    assert "var(" not in svg
+    assert "<a " not in svg
+    picture = taken(page, "png")
+    assert picture.startswith(b"\x89PNG")
+    width = int(page.locator("#value .sp-wide svg").first.get_attribute("width"))
+    assert struct.unpack(">I", picture[16:20])[0] == 2 * width
+    assert visit.errors == []
+
+
+def test_a_figure_stands_alone_in_a_frame(charts: Host) -> None:
+    visit = charts.open("?embed=value")
+    page = visit.page
+    assert page.locator("figure").count() == 1
+    live(page)
+    assert page.locator(".sp-embedded a[target=_top]").count() > 0
     assert visit.errors == []

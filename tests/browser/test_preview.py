@@ -125,6 +125,19 @@ def test_the_open_page_shows_what_was_saved(preview: Preview) -> None:
         post.write_text(POST.replace("Written once.", text))
         preview.wait_for(text)
 
+    # What stops a build lies over the page, with file, line and what to write, and goes when it is corrected.
+    for text, told in (
+        ("{{ vallue() }}", "blog/posts/first.md:9"),
+        ("It makes 512 tok/s.", "'512 tok/s' is typed into the text"),
+    ):
+        post.write_text(POST.replace("Written once.", text))
+        preview.page.locator(".sp-problems", has_text=told).wait_for(
+            timeout=RELOAD_LIMIT * 1000
+        )
+    post.write_text(POST.replace("Written once.", "Corrected."))
+    preview.wait_for("Corrected.")
+    assert "is typed into the text" not in preview.page.content()
+
     data = preview.project / "data" / NAME
     run = f"{NAME}-native_m_w_iter01"
     (record,) = (path for path in data.glob("*.json") if run in path.read_text())

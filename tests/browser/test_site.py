@@ -4,7 +4,6 @@ paper's terms and without scripting."""
 import gzip
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +115,7 @@ def test_filtered_charts_shut_nobody_out(site: Host) -> None:
 def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
     for uri in ("campaigns/phase1/", RUN):
         visit = site.open(uri)
+        visit.page.wait_for_selector(".sp-chart")
         charts = visit.page.locator(".sp-chart[data-sp-chart]")
         for index in range(charts.count()):
             chart = charts.nth(index)
@@ -129,7 +129,7 @@ def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
 
 
 def test_charts_are_there_without_scripting(site: Host) -> None:
-    for uri in (DASHBOARD, "campaigns/phase1/", RUN, "runs/", "compare/"):
+    for uri in (DASHBOARD, "campaigns/phase1/", "runs/", "compare/"):
         page = site.open(uri, java_script_enabled=False).page
         drawings = page.locator(".sp-chart .sp-wide > :is(svg, img)")
         assert drawings.count() == page.locator(".sp-chart").count() > 0
@@ -162,7 +162,7 @@ def test_a_program_that_cannot_start_leaves_the_plain_table(site: Host) -> None:
 def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
     page = site.open("campaigns/phase1/", java_script_enabled=False).page
     link = page.locator(
-        "#phase1-output-throughput .sp-wide svg a"
+        "#phase1-output-throughput-relative .sp-wide svg a"
     ).last  # the one on top
     target = link.get_attribute("xlink:href")
     link.click()
@@ -231,7 +231,9 @@ def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -
     shots = []
     for scheme in ("light", "dark"):
         page = site.open(
-            "campaigns/phase1/", java_script_enabled=False, color_scheme=scheme
+            "campaigns/phase1/diagnostics/",
+            java_script_enabled=False,
+            color_scheme=scheme,
         ).page
         image = page.locator(".sp-chart .sp-wide img").last
         image.scroll_into_view_if_needed()
@@ -385,26 +387,28 @@ def test_keyboard_alone_filters_and_reaches_a_run(site: Host) -> None:
     page.focus("input[name=model]")
     page.keyboard.press("Space")
     page.wait_for_url("**?model=*")
-    page.wait_for_selector("#phase1-output-throughput .sp-wide .mark-symbol path")
-    page.locator("#phase1-output-throughput .sp-mark").focus()
+    page.wait_for_selector(
+        "#phase1-output-throughput-relative .sp-wide .mark-symbol path"
+    )
+    page.locator("#phase1-output-throughput-relative .sp-mark").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/runs/phase1-*/")
+    page.wait_for_url("**/runs/view/?run=phase1-*")
 
 
 def test_keyboard_reads_the_table_of_a_chart(site: Host) -> None:
     page = site.open("campaigns/phase1/").page
-    page.focus("#phase1-output-throughput summary")
+    page.focus("#phase1-output-throughput-relative summary")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('role')") == "region"
-    assert page.locator("#phase1-output-throughput table").is_visible()
+    assert page.locator("#phase1-output-throughput-relative table").is_visible()
 
 
 def test_forced_colours_keep_series_apart(site: Host) -> None:
     page = site.open("campaigns/phase1/", forced_colors="active").page
     fills = page.evaluate(
-        "[...new Set([...document.querySelectorAll('#phase1-output-throughput .sp-wide a > *')]"
+        "[...new Set([...document.querySelectorAll('#phase1-output-throughput-relative .sp-wide a > *')]"
         ".map(mark => getComputedStyle(mark).stroke))]"
     )
     assert len(fills) == 2
@@ -505,19 +509,6 @@ def test_explorer_exports_the_selection(site: Host) -> None:
     assert lines[0].startswith('"run","campaign"')
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
-
-
-def test_a_figure_that_no_post_shows_is_a_picture_on_demand(site: Host) -> None:
-    """The build makes PNG files for posts alone; of any other figure the browser makes one, twice as large."""
-    page = site.open(f"campaigns/{NAME}/").page
-    figure = page.locator(f"#{NAME}-comparison")
-    width = int(figure.locator(".sp-wide svg, .sp-wide img").get_attribute("width"))
-    with page.expect_download() as download:
-        figure.locator("button[name=png]").click()
-    assert download.value.suggested_filename == f"{NAME}-comparison.png"
-    picture = Path(download.value.path()).read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert struct.unpack(">I", picture[16:20])[0] == 2 * width
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------

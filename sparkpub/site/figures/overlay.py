@@ -41,7 +41,7 @@ def figure(runs: Sequence[Stored]) -> Figure | None:
     return Figure(
         key=KEY,
         title="Two runs on one time axis",
-        says="Telemetry of both runs, from the launch of each.",
+        says="Two runs, each from its launch.",
         sample=f"A: {name_a}. B: {name_b}.",
         chart=Chart(draw),
         narrow=Chart(draw, (NARROW_PANEL, True)),

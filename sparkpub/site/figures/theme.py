@@ -62,6 +62,8 @@ CONFIG: dict[str, Any] = {
         "titleFontWeight": "normal",
         "symbolStrokeColor": FAINT,
         "symbolBaseFillColor": FAINT,
+        # The sign of a dashed line is whole: its dashes would fray the edge.
+        "symbolDash": [1, 0],
         "offset": 6,
         "labelLimit": 260,
         "columns": LEGEND_COLUMNS,

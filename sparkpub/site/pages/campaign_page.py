@@ -35,6 +35,8 @@ from sparkpub.site.publication import (
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
+MOST_ROWS = 60
+"""Cells in the table of the page; the explorer of runs has all of them."""
 CHARTS = 2
 """Charts beside the answer; the page behind it has the others."""
 RESULTS = 3
@@ -71,6 +73,7 @@ def context(
     models, environments, workloads = campaign.axes
     question = campaign_kind.asked(publication, campaign)
     found = answering(publication, library, campaign, question)
+    cells = summary(publication, campaign, headlines)
     return {
         "campaign": campaign,
         "kind": question.kind,
@@ -83,7 +86,8 @@ def context(
         "environments": environments,
         "workloads": workloads,
         "headlines": headlines,
-        "summary": summary(publication, campaign, headlines),
+        "summary": cells[:MOST_ROWS],
+        "more": len(cells[MOST_ROWS:]),
         "tests": tests(campaign, question),
         "charts": _leading(found),
     }

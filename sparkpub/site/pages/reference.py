@@ -22,6 +22,7 @@ from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
@@ -278,27 +279,39 @@ def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
 
 
 def ledger(verdicts: Iterable[Verdict]) -> str:
-    """Claims: what each says, its verdict, the figures, and where it was published."""
-    return "\n\n".join(_entry(verdict) for verdict in verdicts)
+    """Claims by the question that they answer: what each says, the figures, its verdict, and where it was published."""
+    parts = []
+    for question, asked in grouped(verdicts, _question).items():
+        parts.append(f"## {question}")
+        parts += [_entry(verdict) for verdict in asked]
+    return "\n\n".join(parts)
+
+
+def _question(verdict: Verdict) -> str:
+    """What a claim is about: a metric, and the sides that are compared."""
+    claim = verdict.claim
+    if claim.metric is None:
+        return "Not measured yet"
+    metric = METRICS.get(claim.metric)
+    label = plain(claim.metric) if metric is None else metric.label
+    if claim.compare is None:
+        return label
+    candidate, baseline = (plain(side.strip()) for side in claim.compare.split("/"))
+    return f"{label}: {candidate} against {baseline}"
 
 
 def _entry(verdict: Verdict) -> str:
     claim, word = verdict.claim, verdict.verdict
-    scope = "about the world" if claim.about == "world" else "about these runs"
+    scope = "in general" if claim.about == "world" else "of these runs"
     judged = (
-        f"**{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`. "
-        f"Published in {source(claim.source)}."
+        f"{plain(verdict.text)} **{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`; "
+        f"published in {source(claim.source)}."
     )
     if verdict.changed:
         judged += f" The text was written for: {claim.recorded}."
-    paragraphs = [
-        f"### {plain(claim.sentence)} {{ #{claim.id} }}",
-        judged,
-        plain(verdict.text),
-    ]
     if claim.note:
-        paragraphs.append(f"*{plain(claim.note)}*")
-    return "\n\n".join(paragraphs)
+        judged += f" *{plain(claim.note)}*"
+    return f"### {plain(claim.sentence)} {{ #{claim.id} }}\n\n{judged}"
 
 
 def facts(known: Sequence[Fact]) -> str:

@@ -71,6 +71,28 @@ def test_a_number_stays_on_the_line_of_its_unit(words: Words) -> None:
     assert page.endswith("\u00a0GiB")
 
 
+def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> None:
+    """The values are those of the test below and of the published tables."""
+    call = 'table("mean", "peak_memory_gib", columns="environment", campaign="phase1")'
+    head, _, *lines = words.render(f"{{{{ {call} }}}}", "p.md").splitlines()
+    assert head.startswith("| Model | ")
+    assert len(lines) == 3
+    assert [line for line in lines if "| 70.47\u00a0GiB |" in line]
+    call = 'table("mean", ["output_throughput_tok_s", "peak_memory_gib"], rows="environment", campaign="phase1")'
+    head, _, *lines = words.render(f"{{{{ {call} }}}}", "p.md").splitlines()
+    assert head.count("|") == 4
+    assert len(lines) == 2
+    for wrong, told in (
+        ('table("mean", "peak_memory", campaign="phase1")', "peak_memory_gib"),
+        (
+            'table("mean", "peak_memory_gib", rows="machine", campaign="phase1")',
+            "model",
+        ),
+    ):
+        with pytest.raises(ClaimError, match=told):
+            words.render(f"{{{{ {wrong} }}}}", "p.md")
+
+
 @pytest.mark.parametrize(
     ("expression", "text"),
     [  # the published tables, and the reference reading of the 63 runs

@@ -153,29 +153,30 @@ class Compare {
     const common = this.pairs(one, two).length ? 'metric' : 'cell';
     const compared = all.filter(({known}) => known).length;
     const said = all.length
-      ? `${rows.length} of ${all.length} metrics, ${compared} of them compared by the build`
+      ? [real.checked ? `${rows.length} of ${all.length} metrics` : `${all.length} metrics`, compared < all.length && `${compared} with a verdict`]
+          .filter(Boolean)
+          .join(', ')
       : `The two have no ${common} in common.`;
     this.form.querySelector('output').textContent = said;
     this.table.parentElement.hidden = !rows.length;
     const url = new URL(location.href);
     url.search = new URLSearchParams({a: a.value, b: b.value, ...(real.checked ? {real: 1} : {})});
     history.replaceState(history.state, '', url);
-    this.overlay(one, two);
+    this.overlay(one, two, all.length > 0);
   }
 
-  /** The telemetry of one run of each side on one time axis. */
-  async overlay(one, two) {
+  /** The telemetry of one run of each side on one time axis; of sides that have something in common. */
+  async overlay(one, two, common) {
     const card = document.getElementById('overlay');
     const figure = card?.querySelector('.sp-chart');
     const note = this.element.querySelector('.sp-overlay-note');
     const runs = [one, two].map((side) => side.rows.find((row) => row.samples));
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const none = () => {
-      note.textContent = 'Telemetry over time: not recorded for both sides, or not published as a series.';
+      note.textContent = common ? 'Telemetry over time: not recorded for both sides, or not published as a series.' : '';
       if (card) card.hidden = true;
     };
-    if (!figure || runs.includes(undefined)) return none();
-    // A run beyond the pages of full length has its telemetry as a file only.
+    if (!common || !figure || runs.includes(undefined)) return none();
     const [specification, ...samples] = await Promise.all([
       specified(figure.dataset.spSpec, (figure.clientWidth || innerWidth) < 480),
       ...runs.map((run) => json(this.element.dataset.spRoot + run.samples)),

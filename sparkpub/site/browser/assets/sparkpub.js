@@ -195,7 +195,7 @@ function embedded() {
   line.append('From ', from);
   body.append(figure, line);
   document.body.replaceChildren(body);
-  for (const link of body.querySelectorAll('a')) link.target = '_top';
+  for (const link of body.querySelectorAll('a')) link.setAttribute('target', '_top');
 }
 
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
