@@ -44,7 +44,11 @@ def pages() -> dict[str, bytes]:
                         campaign=f"{engine.lower()}-{users}",
                         model_id=f"x/Model-{size}B-{weights.upper()}",
                         load={**LOAD, "concurrency": users},
-                        observed={"engine": engine, "quantization": weights},
+                        observed={
+                            "engine": engine,
+                            "quantization": weights,
+                            "settings": {"seed": "7"},
+                        },
                         machine=Machine(kind="dgx-spark"),
                     )
     records += runs_of(
@@ -207,6 +211,17 @@ def test_a_record_of_ours_is_found_on_the_same_load(
         "Yours: 50.0 tok/s, published here: 285.7 under the same load"
         in page.inner_text("[data-sp-result]")
     )
+
+
+def test_a_command_can_be_copied(board: Host) -> None:
+    page = board.open("model.html").page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate(
+        "document.querySelectorAll('details').forEach((item) => (item.open = true))"
+    )
+    page.locator("[data-sp-copy]").first.click()
+    page.wait_for_selector("text=Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "seed: 7"
 
 
 def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:

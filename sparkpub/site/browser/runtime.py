@@ -40,6 +40,7 @@ MODULES = (
     "log.js",
     "leaderboard.js",
     "yours.js",
+    "copy.js",
     "costs.js",
     "run.js",
     "sparkpub.js",

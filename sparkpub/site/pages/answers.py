@@ -6,6 +6,7 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
@@ -147,7 +148,7 @@ class Cost:
             )
         if self.high <= 0:
             return "no throughput"
-        return f"at most {number(self.high, 1)}{SPACE}% of throughput"
+        return f"at most {ceil(10 * self.high) / 10:.1f}{SPACE}% of throughput"
 
 
 def _containers(publication: Publication) -> Answer | None:
@@ -175,7 +176,8 @@ def _containers(publication: Publication) -> Answer | None:
         said.append(
             f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
         )
-    note = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}; change of throughput, 95{SPACE}% interval"
+    rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
+    note = f"{rounds}; change of throughput, with the interval that decides"
     text = f"{', '.join(said)}. {unknown}".strip()
     return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
 
@@ -214,11 +216,15 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
             docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
             if native is None or docker is None or row.ci95_difference is None:
                 continue
+            # The interval that decides, as on the campaign's own page.
+            interval = row.ci95_difference
+            if row.verdict == "equivalent":
+                interval = row.ci90_difference
             measured = 100 * row.difference / row.mean_baseline
             kinds = (native.setup.environment_type, docker.setup.environment_type)
             if kinds[0] not in _NATIVE or kinds[1] != "docker":
                 continue
-            low, high = (100 * end / row.mean_baseline for end in row.ci95_difference)
+            low, high = (100 * end / row.mean_baseline for end in interval)
             yield Cost(row, docker, -measured, -high, -low)
 
 
