@@ -70,13 +70,7 @@ KINDS = {
     "leaderboard": Kind(
         "leaderboard/",
         f"{BOARD}:not([hidden])",
-        _filters(BOARD)
-        | {
-            "order": (
-                "document.querySelectorAll('.sp-board th[data-sort] button')[1].click()",
-                "document.querySelectorAll('.sp-board th[data-sort] button')[0].click()",
-            )
-        },
+        {"filter": (BOX.format(form=BOARD, number=0),) * 2},
     ),
 }
 UNTIL_SHOWN = """async () => {

@@ -7,6 +7,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 import time
@@ -1312,6 +1313,49 @@ _INSTEAD = {
 """Options that people try, and what does what they want."""
 
 
+_MEANT = {
+    "bench": "sparkpub quick URL, or sparkpub collect MATRIX",
+    "compare": "sparkpub stats --campaign C --against C2",
+    "create": "sparkpub init DIR",
+    "measure": "sparkpub quick URL, or sparkpub collect MATRIX",
+    "new": "sparkpub init DIR",
+    "publish": "sparkpub build, and git push",
+    "push": "sparkpub collect MATRIX --push",
+    "report": "sparkpub stats, or sparkpub build",
+    "resume": "sparkpub collect MATRIX, which continues by itself",
+    "run": "sparkpub collect MATRIX",
+    "start": "sparkpub collect MATRIX",
+    "validate": "sparkpub check",
+}
+"""Commands that people try, and those that do what they want."""
+_UNKNOWN_COMMAND = re.compile(r"No such command '([^']*)'")
+_OF_A_REPOSITORY = ("mkdocs.yml", "site_src")
+"""What a command of the site looks for in the current folder."""
+
+
+def _misused(error: click.UsageError) -> str | None:
+    """A mistake of first contact, with the line to type instead; None for any other."""
+    command = None if error.ctx is None else error.ctx.command
+    unknown = _UNKNOWN_COMMAND.search(error.message)
+    if unknown is not None:
+        name = unknown[1]
+        near = difflib.get_close_matches(name, cli.commands, n=1)
+        hint = _MEANT.get(name) or (f"did you mean {near[0]}?" if near else None)
+        return f"no command {name!r}; {hint or 'sparkpub help lists them'}"
+    if isinstance(error, click.MissingParameter) and command is not None:
+        example = (command.help or "").rpartition("Example: ")[2].strip()
+        name = error.param.human_readable_name if error.param else "an argument"
+        return f"{command.name} needs {name}; for example: {example}"
+    if isinstance(error, click.BadParameter) and "does not exist" in error.message:
+        for name in _OF_A_REPOSITORY:
+            if f"'{name}'" in error.message:
+                remedy = (
+                    "change to your repository, or make one: sparkpub init my-spark"
+                )
+                return f"this folder has no {name}; {remedy}"
+    return None
+
+
 def _explained(error: Exception) -> tuple[list[str], int]:
     """What went wrong, one line per problem, and the exit status."""
     if isinstance(error, SparkpubError):
@@ -1320,6 +1364,10 @@ def _explained(error: Exception) -> tuple[list[str], int]:
         return ["interrupted; start the command again to continue"], 1
     if isinstance(error, click.NoSuchOption) and error.option_name in _INSTEAD:
         return [f"no option {error.option_name}; {_INSTEAD[error.option_name]}"], 2
+    if isinstance(error, click.UsageError):
+        said = _misused(error)
+        if said is not None:
+            return [said], 2
     if isinstance(error, click.ClickException):
         message = " ".join(error.format_message().split()).rstrip(".")
         return [f"{message}; see --help"], 2

@@ -6,6 +6,7 @@ from sparkpub.collect.declaring import declare
 from sparkpub.collect.git_process import GitError, started
 from sparkpub.collect.public import public
 from sparkpub.plan import matrix
+from sparkpub.record import package
 from sparkpub.record.store import DEFAULT_DATA
 
 
@@ -35,7 +36,17 @@ def first_commit(folder: Path, title: str) -> str:
                 return f"not committed: {_reason(ended.stderr)}"
     except GitError as error:
         return f"no git repository was made: {error}"
-    return f"{folder} is written: a git repository with its first commit"
+    return f"{folder} is written: a git repository with its first commit{_not_yet()}"
+
+
+def _not_yet() -> str:
+    """What is to be done before a workflow elsewhere can install this sparkpub; empty where it can."""
+    if "file:" not in package.requirement():
+        return ""
+    return (
+        ".\nIts sparkpub.txt names a place on this machine; "
+        "before you push, name an address there that GitHub can reach"
+    )
 
 
 def _reason(said: str) -> str:

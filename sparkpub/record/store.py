@@ -207,7 +207,7 @@ def campaign_folders(data: Path) -> list[Path]:
         raise UsageError(
             "no such data folder",
             where=str(data),
-            remedy="give the folder that holds the campaigns",
+            remedy="give the folder that holds the campaigns, or change to your repository",
         )
     return sorted(
         folder

@@ -8,8 +8,9 @@ one under which most models were measured.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
+from typing import Any
 
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
@@ -88,13 +89,22 @@ USES = (
 )
 
 
+CAPACITY = Use("capacity", "Capacity", (), 1, lambda _: False)
+"""How many requests a second users bear: from the table of capacities, not from one load."""
+LIMIT_SECONDS = 10.0
+"""How long users wait at most for the first token, for that."""
+REQUESTS = METRICS["request_throughput_req_s"]
+
+
 @dataclass(frozen=True)
 class Entry:
-    """The figure of a recipe on a board. `share` is its part of the best on the board: 1 is the best."""
+    """The figure of a recipe on a board. `share` is its part of the best on the board: 1 is the best. `text` stands for
+    a figure that is a bound, such as `≥ 1`."""
 
     speed: Speed
     value: float
     share: float
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -166,8 +176,10 @@ def machines(speeds: Iterable[Speed], home: str) -> list[str]:
     )
 
 
-def boards(speeds: Sequence[Speed], home: str) -> list[Board]:
-    """Every board that has a ranked row, machine by machine."""
+def boards(
+    speeds: Sequence[Speed], home: str, capacities: Sequence[Any] = ()
+) -> list[Board]:
+    """Every board that has a ranked row, machine by machine. `capacities` are rows of that table."""
     found = []
     for machine in machines(speeds, home):
         mine = [speed for speed in speeds if speed.machine == machine]
@@ -175,7 +187,57 @@ def boards(speeds: Sequence[Speed], home: str) -> list[Board]:
             board = _board(machine, use, mine)
             if board is not None:
                 found.append(board)
+        board = _capacity(machine, mine, capacities)
+        if board is not None:
+            found.append(board)
     return found
+
+
+def _capacity(
+    machine: str, speeds: Sequence[Speed], capacities: Sequence[Any]
+) -> Board | None:
+    """How many requests a second each recipe bears, for the load of most models; None where none was swept."""
+    by_cell = {(speed.campaign, speed.cell): speed for speed in speeds}
+    found: dict[Load, list[tuple[Any, Speed]]] = {}
+    for row in capacities:
+        speed = by_cell.get((row.campaign, row.cell))
+        if speed is None or speed.doubts or row.limit_seconds != LIMIT_SECONDS:
+            continue
+        load = replace(speed.load, request_rate=None, named="")
+        found.setdefault(load, []).append((row, speed))
+    if not found:
+        return None
+    load, rows = max(found.items(), key=lambda item: len(item[1]))
+    best = max(row.rate or 0.0 for row, _ in rows) or 1.0
+    # Of those that bear the same rate, the one whose users wait least comes first.
+    rows.sort(key=lambda item: (-(item[0].rate or 0.0), item[0].ttft_p95_ms))
+    entries = [
+        Entry(speed, row.rate or 0.0, (row.rate or 0.0) / best, _bound(row))
+        for row, speed in rows
+    ]
+    widths = {entry.speed.bits for entry in entries}
+    return Board(
+        machine=machine,
+        use=CAPACITY,
+        load=load,
+        metric=REQUESTS,
+        widths=_in_order(widths),
+        rows=tuple(_rows(entries)),
+    )
+
+
+def _bound(capacity: Any) -> str:
+    """`0.7`; `≥ 1` where no rate that was tried was too high, `< 0.1` where each was."""
+    if capacity.rate is None:
+        return f"< {capacity.rates[0]:g}"
+    if capacity.at_least:
+        return f"≥ {capacity.rate:g}"
+    return f"{capacity.rate:g}"
+
+
+def _in_order(widths: Iterable[int | None]) -> tuple[int | None, ...]:
+    """The widest first, unknown ones last."""
+    return tuple(sorted(widths, key=lambda bits: -(bits or 0)))
 
 
 def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
@@ -195,20 +257,19 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
         choices, key=lambda choice: (-choice[3], use.distance(choice[0]))
     )
     ranked = [speed for speed in having if not speed.doubts]
-    widths = sorted({speed.bits for speed in ranked}, key=lambda bits: -(bits or 0))
     return Board(
         machine=machine,
         use=use,
         load=load,
         metric=metric,
-        widths=tuple(widths),
-        rows=tuple(_rows(ranked, metric)),
+        widths=_in_order({speed.bits for speed in ranked}),
+        rows=tuple(_rows(_entries(ranked, metric))),
         unranked=tuple(speed for speed in having if speed.doubts),
     )
 
 
-def _rows(speeds: Sequence[Speed], metric: Metric) -> list[Row]:
-    """A row per model, the best first."""
+def _entries(speeds: Sequence[Speed], metric: Metric) -> list[Entry]:
+    """The figures of a metric, the best first."""
     is_higher = metric.direction == "higher"
     values = [speed.figures[metric.name].mean for speed in speeds]
     best = max(values) if is_higher else min(values)
@@ -217,6 +278,11 @@ def _rows(speeds: Sequence[Speed], metric: Metric) -> list[Row]:
         share = value / best if is_higher else best / value
         entries.append(Entry(speed, value, share))
     entries.sort(key=lambda entry: -entry.share)
+    return entries
+
+
+def _rows(entries: Sequence[Entry]) -> list[Row]:
+    """A row per model, in the order of the figures."""
     by_model = grouped(entries, lambda entry: entry.speed.model)
     return [
         Row(model, grouped(mine, lambda entry: entry.speed.bits))

@@ -18,6 +18,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import ModelName
+from sparkpub.review.recipes import difference, recipe_of
 from sparkpub.review.speeds import GENERATION, Speed
 
 CONFIDENCE = 0.95
@@ -74,6 +75,12 @@ class Line:
     load: Load
     metric: Metric
     points: tuple[Point, ...]
+
+    @property
+    def differs(self) -> str:
+        """What of the recipe is another at the last point than at the first; empty where nothing is known to be."""
+        first, last = (self.points[place].speed.records[0] for place in (0, -1))
+        return difference(recipe_of(first), recipe_of(last))
 
     @property
     def total(self) -> Change:

@@ -408,14 +408,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
         """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
         content = self._tree.get(page.file.src_uri)
-        search = config.plugins.get("search")
-        entries = getattr(getattr(search, "search_index", None), "entries", None)
-        if content is None or not content.found_by or entries is None:
+        if content is None or not content.found_by:
             return
-        for entry in entries:
-            if entry["location"] == page.url:
-                entry["text"] = f"{entry['text']} {html.escape(content.found_by)}"
-                return
+        # The theme's search has the theme's name before its own.
+        for plugin in config.plugins.values():
+            index = getattr(plugin, "search_index", None)
+            for entry in reversed(getattr(index, "entries", ())):
+                if entry["location"] == page.url:
+                    words = html.escape(content.found_by)
+                    entry["text"] = f"{entry['text']} {words}".strip()
+                    break
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in."""

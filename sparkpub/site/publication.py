@@ -19,7 +19,7 @@ from sparkpub.review.names import Names
 from sparkpub.review.progress import Line, lines
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
-from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import sweeps
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
@@ -91,7 +91,7 @@ class Publication:
     @cached_property
     def boards(self) -> list[Board]:
         """The leaderboard, the site's home machine first."""
-        return boards(self.speeds, self.options.home)
+        return boards(self.speeds, self.options.home, rows(self.results.capacities))
 
     @cached_property
     def progress(self) -> list[Line]:

@@ -11,6 +11,7 @@ from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, bits_of, machine_name, speeds
+from sparkpub.review.tables.column import rows
 from tests.leaderboards import LOAD, PROMPT, a_finding, dataset_of, reviewed, runs_of
 
 ONE = {**LOAD, "concurrency": 1}
@@ -164,3 +165,35 @@ def test_the_width_of_a_format(weights: str | None, bits: int | None) -> None:
 
 def test_a_machine_is_called_without_its_maker() -> None:
     assert machine_name("NVIDIA DGX Spark (GB10)") == "DGX Spark"
+
+
+def arriving(model: str, waits: dict[float, float]) -> list[Record]:
+    """A sweep over rates in requests a second; the values are P95 of the time to first token in ms."""
+    return [
+        record
+        for rate, wait in waits.items()
+        for record in runs_of(
+            model,
+            [100.0],
+            load={**LOAD, "concurrency": None, "request_rate": rate},
+            workload=f"r{rate}",
+            metrics={"ttft_p95_ms": wait},
+        )
+    ]
+
+
+def test_capacity_ranks_by_the_rate_that_users_bear_then_by_their_wait() -> None:
+    records = [
+        *arriving("a", {0.5: 900.0, 1.0: 11_000.0}),
+        *arriving("b", {0.5: 800.0, 1.0: 12_000.0}),
+        *arriving("c", {0.5: 500.0, 1.0: 9_000.0}),
+        *arriving("d", {0.5: 20_000.0, 1.0: 30_000.0}),
+    ]
+    review = reviewed(dataset_of(*records))
+    results = Results(review)
+    found = speeds(review, results.cell_rows, Names(review.dataset))
+    (board,) = boards(found, "dgx-spark", rows(results.capacities))
+    assert board.title == "Capacity"
+    shown = [(row.model.name, row.best.text) for row in board.rows]
+    assert shown == [("c", "≥ 1"), ("b", "0.5"), ("a", "0.5"), ("d", "< 0.5")]
+    assert board.rows[1].best.share == 0.5  # 0.5 of 1

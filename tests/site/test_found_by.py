@@ -1,7 +1,12 @@
 """By which words the search finds a page."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from sparkpub.site.content import Content
+from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
 from tests.site.test_front_page import BF16, campaign, published
 
@@ -34,3 +39,15 @@ def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
 
 def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:
     assert len(found_by.with_synonyms(["docker " * 5000])) < 2 * found_by.MOST
+
+
+def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
+    plugin = SparkpubPlugin()
+    plugin._tree = {"a.md": Content(text="# A", found_by="docker & more")}
+    entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
+    search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
+    config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})
+    for uri, url in (("a.md", "a/"), ("b.md", "b/")):
+        page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=uri), url=url)
+        plugin._add_to_search(page, config)
+    assert [entry["text"] for entry in entries] == ["docker &amp; more", "", ""]

@@ -54,7 +54,7 @@ def test_what_all_figures_have_in_common_stands_once() -> None:
     assert caption is not None
     assert caption[1] == (
         "Tokens generated per second: one user, 512 in, 128 out "
-        "(vLLM 0.26.0 native, vllm-bench serve)."
+        "(native; vLLM 0.26.0; vllm-bench serve)."
     )
     assert text(rows(html)[0]) == "m 100"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import Board, Entry, Row
+from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, Row
 from sparkpub.review.names import flow_name, lengths_name, load_name
 from sparkpub.review.progress import Line
 from sparkpub.review.speeds import GENERATION, Speed
@@ -101,8 +101,22 @@ def _users(boards: dict[str, Board]) -> Answer | None:
     large = _best_large(board)
     if large is not None and large != best:
         text += f"; from {LARGE}B up, {_named(large)}: {_shared(large.best, board)}"
+    text = f"{text}.{_capacity(boards.get('capacity'))}"
     href = f"{ADDRESS}#{model_links.anchor(board.machine)}-{board.use.key}"
-    return Answer("How many users can it serve?", f"{text}.", href, _about(board))
+    return Answer("How many users can it serve?", text, href, _about(board))
+
+
+def _capacity(board: Board | None) -> str:
+    """How many requests a second the best of the large models bears."""
+    if board is None:
+        return ""
+    row = _best_large(board) or board.rows[0]
+    rate = row.best.text.replace("≥", "at least").replace("<", "fewer than")
+    lengths = lengths_name(board.load)
+    return (
+        f" Of requests with {lengths}, {_named(row)} bears {rate} a second "
+        f"until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token."
+    )
 
 
 def _shared(entry: Entry, board: Board) -> str:

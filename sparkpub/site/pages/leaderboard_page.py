@@ -7,7 +7,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import Board, Entry, Row
+from sparkpub.review.leaderboard import LIMIT_SECONDS, REQUESTS, Board, Entry, Row
 from sparkpub.review.names import load_name
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.site.pages import model_links
@@ -117,7 +117,7 @@ def _cell(
             notes.append(engine or "engine not stated")
         found.append(
             {
-                "text": figure_text(entry.value, board.metric),
+                "text": entry.text or figure_text(entry.value, board.metric),
                 "shade": max(1, round(SHADES * entry.share)),
                 "weights": entry.speed.weights,
                 "engine": entry.speed.setup.engine or "not stated",
@@ -139,6 +139,8 @@ def unit_name(metric: Metric) -> str:
     """What the figures of a metric count, for readers."""
     if metric.unit == "ms":
         return "seconds to the first token, fewer are better"
+    if metric == REQUESTS:
+        return f"requests a second until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
     if metric.name == "prompt_throughput_tok_s":
         return "tokens of the prompt read per second"
     return "tokens generated per second"
@@ -157,24 +159,23 @@ def _caption(publication: Publication, board: Board) -> str:
             for speed in board.speeds
         }
     )
-    setting = [engines_name(board.speeds)]
+    about = [engines_name(board.speeds), board.load.tool]
     if len(places) == 1:
-        setting.append(f"in {places[0]}" if places[0] == "Docker" else places[0])
-    sentence = f"{what[:1].upper()}{what[1:]}: {load_name(board.load)}"
-    about = ", ".join(filter(None, [" ".join(setting), board.load.tool]))
-    return f"{sentence} ({about})."
+        about.insert(0, places[0])
+    return (
+        f"{what[:1].upper()}{what[1:]}: {load_name(board.load)} ({'; '.join(about)})."
+    )
 
 
 def engines_name(speeds: Iterable[Speed]) -> str:
-    """`vLLM 0.26.0`; without a version where there are several, and how many where there are several engines."""
+    """`vLLM 0.26.0`, `vLLM 0.26.0 and others` for several versions; of several engines their names."""
     engines = Counter(speed.engine for speed in speeds)
     names = {speed.setup.engine or "engine not stated" for speed in speeds}
     if len(engines) == 1:
         return next(iter(engines))
     if len(names) == 1:
-        usual, number = engines.most_common(1)[0]
-        others = counted(engines.total() - number, "figure")
-        return f"{usual}, {others} by other versions"
+        ((usual, _),) = engines.most_common(1)
+        return f"{usual} and others"
     return listed(sorted(names))
 
 

@@ -1,6 +1,7 @@
 """What the page of a model shows: one model over all campaigns, machines, formats and engines."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,32 +109,23 @@ def context(publication: Publication, model: Model, chart: str) -> dict[str, Any
 def recipe_names(publication: Publication, model: Model) -> dict[Recipe, str]:
     """Recipe to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
     parts: dict[Recipe, list[str]] = {}
-    for key, (speed, *_) in model.recipes.items():
+    more: dict[Recipe, str] = {}
+    for recipe, (speed, *_) in model.recipes.items():
         place = publication.names.environment(speed.campaign, speed.cell[1])
-        parts[key] = [
-            key.weights,
-            key.engine,
-            place,
-            key.machine,
-            speed.campaign,
-            key.model,
-            key.digest,
-        ]
+        parts[recipe] = [recipe.weights, recipe.engine, place, recipe.machine]
+        more[recipe] = f"{speed.campaign} {recipe.digest}"
     varied = [
-        place for place in range(7) if len({told[place] for told in parts.values()}) > 1
+        place for place in range(4) if len({told[place] for told in parts.values()}) > 1
     ]
-    shown = varied or [0]
-    # Campaign, id and digest stand only where nothing else parts two recipes.
-    for most in range(1, len(shown) + 1):
-        names = {
-            key: ", ".join(told[place] for place in shown[:most])
-            for key, told in parts.items()
-        }
-        if len(set(names.values())) == len(names):
-            return names
-    return {
-        key: ", ".join(told[place] for place in shown) for key, told in parts.items()
+    names = {
+        recipe: ", ".join(told[place] for place in varied or [0])
+        for recipe, told in parts.items()
     }
+    counts = Counter(names.values())
+    for recipe, name in names.items():
+        if counts[name] > 1:
+            names[recipe] = f"{name} ({more[recipe]})"
+    return names
 
 
 def _about(model: Model) -> str:
@@ -153,12 +145,14 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
             if row.model != model.name:
                 continue
             best = row.best
-            unit = "s to the first token" if board.metric.unit == "ms" else "tok/s"
+            unit = {"ms": "s to the first token", "req/s": "requests/s"}.get(
+                board.metric.unit, "tok/s"
+            )
             found.append(
                 {
                     "use": board.title,
                     "machine": board.machine,
-                    "figure": f"{figure_text(best.value, board.metric)} {unit}",
+                    "figure": f"{best.text or figure_text(best.value, board.metric)} {unit}",
                     "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
                     "place": f"{place} of {len(board.rows)}"
                     if len(board.rows) > 1
@@ -201,6 +195,7 @@ def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str,
             {
                 "what": f"{line.weights}, {load_name(line.load)}",
                 "points": points,
+                "differs": line.differs,
                 "change": answers.change_in_words(line),
                 "is_beyond_noise": bool(line.total.is_beyond_noise),
             }
