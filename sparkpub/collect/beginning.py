@@ -43,7 +43,7 @@ def _not_yet() -> str:
     """What is to be done before a workflow elsewhere can install this sparkpub; empty where it can."""
     if "file:" not in package.requirement():
         return ""
-    return ".\nIts sparkpub.txt names a place on this machine; before you push, name an address there that GitHub can reach"
+    return ".\nIts sparkpub.txt names a place on this machine; before you push, write an address there that GitHub reaches"
 
 
 def _reason(said: str) -> str:
