@@ -713,10 +713,10 @@ def import_(
     """Import other tools' results.
 
     PATH is a file or a folder with results of aiperf, benchmark-spark, genai-perf, guidellm, inference-perf,
-    llama-bench, llama-benchy, lm-eval, sglang, trtllm-bench and vllm-bench, in any mixture; with --mapping it is a
-    table, and for a table without one --preview prints a mapping to begin with. What lies beside the results, such as
-    meta.json, telemetry and logs, is read too. Importing the same results again changes nothing. The exit status is 1
-    if anything was refused.
+    llama-bench, llama-benchy, lm-eval, sglang, trtllm-bench and vllm-bench, in any mixture: what they saved, or what
+    they printed. For CSV and JSON of your own, --preview prints a mapping to begin with, and --mapping reads them.
+    What lies beside the results, such as meta.json, telemetry and logs, is read too. Importing the same results again
+    changes nothing. The exit status is 1 if anything was refused.
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
@@ -983,7 +983,10 @@ def stats(
 
     _without_collection()
     found = Results(review(load(data)), **asked)
-    click.echo(stats_told.render(found, form or "text"), nl=False)
+    if form == "json":
+        sys.stdout.buffer.writelines(stats_told.json_pieces(found))
+    else:
+        click.echo(stats_told.render(found, form or "text"), nl=False)
 
 
 # -- publishing: export, archive, unpack, render, build ----------------------------------------------------

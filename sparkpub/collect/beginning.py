@@ -43,8 +43,10 @@ def _not_yet() -> str:
     """What is to be done before a workflow elsewhere can install this sparkpub; empty where it can."""
     if "file:" not in package.requirement():
         return ""
-    local = "Its sparkpub.txt names a place on this machine"
-    return f".\n{local}; before you push, write an address there that GitHub reaches"
+    return (
+        ".\nIts sparkpub.txt names a place on this machine; "
+        "before you push, name an address there that GitHub can reach"
+    )
 
 
 def _reason(said: str) -> str:

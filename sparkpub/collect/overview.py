@@ -3,6 +3,7 @@
 import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +20,7 @@ from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record import store
+from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 
@@ -71,13 +73,18 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
         options = matrix.environments[run.environment]
         if not isinstance(options, DockerOptions) or options.recipe is None:
             continue
-        server = prepare(matrix, run).server
+        argv: Sequence[str] = ()
+        if options.server is not None:
+            argv = options.server.argv
+        with suppress(WorkloadError):  # `collect` and `doctor` say it
+            server = prepare(matrix, run).server
+            argv = argv if server is None else server.argv
         found.append(
             {
                 "environment": run.environment,
                 "recipe": options.recipe.file,
                 "image": options.image,
-                "argv": [] if server is None else list(server.argv),
+                "argv": list(argv),
                 "left_out": list(options.recipe.left_out),
             }
         )

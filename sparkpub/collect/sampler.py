@@ -26,6 +26,9 @@ from sparkpub.record.telemetry import (
     summarised_anew,
 )
 
+WORKS_PERCENT, WORKS_GIB = 10.0, 2.0
+"""A GPU works for a run when it is busier than the one, or more of it is in use than the other beyond the start. CUDA
+programs open GPUs that they leave alone: on an H200 that took half a GiB, and 3 % for a moment."""
 PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
 PSS_SHARE = 0.01
@@ -52,7 +55,9 @@ class Sampler:
         except NoGpuError as error:
             self.reasons |= _for_columns("gpu_", str(error))
         self._each = [] if self._gpus is None else self._gpus.apart()
-        self._used: dict[int, None] = {}
+        self._opened: set[int] = set()
+        self._working: set[int] = set()
+        self._held_before: dict[int, float] = {}
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._server = None if server is None else ProcessTree(server)
@@ -100,19 +105,35 @@ class Sampler:
 
     @property
     def used(self) -> list[int]:
-        """The GPUs, as NVML counts them, on which processes of the run were seen; all of them where none was."""
-        return sorted(self._used) or [gpu.indices[0] for gpu in self._each]
+        """The GPUs, as NVML counts them, that worked for processes of the run; where none did, those that the run
+        opened, and where the driver shows none of its processes, all."""
+        found = self._opened & self._working or self._opened
+        return sorted(found) or [gpu.indices[0] for gpu in self._each]
 
     def _sampled(self) -> dict[str, Any]:
         """What the GPUs of the run gave together, and on a machine with several each of them by itself."""
         each = {
             gpu.indices[0]: gpu.columns() | self._processes(gpu) for gpu in self._each
         }
+        for index, columns in each.items():
+            self._notice(index, columns)
         row = over_gpus([each[index] for index in self.used])
         if len(each) > 1:
             for index, columns in each.items():
                 row |= {of_gpu(index, name): columns.get(name) for name in GPU_COLUMNS}
         return row
+
+    def _notice(self, index: int, columns: Mapping[str, Any]) -> None:
+        """Whether a GPU works while the run is on."""
+        held, busy = (
+            columns[name] or 0.0
+            for name in ("gpu_memory_used_gib", "gpu_utilization_percent")
+        )
+        before = self._held_before.setdefault(index, held)
+        if self._run is not None and (
+            busy >= WORKS_PERCENT or held - before >= WORKS_GIB
+        ):
+            self._working.add(index)
 
     def _trees(self) -> list[ProcessTree]:
         return [tree for tree in (self._server, self._run) if tree is not None]
@@ -152,7 +173,7 @@ class Sampler:
                 pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
             }
         if self._run is not None and set(pids) - foreign:
-            self._used[gpu.indices[0]] = None
+            self._opened.add(gpu.indices[0])
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:

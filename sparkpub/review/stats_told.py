@@ -119,6 +119,19 @@ def document(found: Results) -> dict[str, Any]:
     return heading(found) | {name: list(documents(found, name)) for name in TABLES}
 
 
+def json_pieces(found: Results) -> Iterator[bytes]:
+    """The same as text, a line for each row, in pieces: all at once would take gigabytes."""
+    yield to_json(heading(found))[:-1]
+    for name in TABLES:
+        yield b',\n"' + name.encode() + b'":['
+        before = b"\n"
+        for row in documents(found, name):
+            yield before + to_json(row)
+            before = b",\n"
+        yield b"]"
+    yield b"}\n"
+
+
 def documents(found: Results, name: str) -> Iterator[dict[str, Any]]:
     """The rows of one of `TABLES` as JSON values."""
     left_out = _IN_NO_DOCUMENT.get(name, set())
@@ -152,7 +165,7 @@ def _json(value: Any) -> Any:
 def render(found: Results, form: Form) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
-        return to_json(document(found), indent=1).decode() + "\n"
+        return b"".join(json_pieces(found)).decode()
     if form == "csv":
         return _csv({name: list(documents(found, name)) for name in TABLES})
     parts = [_counted(found)]

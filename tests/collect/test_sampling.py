@@ -308,7 +308,8 @@ def test_several_gpus_are_summed_where_sums_make_sense(driver: FakeNvml) -> None
 def test_each_gpu_is_sampled_and_those_that_the_run_used_are_summed_up(
     driver: FakeNvml, tmp_path: Path
 ) -> None:
-    """Two GPUs, 100 W each; from second 1 on the run computes on the second one, whose counter grows by 300 J."""
+    """Two GPUs, 100 W each; from second 1 on the run computes on the second one, whose counter grows by 300 J. It opens
+    the first one too, as CUDA programs do: half a GiB, and 3 % for a moment."""
     driver.count = 2
     sampler = Sampler()
     table = TelemetryFile(tmp_path / "t.csv", sampler.own_columns)
@@ -320,6 +321,10 @@ def test_each_gpu_is_sampled_and_those_that_the_run_used_are_summed_up(
         "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=90, memory=10),
         "nvmlDeviceGetTotalEnergyConsumption": 5_300_000,
     }
+    driver.of_gpu[0] = {
+        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=os.getpid())],
+        "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=3, memory=0),
+    }
     table.add(11.0, sampler.row(11.0))
     table.close(sampler.reasons, sampler.used)
     found = sampling.read(tmp_path / "t.csv")
@@ -327,7 +332,7 @@ def test_each_gpu_is_sampled_and_those_that_the_run_used_are_summed_up(
     assert found.numbers("gpu_power_watt") == (100.0, 100.0)  # 200 W of both
     assert found.numbers("gpu_utilization_percent") == (0.0, 90.0)
     assert found.numbers("gpu_energy_joule") == (5000.0, 5300.0)
-    assert found.numbers("gpu0_utilization_percent") == (0.0, 0.0)
+    assert found.numbers("gpu0_utilization_percent") == (0.0, 3.0)
     assert found.numbers("gpu1_utilization_percent") == (0.0, 90.0)
     assert found.numbers("gpu_processes") == (0.0, 1.0)
 

@@ -21,6 +21,10 @@ _MOST_FILES = 300
 _MOST_ROWS = 20
 """Of a list, so many items are looked at."""
 _DEEPEST = 4
+_MOST_PLACES = 12
+"""Of a document, so many lists may hold the rows."""
+_MOST_LEFT = 30
+"""So many columns without use are named."""
 _WORD = re.compile(r"[^a-z0-9%/]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAMES = {
@@ -123,7 +127,7 @@ class Proposal:
         """As YAML."""
         yield "# A mapping to begin with: correct it, and save it as map.yaml."
         if len(self.stems) > 1:
-            yield f"# For {len(self.stems)} files like {self.stems[0]}."
+            yield f"# For {len(self.stems)} files like {_in_line(self.stems[0])}."
         if self.rows is not None:
             yield f"rows: {_quoted(self.rows)}"
         names = dict(self.names)
@@ -154,7 +158,8 @@ class Proposal:
         for name, column in self.requests.items():
             yield f"  {name}: {{column: {_quoted(column)}{_unit(f'{name}_ms', column)}}}"
         if self.left:
-            yield f"# not used: {', '.join(self.left)}"
+            more = ", …" if len(self.left) > _MOST_LEFT else ""
+            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}{more}"
 
 
 def proposed(files: Iterator[ResultFile]) -> Proposal | None:
@@ -180,7 +185,8 @@ def _of_file(file: ResultFile) -> Proposal | None:
     """The proposal whose rows say most."""
     paths: list[str | None] = [None]
     if file.suffix == ".json":
-        paths += dict.fromkeys(_rows_in(reading.json_value(file.content), "", 0))
+        places = dict.fromkeys(_rows_in(reading.json_value(file.content), "", 0))
+        paths += list(places)[:_MOST_PLACES]
     best: Proposal | None = None
     for path in paths:
         with suppress(FileError):
@@ -366,6 +372,11 @@ def _section(title: str, entries: Mapping[str, str]) -> Iterator[str]:
         yield f"{title}:"
     for name, column in entries.items():
         yield f"  {name}: {_quoted(column)}"
+
+
+def _in_line(text: str) -> str:
+    """Without breaks, for a comment."""
+    return " ".join(text.split())
 
 
 def _quoted(text: str) -> str:

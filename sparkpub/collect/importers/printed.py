@@ -120,9 +120,10 @@ def _of_sglang(
 
 def _of_vllm(figures: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
     """In the form of `vllm bench serve`. A table without options does not say the protocol: most send completions."""
-    asked = options.get("num_prompts")
-    if asked is None and "completed" in figures:
-        asked = figures["completed"] + figures.get("failed", 0.0)
+    asked: Any = options.get("num_prompts")
+    ended = [reading.number(figures.get(name)) for name in ("completed", "failed")]
+    if asked is None and ended[0] is not None:
+        asked = ended[0] + (ended[1] or 0)
     known = {
         "backend": options.get("backend", "openai"),
         "num_prompts": asked,

@@ -94,7 +94,7 @@ def outlier(view: View) -> Iterator[Finding]:
 
 
 _TO_DO = (
-    "and the metric's variation and power with it; look for the cause in the log, and exclude the run only for a cause "
+    "which explains the metric's variation too; look for the cause in the log, and exclude the run only for a cause "
     "that you can name (sparkpub quarantine)"
 )
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import p_text
+from sparkpub.record.text import counted, p_text
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
@@ -582,8 +582,19 @@ def _test(c: Comparison) -> str:
     if c.machines > 1:
         return f"within each machine, then over {c.machines} machines"
     if c.analysis == "paired":
-        return f"paired within {c.n_baseline} rounds"
+        return f"paired within {c.n_baseline} rounds{_of_rounds(c)}"
     return f"Welch, {c.n_baseline} and {c.n_candidate} runs"
+
+
+def _of_rounds(c: Comparison) -> str:
+    """The means that a paired difference is of, where not every run has a partner: those of all runs differ by another
+    amount. Empty where all runs count."""
+    if not c.left_out:
+        return ""
+    return (
+        f", {counted(c.left_out, 'run')} without a partner left out"
+        f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
+    )
 
 
 def _difference_text(c: Comparison) -> str:

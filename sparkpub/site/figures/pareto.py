@@ -133,14 +133,14 @@ def figure(selection: Selection, key: str) -> Figure:
         Chart(draw, subject),
         {TABLE: shown, "runs": selection.runs_about(both.machine, both.user)},
         title="Throughput of the machine against throughput per user",
-        says=_sentence(shown, line),
+        says=_sentence(shown, line, both),
         sample=" ".join(notes),
         table=_table(shown, line.title),
         rows=shown,
     )
 
 
-def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
+def _sentence(shown: Sequence[Row], line: sweeps.Line, both: Rates) -> str:
     """One line: both rates at the knee and at the end. Several: how many cells are on the front."""
     if len({row[LINE] for row in shown}) > 1:
         on_front = sum(row["front"] for row in shown)
@@ -154,9 +154,11 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
     first, last, mark = ordered[0], ordered[-1], ""
     if knee is not None:
         first, mark = ordered[knee], " (the knee)"
+    # A rate of a user is tokens by latency; the inverse of a time per token leaves out the time to the first one.
+    after = " after the first token" if both.inverted else ""
     return (
         f"At {line.place(first['load'])}{mark}, the machine generates {rounded(first['machine'])} tok/s "
-        f"and each user gets {rounded(first['user'])}; "
+        f"and each user gets {rounded(first['user'])}{after}; "
         f"at {last['load']:,g}, {rounded(last['machine'])} and {rounded(last['user'])}."
     )
 

@@ -1,6 +1,6 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -72,21 +72,8 @@ def contents(
 def _statistics(found: Results) -> dict[str, bytes]:
     """The statistics as `sparkpub stats --json` has them, compressed row by row."""
     address = "data/statistics.json"
-    data = packed_pieces(_pieces(found))
+    data = packed_pieces(stats_told.json_pieces(found))
     text_size = int.from_bytes(data[-4:], "little")  # how gzip ends
     if text_size > MOST_BYTES:
         return {f"{address}.gz": data}
     return {address: unpacked(data)}
-
-
-def _pieces(found: Results) -> Iterator[bytes]:
-    """The document in pieces: as a whole it would take gigabytes."""
-    yield to_json(stats_told.heading(found))[:-1]
-    for name in stats_told.TABLES:
-        yield b',"' + name.encode() + b'":['
-        before = b""
-        for row in stats_told.documents(found, name):
-            yield before + to_json(row)
-            before = b","
-        yield b"]"
-    yield b"}\n"

@@ -13,7 +13,7 @@ import pytest
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.writing import Outcome
-from sparkpub.record.errors import UsageError
+from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256, read_folder
 from sparkpub.review.checks import review
@@ -305,3 +305,11 @@ def test_each_table_of_a_page_is_a_run_with_the_options_of_its_command(
         ("c", "serve-data-sharegpt-c8-n12"),
     }
     assert all(record.observed.engine is None for record in records)
+
+
+def test_a_printed_table_with_anything_in_it_is_no_fault(tmp_path: Path) -> None:
+    rows = ("Successful requests: x", "Backend: 1", "Mean TTFT (ms): nan", "Failed: -")
+    source = tmp_path / "a.log"
+    source.write_text("\n".join(("== Serving Benchmark Result ==", *rows)))
+    with pytest.raises(ImportFormatError, match="no results of vllm-bench"):
+        imported(source, tmp_path / "d")

@@ -179,6 +179,9 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     assert (found.n_baseline, found.n_candidate, found.left_out) == (4, 4, 1)
     assert found.mean_candidate == pytest.approx(np.mean(NEAR))
     assert found.mean_baseline == pytest.approx(np.mean(NATIVE))
+    means = f"{np.mean(NATIVE):,.6g} and {np.mean(NEAR):,.6g}"
+    said = f"paired within 4 rounds, 1 run without a partner left out (means {means})"
+    assert said in found.why
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,8 @@ def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> 
     figure = a_library(runs, options).figure("pareto-front")
     assert [row["user"] for row in figure.rows] == [200, 100, 50]
     assert figure.says == (
-        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100; at 4, 220 and 50.0."
+        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100 after the first "
+        "token; at 4, 220 and 50.0."
     )
     picture = drawn(figure)
     for load in (1, 2, 4):
