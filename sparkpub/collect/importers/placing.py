@@ -80,8 +80,10 @@ def _in_environment(draft: Draft) -> Draft:
 def _command(path: Path, given: Given) -> str:
     """The command as it was typed, as far as it matters."""
     words = ["sparkpub", "import", str(path), "--campaign", given.campaign]
-    if given.machine is not None:
-        words += ["--machine", given.machine]
+    for name in ("machine", "environment", "model", "workload", "mapping"):
+        typed = getattr(given, name)
+        if typed is not None:
+            words += [f"--{name}", str(typed)]
     return shlex.join(words)
 
 

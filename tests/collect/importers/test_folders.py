@@ -361,6 +361,16 @@ def test_what_is_missing_is_asked_for_with_the_command_to_type(tmp_path: Path) -
     (line,) = problem.value.lines()
     command = f"sparkpub import {tmp_path} --campaign c --machine dgx-spark --environment native"
     assert line.endswith(command)
+    (tmp_path / "t.csv").write_text("model,rate\nm,12.5\n")
+    mapping = tmp_path / "mine.yaml"
+    mapping.write_text(
+        "columns: {model: model}\nmetrics: {output_throughput_tok_s: {column: rate}}\n"
+    )
+    given = Given("c", workload="w", mapping=mapping)
+    with pytest.raises(UsageError) as problem:
+        import_results(None, tmp_path / "t.csv", tmp_path / "d", given)
+    (line,) = problem.value.lines()
+    assert line.endswith(f"--workload w --mapping {mapping} --environment native")
     with pytest.raises(UsageError, match="known: dgx-spark"):
         import_results(None, tmp_path, tmp_path / "d", Given("c", machine="dgx"))
 
