@@ -96,7 +96,7 @@ def import_results(
             remedy=remedy,
         )
     campaigns = [
-        (of, list(placing.placed(items, path, data / of.campaign, of)))
+        (of, list(placing.placed(items, data / of.campaign, of)))
         for of, items in _by_campaign(found, given)
     ]
     outcome = Outcome()
