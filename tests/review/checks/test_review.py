@@ -358,6 +358,23 @@ def test_small_campaigns_are_reviewed_and_called_small(
         assert checks == ["small-sample"]
 
 
+def test_a_single_run_with_deviations_has_a_spread(tmp_path: Path) -> None:
+    told = {"repetitions": 3, "deviation": 0.5, "divisor": "n"}
+    folder = write(tmp_path, clean_runs(seed=7, iterations=1), iterations=1)
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        if "run_id" in record:
+            record["spreads"] = {"output_throughput_tok_s": told}
+            path.write_text(json.dumps(record))
+    (small,) = (
+        finding
+        for finding in reviewed(tmp_path).findings
+        if finding.check == "small-sample"
+    )
+    assert "repetitions within a run" in small.message
+    assert "nothing can be said" not in small.message
+
+
 def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
     runs = clean_runs(seed=7)
     runs.remove(faults.cell(runs)[9])
