@@ -279,8 +279,9 @@ class View:
                 "info",
                 text,
                 cells=list(cells),
-                about=check,
+                about=[check],
                 missing=list(lacking),
+                lacking=parts,
             )
 
 

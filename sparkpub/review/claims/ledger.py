@@ -17,13 +17,15 @@ from pydantic import Field, model_validator
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Key, MetricName
 from sparkpub.record.text import listed
 from sparkpub.review.checks.machines import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
-from sparkpub.review.claims.quantities import Question
+from sparkpub.review.claims.quantities import STATISTICS, Question
+from sparkpub.review.claims.wording import problems
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.replication import HERE
@@ -88,7 +90,34 @@ class Claim(documents.Part):
             raise ValueError(
                 f"says names {{{min(unknown)}}}, and its expectation has {there}"
             )
+        if self.expect is not None:
+            for problem in problems(self.says, self.expect, self.compare, self._unit):
+                raise ValueError(problem)
         return self
+
+    @property
+    def _unit(self) -> str | None:
+        """The unit of the figures that a statement may use; None where it is not known before the data are read."""
+        assert self.expect is not None
+        if (
+            self.expect.difference_percent is not None
+            or self.expect.equivalent_within_percent is not None
+        ):
+            return "%"
+        name = self.statistic or ("difference" if self.compare else "mean")
+        if self.expect.holds is not None:
+            name = self.expect.condition[0]
+        if self.expect.ratio is not None:
+            name = "ratio"
+        if self.expect.difference is not None:
+            name = "difference"
+        statistic = STATISTICS.get(name)
+        if statistic is None:
+            return None
+        if statistic.unit != "metric":
+            return statistic.unit
+        metric = METRICS.get(self.metric or "")
+        return None if metric is None else metric.unit
 
     @property
     def _figures(self) -> Mapping[str, str]:

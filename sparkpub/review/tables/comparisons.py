@@ -26,9 +26,10 @@ from sparkpub.review.statistics.compare import (
     adjust,
     compare_many,
     comparison_of,
+    deciding_level,
     design_of,
 )
-from sparkpub.review.statistics.describe import resolution_of
+from sparkpub.review.statistics.describe import ALPHA, resolution_of
 from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.cells import Include, family_of
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
@@ -133,6 +134,14 @@ def found_in(row: TableRow) -> Comparison:
     return Comparison(
         **{item.name: getattr(row, item.name) for item in fields(Comparison)}
     )
+
+
+def deciding_difference(row: TableRow) -> tuple[float, float] | None:
+    """The interval of the difference that decides: what every sentence with a bound rests on."""
+    interval: tuple[float, float] | None = row.ci95_difference
+    if deciding_level(row.verdict, row.equivalence_p) < 1 - ALPHA:
+        interval = row.ci90_difference
+    return interval
 
 
 def _figures(found: Comparison) -> dict[str, Any]:
