@@ -92,7 +92,7 @@ def test_the_sentence_names_the_best_and_the_worst(options: SiteOptions) -> None
     made = a_library(means, options, TTFT).figure("ttft-p50-bars")
     assert (
         made.says
-        == "Median time to first token is lowest for b (10.0 ms) and highest for a (30.0)."
+        == "Median time to first token is lowest for y b (10.0 ms) and highest for y a (30.0)."
     )
 
 
