@@ -16,8 +16,8 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
 from sparkpub.review.checks import CHECKS, Finding, Review
-from sparkpub.review.frame import Cell
 from sparkpub.review.names import ModelName, Names
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
 
 GENERATION = "output_throughput_tok_s"
@@ -144,8 +144,8 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
     for (campaign, cell), of_cell in figures.items():
         if not any(name in of_cell and of_cell[name].mean > 0 for name in RATES):
             continue
-        frame = review.frames[campaign]
-        records = tuple(stored.record for stored in frame.counted[cell])
+        reviewed = review.campaigns[campaign]
+        records = tuple(stored.record for stored in reviewed.counted[cell])
         findings = review.by_cell.get((campaign, "/".join(cell)), ())
         found.append(
             Speed(
