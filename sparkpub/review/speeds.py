@@ -87,6 +87,11 @@ class Speed:
         return bits_of(self.setup.quantization)
 
     @property
+    def is_speculative(self) -> bool:
+        """Whether a smaller model drafted the tokens."""
+        return bool(self.records[0].observed.speculative_decoding)
+
+    @property
     def weights(self) -> str:
         """Format of the weights in words."""
         return self.setup.quantization or "not stated"

@@ -24,6 +24,7 @@ from sparkpub.review.checks.view import (
     listed,
 )
 from sparkpub.review.frame import Cell
+from sparkpub.review.measured import power_to_detect
 from sparkpub.review.statistics import describe, outliers
 from sparkpub.review.statistics.compare import WANTED_POWER
 
@@ -346,7 +347,8 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
-    return view.frame.power_to_detect(base, cell, metric.name)
+    one, other = (view.frame.series((place,), metric.name) for place in (base, cell))
+    return power_to_detect(one, other)
 
 
 CHECKS = (

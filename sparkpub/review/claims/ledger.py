@@ -21,12 +21,13 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Key, MetricName
 from sparkpub.record.text import listed
 from sparkpub.review.checks.machines import differences
+from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import STATISTICS, Question
 from sparkpub.review.claims.wording import problems
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import AXES, Frame, Group, matches
+from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
@@ -225,8 +226,9 @@ def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
 
 
-def _chosen(claim: Claim, frame: Frame) -> Group:
-    return frame.group(
+def _chosen(claim: Claim, frame: Frame) -> Chosen:
+    return choose(
+        frame,
         claim.include,
         model=claim.models,
         environment=claim.environments,
@@ -234,7 +236,7 @@ def _chosen(claim: Claim, frame: Frame) -> Group:
     )
 
 
-def _readings(claim: Claim, groups: Sequence[Group]) -> list[Reading]:
+def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[Reading]:
     """What each unit of the claim says, over all of its campaigns."""
     assert claim.expect is not None
     questions = _questions(claim, groups[0])
@@ -292,7 +294,7 @@ def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
     )
 
 
-def _questions(claim: Claim, chosen: Group) -> list[Question]:
+def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {
@@ -306,9 +308,9 @@ def _questions(claim: Claim, chosen: Group) -> list[Question]:
     }
     if measured:
         cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-        chosen = Group(chosen.frame, cells, chosen.include)
+        chosen = Chosen(chosen.frame, cells, chosen.include)
     questions = []
-    for unit_group in chosen.frame.split(chosen, axes):
+    for unit_group in split(chosen, axes):
         candidate, baseline = _sides(claim, unit_group)
         questions.append(
             Question(
@@ -329,7 +331,7 @@ def _margin(claim: Claim, campaign: CampaignData) -> float:
     return asked
 
 
-def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
+def _sides(claim: Claim, group: Chosen) -> tuple[Chosen, Chosen | None]:
     """The group asked about, and its baseline where the claim compares."""
     if claim.compare is None:
         return group, None
@@ -337,7 +339,7 @@ def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
     return group.of_environment(candidate), group.of_environment(baseline)
 
 
-def _doubts(groups: Sequence[Group], review: "Review") -> dict[str, dict[str, Any]]:
+def _doubts(groups: Sequence[Chosen], review: "Review") -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
     doubts: dict[str, list[Finding]] = defaultdict(list)
     for group in groups:
@@ -361,7 +363,7 @@ def _is_serious(finding: "Finding") -> bool:
     return finding.severity == "warning" and finding.check in BEYOND_DOUBT
 
 
-def _concerns(finding: "Finding", group: Group, review: "Review") -> bool:
+def _concerns(finding: "Finding", group: Chosen, review: "Review") -> bool:
     """Whether a finding is about runs of a group that count, or about its cells."""
     if finding.campaign != group.frame.campaign.name:
         return False

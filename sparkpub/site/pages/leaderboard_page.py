@@ -66,7 +66,7 @@ def _board(publication: Publication, board: Board, section: str) -> dict[str, An
         ]
         rows.append(
             {
-                "model": row.model.name,
+                "model": row.title,
                 "href": model_links.page(row.model),
                 "size": size_name(row),
                 "cells": cells,
@@ -115,6 +115,8 @@ def _cell(
             notes.append(entry.speed.weights)
         if len(engines) > 1:
             notes.append(engine or "engine not stated")
+        if entry.speed.is_speculative:
+            notes.append("speculative decoding")
         found.append(
             {
                 "text": entry.text or figure_text(entry.value, board.metric),
