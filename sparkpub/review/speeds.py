@@ -122,13 +122,15 @@ class Speed:
 
     @property
     def per_user(self) -> float | None:
-        """Tokens per second that one user gets: as measured, else of the time per token, else a share of all."""
+        """Tokens per second that one user gets: the tokens of a request by its latency, the wait for the first token
+        included. As measured, else of the mean latency, else each user's share of all, which is the same where every
+        user has a request in flight."""
         measured = self.mean("output_throughput_per_user_tok_s")
         if measured:
             return measured
-        per_token = self.mean("tpot_mean_ms", "tpot_p50_ms")
-        if per_token:
-            return MILLISECONDS / per_token
+        latency = self.mean("request_latency_mean_ms")
+        if latency and self.load.output_tokens:
+            return MILLISECONDS * self.load.output_tokens / latency
         total = self.mean(GENERATION)
         if total is None or self.load.at_once is None:
             return None
