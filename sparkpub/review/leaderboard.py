@@ -14,6 +14,7 @@ from typing import Any
 
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.text import rounded
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import ModelName, flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed, billions
@@ -94,6 +95,8 @@ CAPACITY = Use("capacity", "Capacity", (), 1, lambda _: False)
 LIMIT_SECONDS = 10.0
 """How long users wait at most for the first token, for that."""
 REQUESTS = METRICS["request_throughput_req_s"]
+ALIKE = 1.1
+"""Numbers of parameters within this ratio are one model: formats differ in what they count, as tied embeddings."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,19 @@ class Entry:
 
 @dataclass(frozen=True)
 class Row:
-    """A model on a board: by width of the weights its figures, the best first."""
+    """A model on a board: by width of the weights its figures, the best first. `size` tells it from models of the same
+    name that have another number of parameters."""
 
     model: ModelName
     entries: Mapping[int | None, Sequence[Entry]]
+    size: str = ""
+
+    @property
+    def title(self) -> str:
+        """`gemma (7.6B parameters)`."""
+        if self.size:
+            return f"{self.model.name} ({self.size})"
+        return self.model.name
 
     @property
     def best(self) -> Entry:
@@ -140,7 +152,8 @@ class Board:
     """Columns: widths of the weights in bits, the widest first, unknown ones last."""
     rows: tuple[Row, ...]
     unranked: tuple[Speed, ...] = ()
-    """Figures of this load that are not ranked: checks doubt what they mean."""
+    """Figures of this load that are not ranked: checks doubt what they mean, or the others were measured without hits
+    in the prefix cache and these with them, or the other way round."""
 
     @property
     def title(self) -> str:
@@ -247,16 +260,17 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
     for load, members in grouped(fitting, lambda speed: speed.load).items():
         for name in use.metrics:
             having = [speed for speed in members if speed.mean(name)]
-            models = {speed.model.key for speed in having if not speed.doubts}
-            if models:
-                choices.append((load, METRICS[name], having, len(models)))
+            ranked = _alike([speed for speed in having if not speed.doubts])
+            if ranked:
+                models = {speed.model.key for speed in ranked}
+                choices.append((load, METRICS[name], having, ranked, len(models)))
                 break
     if not choices:
         return None
-    load, metric, having, _ = min(
-        choices, key=lambda choice: (-choice[3], use.distance(choice[0]))
+    load, metric, having, ranked, _ = min(
+        choices, key=lambda choice: (-choice[4], use.distance(choice[0]))
     )
-    ranked = [speed for speed in having if not speed.doubts]
+    shown = set(map(id, ranked))
     return Board(
         machine=machine,
         use=use,
@@ -264,7 +278,17 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
         metric=metric,
         widths=_in_order({speed.bits for speed in ranked}),
         rows=tuple(_rows(_entries(ranked, metric))),
-        unranked=tuple(speed for speed in having if speed.doubts),
+        unranked=tuple(speed for speed in having if id(speed) not in shown),
+    )
+
+
+def _alike(speeds: Sequence[Speed]) -> list[Speed]:
+    """Those with hits in the prefix cache or those without, whichever are of more models; without, where equally many.
+    The two did different work under one load."""
+    groups = grouped(speeds, lambda speed: speed.cached)
+    return max(
+        (groups.get(cached, []) for cached in (False, True)),
+        key=lambda group: len({speed.model.key for speed in group}),
     )
 
 
@@ -282,9 +306,32 @@ def _entries(speeds: Sequence[Speed], metric: Metric) -> list[Entry]:
 
 
 def _rows(entries: Sequence[Entry]) -> list[Row]:
-    """A row per model, in the order of the figures."""
+    """A row per model, in the order of the figures; one for each number of parameters that go by one name."""
+    rows = []
     by_model = grouped(entries, lambda entry: entry.speed.model)
-    return [
-        Row(model, grouped(mine, lambda entry: entry.speed.bits))
-        for model, mine in by_model.items()
-    ]
+    for model, mine in by_model.items():
+        sizes = _sizes(entry.speed.setup.parameters for entry in mine)
+        by_size = grouped(mine, lambda entry: sizes[entry.speed.setup.parameters])  # noqa: B023 - used at once
+        for size, alike in by_size.items():
+            rows.append(
+                Row(model, grouped(alike, lambda entry: entry.speed.bits), size)
+            )
+    rows.sort(key=lambda row: -row.best.share)
+    return rows
+
+
+def _sizes(counts: Iterable[int | None]) -> dict[int | None, str]:
+    """Number of parameters to what is said of it: nothing where all that are known are alike."""
+    known = sorted({count for count in counts if count is not None})
+    groups: list[list[int]] = []
+    for count in known:
+        if groups and count <= ALIKE * groups[-1][-1]:
+            groups[-1].append(count)
+        else:
+            groups.append([count])
+    several = len(groups) > 1
+    told: dict[int | None, str] = {None: "parameters not stated" if several else ""}
+    for group in groups:
+        for count in group:
+            told[count] = f"{rounded(group[0] / 1e9, 2)}B parameters" if several else ""
+    return told

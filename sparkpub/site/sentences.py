@@ -24,6 +24,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.comparisons import deciding_difference
 
 MOST_NAMES = 3
 SMALLEST = 0.05
@@ -167,9 +168,7 @@ def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
     ends: list[float] = []
     percent = _in_percent(rows)
     for row in rows:
-        interval = row.ci95_difference
-        if row.verdict == "equivalent":
-            interval = row.ci90_difference
+        interval = deciding_difference(row)
         if interval is None:
             return None
         scale = 100 / row.mean_baseline if percent else 1

@@ -46,6 +46,23 @@ def test_a_model_has_one_row_and_its_formats_are_columns() -> None:
     assert row.best.speed.weights == "FP8"
 
 
+def test_other_numbers_of_parameters_are_other_rows() -> None:
+    """7.6 and 7.8 are the same model counted otherwise; 3.2 is another one under its name."""
+    counts = {"a": (40.0, 7_600_000_000), "b": (30.0, 3_200_000_000), "d": (20.0, None)}
+    records = []
+    for name, (value, count) in (counts | {"e": (50.0, 7_800_000_000)}).items():
+        observed = BF16 | {"parameters": count}
+        records += runs_of(name, [value], model_id="x/A", load=ONE, observed=observed)
+    board = board_of(*records)
+    assert [(row.title, len(row.entries[16])) for row in board.rows] == [
+        ("A (7.6B parameters)", 2),
+        ("A (3.2B parameters)", 1),
+        ("A (parameters not stated)", 1),
+    ]
+    (alone,) = board_of(*records[-1:]).rows
+    assert alone.title == "A"
+
+
 def test_the_best_recipe_comes_first_and_shares_are_of_the_best_of_all() -> None:
     board = board_of(
         *runs_of("a", [50.0], load=ONE),
@@ -116,6 +133,22 @@ def test_a_figure_in_doubt_is_not_ranked() -> None:
     )
     assert order(board) == ["n"]
     assert [speed.doubts for speed in board.unranked] == [("roofline",)]
+
+
+@pytest.mark.parametrize("with_hits", [1, 2])
+def test_rows_with_and_without_hits_in_the_prefix_cache_are_not_ranked_together(
+    with_hits: int,
+) -> None:
+    """The kind that more models have is ranked; with equally many, those without hits are."""
+    runs = runs_of("plain", [50.0], load=ONE)
+    for number in range(with_hits):
+        hits = {"prefix_cache_hit_percent": 29.0}
+        runs += runs_of(f"hit{number}", [90.0 - number], load=ONE, metrics=hits)
+    board = board_of(*runs)
+    hit = [f"hit{number}" for number in range(with_hits)]
+    ranked, apart = (["plain"], hit) if with_hits == 1 else (hit, ["plain"])
+    assert order(board) == ranked
+    assert [speed.model.name for speed in board.unranked] == apart
 
 
 def test_only_errors_of_meaning_take_a_figure_out() -> None:

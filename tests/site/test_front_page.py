@@ -121,7 +121,7 @@ def test_the_fastest_and_the_fastest_of_the_large_are_named() -> None:
         *runs_of("b", [64.8], load=ONE, model_id="x/B-30B", observed=FP8),
     )
     assert said == (
-        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8 is fastest: 64.8."
+        "For one user, A-1B in BF16 makes 116 tok/s; from 20B up, B-30B in FP8 is fastest: 64.8 tok/s."
     )
 
 

@@ -75,6 +75,12 @@ def test_engines_and_formats_are_named_where_they_differ() -> None:
     assert row.count(" hidden") == 1  # the slower one waits for a filter
 
 
+def test_a_cell_says_that_its_best_recipe_drafts() -> None:
+    drafted = VLLM | {"quantization": "fp8", "speculative_decoding": True}
+    html = page(*runs_of("a", [20.7], load=ONE, observed=drafted))
+    assert text(rows(html)[0]) == "a 20.7 speculative decoding"
+
+
 def test_machines_have_sections_and_the_first_is_home() -> None:
     html = page(
         *runs_of("a", [1.0], load=ONE, machine=H200),

@@ -53,6 +53,17 @@ WANTED_POWER = 0.8
 """The power for which `runs_required` is given (Cohen 1988)."""
 
 
+def deciding_level(verdict: str, equivalence_p: float | None) -> float:
+    """Confidence of the interval that decides: 0.90 where TOST decides or was left open, else 0.95.
+
+    "At most" speaks of one side. An end of the 90 % interval bounds its side with 95 % confidence, and it is the end
+    that TOST compares with the margin: so a bound never contradicts the verdict beside it.
+    """
+    if equivalence_p is not None and verdict in ("equivalent", "undecided"):
+        return 1 - 2 * ALPHA
+    return 1 - ALPHA
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Candidate against baseline. None where n, the scale or a zero baseline does not carry a figure.
@@ -120,13 +131,7 @@ class Comparison:
     @property
     def deciding_level(self) -> float:
         """Confidence of the interval that decides: 0.90 where TOST decides or was left open, else 0.95."""
-        asked = self.equivalence_p is not None and self.verdict in (
-            "equivalent",
-            "undecided",
-        )
-        if asked:
-            return 1 - 2 * ALPHA
-        return 1 - ALPHA
+        return deciding_level(self.verdict, self.equivalence_p)
 
     @property
     def deciding_difference(self) -> Interval | None:

@@ -15,6 +15,7 @@ from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, Row
 from sparkpub.review.names import flow_name, lengths_name, load_name
 from sparkpub.review.progress import Line
 from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
 from sparkpub.site.publication import Publication
@@ -63,7 +64,7 @@ def _fastest(boards: dict[str, Board]) -> Answer | None:
     text = f"For {flow_name(board.load)}, {_named(best)} makes {_speed(best.best, board)} tok/s"
     large = _best_large(board)
     if large is not None and large != best:
-        text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)}"
+        text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)} tok/s"
     return Answer(
         "How fast, and what should I run?", f"{text}.", ADDRESS, _about(board)
     )
@@ -75,11 +76,14 @@ def _best_large(board: Board) -> Row | None:
 
 
 def _named(row: Row) -> str:
-    """`Nemotron-3-Nano-30B-A3B in NVFP4`."""
-    weights = row.best.speed.setup.quantization
-    if weights is None:
-        return row.model.name
-    return f"{row.model.name} in {weights}"
+    """`Nemotron-3-Nano-30B-A3B in NVFP4`; speculative decoding is said, since it is most of such a figure."""
+    best = row.best.speed
+    name = row.title
+    if best.setup.quantization is not None:
+        name += f" in {best.setup.quantization}"
+    if best.is_speculative:
+        name += " with speculative decoding"
+    return name
 
 
 def _speed(entry: Entry, board: Board) -> str:
@@ -108,15 +112,21 @@ def _users(boards: dict[str, Board]) -> Answer | None:
 
 
 def _capacity(board: Board | None) -> str:
-    """How many requests a second the best of the large models bears."""
+    """How many requests a second the best of the large models takes."""
     if board is None:
         return ""
     row = _best_large(board) or board.rows[0]
-    rate = row.best.text.replace("≥", "at least").replace("<", "fewer than")
-    lengths = lengths_name(board.load)
+    bound, _, rate = row.best.text.rpartition(" ")
+    noun = "request" if rate == "1" else "requests"
+    waits = f"waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
+    before = f"before one in twenty {waits}"
+    if bound == "≥":
+        before = f"and fewer than one in twenty {waits}; more were not tried"
+    if bound == "<":
+        rate = f"fewer than {rate}"
     return (
-        f" Of requests with {lengths}, {_named(row)} bears {rate} a second "
-        f"until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token."
+        f" {_named(row)} takes {rate} {noun} a second ({lengths_name(board.load)}) "
+        f"{before}."
     )
 
 
@@ -177,7 +187,7 @@ def _containers(publication: Publication) -> Answer | None:
             f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
         )
     rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
-    note = f"{rounds}; change of throughput, with the interval that decides"
+    note = f"{rounds}; change of throughput, with the interval behind the verdict"
     text = f"{', '.join(said)}. {unknown}".strip()
     return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
 
@@ -214,12 +224,9 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
         for row in rows:
             native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))
             docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
-            if native is None or docker is None or row.ci95_difference is None:
+            interval = deciding_difference(row)
+            if native is None or docker is None or interval is None:
                 continue
-            # The interval that decides, as on the campaign's own page.
-            interval = row.ci95_difference
-            if row.verdict == "equivalent":
-                interval = row.ci90_difference
             measured = 100 * row.difference / row.mean_baseline
             kinds = (native.setup.environment_type, docker.setup.environment_type)
             if kinds[0] not in _NATIVE or kinds[1] != "docker":

@@ -33,7 +33,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "home": home,
         "sections": sections,
         "filters": _filters(sections),
-        "unranked": _unranked(publication.speeds),
+        "unranked": [*_unranked(publication.speeds), *_apart(boards)],
     }
 
 
@@ -66,7 +66,7 @@ def _board(publication: Publication, board: Board, section: str) -> dict[str, An
         ]
         rows.append(
             {
-                "model": row.model.name,
+                "model": row.title,
                 "href": model_links.page(row.model),
                 "size": size_name(row),
                 "cells": cells,
@@ -115,6 +115,8 @@ def _cell(
             notes.append(entry.speed.weights)
         if len(engines) > 1:
             notes.append(engine or "engine not stated")
+        if entry.speed.is_speculative:
+            notes.append("speculative decoding")
         found.append(
             {
                 "text": entry.text or figure_text(entry.value, board.metric),
@@ -220,6 +222,23 @@ def _unranked(speeds: Iterable[Speed]) -> list[dict[str, str]]:
                 "models": _few({speed.model.name for speed in mine}),
                 "machine": listed({speed.machine for speed in mine}),
                 "checks": listed(checks),
+            }
+        )
+    return found
+
+
+def _apart(boards: Iterable[Board]) -> list[dict[str, str]]:
+    """Which models of which campaigns are not ranked beside the others, because of the prefix cache."""
+    apart = [speed for board in boards for speed in board.unranked if not speed.doubts]
+    found = []
+    for campaign, mine in grouped(apart, lambda speed: speed.campaign).items():
+        answered = "with" if mine[0].cached else "without"
+        found.append(
+            {
+                "campaign": campaign,
+                "models": _few({speed.model.name for speed in mine}),
+                "machine": listed({speed.machine for speed in mine}),
+                "why": f"measured {answered} hits in the server's prefix cache, unlike the others",
             }
         )
     return found
