@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from sparkpub import __version__
@@ -276,7 +277,8 @@ def init(
 
     starter.refuse(folder, title)
     about = importers.about(None, source)
-    given = Given(campaign, None, about, say=partial(click.echo, err=True), **names)
+    say = partial(click.echo, err=True)
+    given = Given(campaign, None, about, typed=_typed(), say=say, **names)
     outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     schemas.write_into(folder)
@@ -284,6 +286,24 @@ def init(
     click.echo(beginning.first_commit(folder, title))
     click.echo(f"{there} sparkpub serve")
     _finish(failed=bool(outcome.refused))
+
+
+def _typed() -> tuple[str, ...]:
+    """The command that runs, in words: its argument, and the options that were given."""
+    context = click.get_current_context()
+    words = ["sparkpub", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        if not isinstance(parameter, click.Option):
+            words.append(str(value))
+        elif parameter.is_flag:
+            words += (parameter.opts if value else parameter.secondary_opts)[:1]
+        else:
+            words += [parameter.opts[0], str(value)]
+    return tuple(words)
 
 
 @cli.command("schemas")
@@ -729,6 +749,7 @@ def import_(
         campaign or as_key(path.resolve().name.partition(".")[0]),
         _declared(matrix_file),
         importers.about(about_file, path),
+        typed=_typed(),
         say=partial(click.echo, err=True),
         **more,
     )

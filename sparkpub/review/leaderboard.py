@@ -152,7 +152,8 @@ class Board:
     """Columns: widths of the weights in bits, the widest first, unknown ones last."""
     rows: tuple[Row, ...]
     unranked: tuple[Speed, ...] = ()
-    """Figures of this load that are not ranked: checks doubt what they mean."""
+    """Figures of this load that are not ranked: checks doubt what they mean, or the others were measured without hits
+    in the prefix cache and these with them, or the other way round."""
 
     @property
     def title(self) -> str:
@@ -259,16 +260,17 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
     for load, members in grouped(fitting, lambda speed: speed.load).items():
         for name in use.metrics:
             having = [speed for speed in members if speed.mean(name)]
-            models = {speed.model.key for speed in having if not speed.doubts}
-            if models:
-                choices.append((load, METRICS[name], having, len(models)))
+            ranked = _alike([speed for speed in having if not speed.doubts])
+            if ranked:
+                models = {speed.model.key for speed in ranked}
+                choices.append((load, METRICS[name], having, ranked, len(models)))
                 break
     if not choices:
         return None
-    load, metric, having, _ = min(
-        choices, key=lambda choice: (-choice[3], use.distance(choice[0]))
+    load, metric, having, ranked, _ = min(
+        choices, key=lambda choice: (-choice[4], use.distance(choice[0]))
     )
-    ranked = [speed for speed in having if not speed.doubts]
+    shown = set(map(id, ranked))
     return Board(
         machine=machine,
         use=use,
@@ -276,7 +278,17 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
         metric=metric,
         widths=_in_order({speed.bits for speed in ranked}),
         rows=tuple(_rows(_entries(ranked, metric))),
-        unranked=tuple(speed for speed in having if speed.doubts),
+        unranked=tuple(speed for speed in having if id(speed) not in shown),
+    )
+
+
+def _alike(speeds: Sequence[Speed]) -> list[Speed]:
+    """Those with hits in the prefix cache or those without, whichever are of more models; without, where equally many.
+    The two did different work under one load."""
+    groups = grouped(speeds, lambda speed: speed.cached)
+    return max(
+        (groups.get(cached, []) for cached in (False, True)),
+        key=lambda group: len({speed.model.key for speed in group}),
     )
 
 

@@ -25,6 +25,8 @@ PROMPT = "prompt_throughput_tok_s"
 RATES = (GENERATION, PROMPT)
 """A cell that has one of these above zero measured a model's speed."""
 MILLISECONDS = 1000
+MOST_HITS_PERCENT = 5.0
+"""Hits in the prefix cache up to which a load counts as computed: what prompts share is their first tokens."""
 _BITS = re.compile(r"\d+")
 _FOUR_BITS = ("awq",)
 """Formats of weights without a number, of four bits."""
@@ -112,6 +114,11 @@ class Speed:
                 mean: float = self.figures[name].mean
                 return mean
         return None
+
+    @property
+    def cached(self) -> bool:
+        """Whether its prompts were answered from the server's prefix cache in part: less work than the load says."""
+        return (self.mean("prefix_cache_hit_percent") or 0.0) > MOST_HITS_PERCENT
 
     @property
     def per_user(self) -> float | None:

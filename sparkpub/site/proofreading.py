@@ -13,14 +13,17 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
 from sparkpub.review.claims import ledger
+from sparkpub.review.claims.facts import Fact
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
 from sparkpub.site.reading import (
     CHECK,
     CLAIMS_FILE,
+    FACTS_FILE,
     Speak,
     claims,
+    facts,
     read_page,
     unreadable_page,
 )
@@ -30,7 +33,6 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
-_ABOUT_RESULTS = re.compile(r"^campaign:", re.MULTILINE)
 
 
 def with_prose(review: Review, sources: Path, speak: Speak | None = None) -> Review:
@@ -52,29 +54,18 @@ def unbound_number(
 ) -> Iterator[Finding]:
     """Figures and verdicts that somebody typed: they go stale in silence."""
     for page, uri, source in prose.pages(sources):
-        strict = about_results(page.relative_to(sources), source)
         for passage in _passages(source, uri):
-            for said in prose.typed(passage, strict=strict):
+            for said in prose.typed(passage):
                 text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
                 yield _finding(
                     "unbound-number", page, prose.line_of(source, said), text
                 )
     path = sources / CLAIMS_FILE
     for statement in claims(sources):
-        for said in prose.typed(
-            Passage(_BRACES.sub(prose.JUDGED, statement.says)), strict=True
-        ):
+        for said in prose.typed(Passage(_BRACES.sub(prose.JUDGED, statement.says))):
             line = prose.line_of(documents.text_of(path, ClaimError), said)
             text = f"{said.text!r} is typed into claim {statement.id}; name the figure of its expectation in braces."
             yield _finding("unbound-number", path, line, text)
-
-
-def about_results(page: Path, source: str) -> bool:
-    """Whether a page speaks of results: a post, or a page that names its campaign."""
-    front = FRONT.match(source)
-    return "posts" in page.parts or (
-        front is not None and _ABOUT_RESULTS.search(front[1]) is not None
-    )
 
 
 def _passages(source: str, uri: str) -> list[Passage]:
@@ -107,6 +98,78 @@ def _advice(said: Typed, speak: Speak | None) -> str:
     return f"{what}. A figure from elsewhere belongs in facts.yaml with its source: {{{{ fact(…) }}}}"
 
 
+_RANGE = re.compile(
+    r"(?P<before>\b(?:from|between)\s+)?(?P<first>\{\{[^{}]*\}\})\s*(?P<join>to|and|–|-)\s*(?P<second>\{\{[^{}]*\}\})",
+    re.IGNORECASE,
+)
+_AT_THE_FRONT = re.compile(r"[+−-]?\d[\d,]*(?:\.\d+)?")
+
+
+def wrong_sentence(
+    sources: Path, _review: Review, speak: Speak | None
+) -> Iterator[Finding]:
+    """Intervals from high to low between two expressions, and facts that their source does not hold."""
+    for page, uri, source in prose.pages(sources):
+        for found in _RANGE.finditer(source):
+            joined = (found["before"] or "").strip().lower(), found["join"]
+            if speak is None or joined[0] == "from" or joined == ("", "and"):
+                continue  # a change may go down, and a list goes as it likes
+            first = _rendered_number(found["first"], source, uri, speak)
+            second = _rendered_number(found["second"], source, uri, speak)
+            if first is not None and second is not None and first > second:
+                text = f"The interval {first:g} to {second:g} is turned round: name the lower end first."
+                line = source.count("\n", 0, found.start()) + 1
+                yield _finding("wrong-sentence", page, line, text)
+    path = sources / FACTS_FILE
+    for fact in facts(sources).values():
+        problem = _against_source(fact, sources.parent)
+        if problem:
+            text = documents.text_of(path, ClaimError)
+            line = text.count("\n", 0, text.find(f"id: {fact.id}\n")) + 1
+            yield _finding("wrong-sentence", path, line, problem)
+
+
+def _rendered_number(
+    expression: str, page: str, uri: str, speak: Speak
+) -> float | None:
+    """The figure that an expression of a page gives; None where it gives no single one."""
+    front = FRONT.match(page)
+    try:
+        said = speak().render((front[0] if front else "") + expression, uri)
+    except SparkpubError:
+        return None
+    # A fact is a link to its source, `[3 GiB](…)`.
+    number = _AT_THE_FRONT.match(said[len(front[0]) if front else 0 :].lstrip("["))
+    return None if number is None else _number(number[0])
+
+
+def _against_source(fact: Fact, repository: Path) -> str | None:
+    """What a fact says otherwise than the file of the repository that it names; None for a source from elsewhere."""
+    file = _FILE.match(fact.source.document)
+    if file is None or not (repository / file[0]).is_file():
+        return None
+    text = (repository / file[0]).read_text(encoding="utf-8", errors="replace")
+    said = {
+        round(abs(_number(found)), fact.decimals)
+        for found in _AT_THE_FRONT.findall(text)
+    }
+    for value in (fact.value, fact.upper):
+        if value is not None and round(abs(value), fact.decimals) not in said:
+            return f"Fact {fact.id} is {fact.text}, and {file[0]} has no such figure."
+    names = (fact.unit, *_ALSO_WRITTEN.get(fact.unit, ()))
+    if not any(name in text for name in names):
+        return f"Fact {fact.id} is in {fact.unit}, and {file[0]} has no such unit."
+    return None
+
+
+_FILE = re.compile(r"[\w-]+(?:/[\w.-]+)*\.\w+(?![\w/])")
+_ALSO_WRITTEN = {"%": ("percent", "per cent"), "times": ("×",), "°C": ("celsius",)}
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
 _VALUE = re.compile(r"([+−-]?\d[\d,]*(?:\.\d+)?)\s*(\S.*)?$")
 
 
@@ -122,7 +185,7 @@ def _matches(
         found = _VALUE.fullmatch(value)
         if found is None or (said.unit is not None and (found[2] or "") != said.unit):
             continue
-        number = abs(float(found[1].replace(",", "").replace("−", "-")))
+        number = abs(_number(found[1]))
         if round(number, decimals) == said.number:
             exact.append(name)
         near.append((abs(number - said.number), name, value))
@@ -211,6 +274,7 @@ def _finding(
 READERS: dict[str, Callable[[Path, Review, Speak | None], Iterator[Finding]]] = {
     CHECK: unreadable_page,
     "unbound-number": unbound_number,
+    "wrong-sentence": wrong_sentence,
     "claim": claim,
     "dead-evidence": dead_evidence,
 }

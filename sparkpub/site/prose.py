@@ -4,7 +4,8 @@ A page is read as it is shown: its expressions are filled in (each by a mark in 
 HTML, and the text of the HTML is searched. So a figure is found in a heading, a table, a caption or an alternative
 text, whatever markup stands between the number and its unit.
 
-Some numbers are no results and may be typed: dates, versions, names of models and machines, numbering, code blocks.
+One rule holds for every page, whatever it is about. Some numbers are no results and may be typed: dates, versions,
+names of models and machines, ordinals, numbering, counts in words up to twelve, settings in code, code blocks.
 """
 
 import re
@@ -164,8 +165,8 @@ _FIGURE = re.compile(
 )
 _SPELLED = re.compile(
     rf"\b(?:(?:{'|'.join(_SMALL)})[\s-]?(?:{_WORD_UNIT})(?![\w/])"
-    rf"|(?:{'|'.join(_LARGE)})\b(?:[\s-](?:{_WORD_UNIT})(?![\w/]))?"
-    rf"|(?:{'|'.join(_SMALL)})[\s-]?fold|factor\sof\s(?:{'|'.join(_SMALL)})"
+    rf"|(?:{'|'.join(_LARGE)})\b(?!-(?:first|second|third|\w+th)\b)(?:[\s-](?:{_WORD_UNIT})(?![\w/]))?"
+    rf"|(?:{'|'.join(_SMALL)})[\s-]?fold\b|factor\sof\s(?:{'|'.join(_SMALL)})"
     rf"|(?:{'|'.join(_SMALL)})\s(?:in|out\sof)\s(?:every\s)?(?:{'|'.join(_SMALL)})"
     r"|twice|thrice|halve[sd]?|halving|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)"
     r"|doubl(?:e[sd]?|ing)(?![\s-](?:count|precision|quote|click))"
@@ -188,8 +189,14 @@ _MONTH = "(?:January|February|March|April|May|June|July|August|September|October
 _SOFTWARE = (
     r"(?:CUDA|Python|PyTorch|torch|kernel|Linux|Ubuntu|Debian|driver|Docker|MkDocs|Material|Vega|Vega-Lite|Altair|NumPy"
     r"|SciPy|vLLM|SGLang|TensorRT-LLM|TensorRT|llama\.cpp|transformers|NVML|Node(?:\.js)?|Chromium|Firefox|WebKit|version"
-    r"|release|build|cgroups?|control groups|schema|CTranslate2|aiperf|RFC|ISO|PCIe|Llama|Qwen|Phi|Gemma|GPT|MIT)"
+    r"|JCGM|WebKitGTK|release|build|cgroups?|control groups|schema|CTranslate2|aiperf|RFC|ISO|PCIe|MIT"
+    r"|Llama|Qwen|Phi|Gemma|GPT)"
 )
+_FAMILY = (
+    r"(?:Llama|Qwen|Phi|Gemma|GPT|Claude|Command|DeepSeek|Devstral|Codestral|ERNIE|EXAONE|Falcon|GLM|Granite|Grok"
+    r"|Hunyuan|InternLM|Kimi|Magistral|MiniMax|Ministral|Mistral|Mixtral|Nemotron|OLMo|SmolLM|StarCoder|Yi)"
+)
+"""Families of models: a number behind one, and behind at most two words of its name, is part of the name."""
 _NUMBERED = (
     r"(?:parts?|sections?|chapters?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
     r"|appendix|tests?|versions?|no\.|#)"
@@ -202,10 +209,11 @@ _NAMING = re.compile(
             r"(?<![\d.,])(?:1[89]\d\d|20[0-3]\d)(?![\d.,]*\d|\s?(?:tok|GiB|GB|MiB|MB|ms|%|req|×))",
             r"\bv?\d+\.\d+\.\d+[\w.+-]*",
             rf"\b{_SOFTWARE}[ /-]v?\d[\w.+-]*\b(?! ?(?:{_UNIT})(?!\w))",
+            rf"\b{_FAMILY}(?: [A-Z][a-z]+){{0,2}} \d+(?:\.\d+)?\b(?! ?(?:{_UNIT})(?!\w))",
             rf"(?i:\b{_NUMBERED})\s?\d+(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
             r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
-            r"\b\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
-            r"\b\d+(?:st|nd|rd|th)\b",
+            r"\b(?:\d+x)?\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
+            r"\b\d+(?:,\d{3})*\^?(?:st|nd|rd|th)\b",
             r"\b\d+-bit\b",
             r"\b(?:90|95|99) ?% (?=confidence|interval|CI\b)",
             r"^\s*\(?\d{1,2}[.)](?=\s)|\(\d\)",
@@ -257,25 +265,9 @@ def to_html(text: str) -> str:
     return converted
 
 
-def typed(passage: Passage, *, strict: bool) -> Iterator[Typed]:
-    """What of a passage is typed and should be bound.
-
-    Strict is for pages about results: any number, numbers in words, and words of a verdict where no verdict stands.
-    Elsewhere only numbers with a unit of measurement count.
-    """
-    if strict:
-        yield from _typed(passage)
-        return
-    for said in _typed(passage):
-        if (
-            said.kind == "figure"
-            and said.number is not None
-            and said.unit not in (None, "×", "x", "times")
-        ):
-            yield said
-
-
-def _typed(passage: Passage) -> Iterator[Typed]:
+def typed(passage: Passage) -> Iterator[Typed]:
+    """What of a passage is typed and should be bound: any number, numbers in words, and words of a verdict where no
+    verdict stands."""
     text = _plain(passage.text)
     for code in passage.code:
         for found in _IN_CODE.finditer(_plain(code)):

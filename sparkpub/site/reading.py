@@ -10,7 +10,8 @@ from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.record.web import address_problem
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.reviewing import Review
-from sparkpub.review.claims import facts, ledger
+from sparkpub.review.claims import facts as facts_file
+from sparkpub.review.claims import ledger
 from sparkpub.site import prose
 from sparkpub.site.content import POSTS, Content
 from sparkpub.site.pages import blog
@@ -58,6 +59,14 @@ def claims(sources: Path) -> list[ledger.Claim]:
         return []
 
 
+def facts(sources: Path) -> dict[str, facts_file.Fact]:
+    """The facts by id, none where they cannot be read."""
+    try:
+        return facts_file.read(sources / FACTS_FILE)
+    except ClaimError:
+        return {}
+
+
 def read_page(source: str, uri: str) -> list[Passage]:
     """What a reader sees of a page, title and description included. Raises ClaimError with file and line, SiteError for
     what no engine could read or follow."""
@@ -95,7 +104,7 @@ def _of_claims(sources: Path, review: Review) -> Iterator[Problem]:
     """What is wrong with claims.yaml and facts.yaml, and with claims about what a campaign does not have."""
     path = sources / FACTS_FILE
     try:
-        facts.read(path)
+        facts_file.read(path)
     except ClaimError as error:
         yield from _problems(error, path, str(path))
     path = sources / CLAIMS_FILE

@@ -21,11 +21,12 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding
+from sparkpub.review.claims.chosen import Chosen, choose
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame, Group, Include
+from sparkpub.review.frame import Frame, Include
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.replication import HERE
@@ -542,10 +543,10 @@ class Words:
         environment: str = "",
         workload: str = "",
         include: Include = "counted",
-    ) -> Group:
+    ) -> Chosen:
         axes = {"model": model, "environment": environment, "workload": workload}
         chosen = {axis: (name,) if name else () for axis, name in axes.items()}
-        return self._frame(campaign=campaign).group(include, **chosen)
+        return choose(self._frame(campaign=campaign), include, **chosen)
 
     def _frame(self, **scope: Any) -> Frame:
         return self._review.frames[self._campaign(**scope).name]
@@ -560,7 +561,7 @@ class Words:
         baseline: str = "",
         **scope: Any,
     ) -> Quantity:
-        other: Group | None = None
+        other: Chosen | None = None
         if candidate:
             group = self._select(environment=candidate, **scope)
             other = self._select(environment=baseline, **scope)
@@ -625,7 +626,7 @@ class Words:
             )
         return found[0]
 
-    def _refuse_early(self, chosen: Group) -> None:
+    def _refuse_early(self, chosen: Chosen) -> None:
         """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
         campaign = chosen.frame.campaign
         if campaign.unfinished_cells and not chosen.cells:

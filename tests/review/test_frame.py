@@ -7,8 +7,11 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import Stored
+from sparkpub.review.claims.chosen import Chosen, choose, split
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame, Group
+from sparkpub.review.frame import Frame
+from sparkpub.review.measured import Margin, compared
+from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.tables.runs import runs
@@ -40,6 +43,14 @@ def a_twin(data: CampaignData, run: str, **changed: object) -> object:
 @pytest.fixture
 def campaign() -> CampaignData:
     return a_campaign("c", CELLS, order="random")
+
+
+def against(
+    frame: Frame, metric: str, margin_percent: float = 1.0
+) -> Comparison | None:
+    """A metric in the VM against native."""
+    native, vm = frame.series((NATIVE,), metric), frame.series((VM,), metric)
+    return compared(native, vm, Margin(margin_percent, declared=True))
 
 
 def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
@@ -91,7 +102,7 @@ def test_values_stand_in_order_of_time_over_several_cells(
     campaign: CampaignData,
 ) -> None:
     """Interleaved by iteration: native and vm of m in turn, k last of each round."""
-    series = Frame(campaign).group(model=["m"]).series(TPUT)
+    series = choose(Frame(campaign), model=["m"]).series(TPUT)
     assert series is not None
     assert series.values == (100.0, 90.0, 101.0, 91.0, 99.0)
     assert [record.environment for record in series.records] == [
@@ -107,7 +118,7 @@ def test_include_chooses_the_runs(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     frame = Frame(data, {"c-native_m_w_02": "timeout"})
     sizes = {
-        include: len(Group(frame, (NATIVE,), include).runs)
+        include: len(Chosen(frame, (NATIVE,), include).runs)
         for include in ("counted", "ran", "all")
     }  # type: ignore[arg-type]
     assert sizes == {"counted": 2, "ran": 3, "all": 4}
@@ -119,17 +130,17 @@ def test_a_metric_without_a_value_has_a_definition_and_no_description(
     absent = MetricValue(value=None, unit="GiB", source="log", reason="not printed")
     record = a_record({TPUT: 1}, run_id="x", model="m", environment="silent")
     data = with_runs(campaign, record.model_copy(update={"metrics": {PEAK: absent}}))
-    series = Frame(data).group(environment=["silent"]).series(PEAK)
+    series = choose(Frame(data), environment=["silent"]).series(PEAK)
     assert series is not None
     assert (series.metric.name, series.values, series.description) == (PEAK, (), None)
-    assert Frame(data).group(environment=["silent"]).series(TPUT) is None
+    assert choose(Frame(data), environment=["silent"]).series(TPUT) is None
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(
     campaign: CampaignData,
 ) -> None:
     with pytest.raises(ClaimError, match="no environment 'container'") as error:
-        Frame(campaign).group(environment=["container"])
+        choose(Frame(campaign), environment=["container"])
     assert error.value.remedy == "there are native, vm"
 
 
@@ -139,22 +150,22 @@ def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
     frame = Frame(campaign)
     assert [
         part.label
-        for part in frame.split(frame.group(), ("model", "environment", "workload"))
+        for part in split(choose(frame), ("model", "environment", "workload"))
     ] == [
         "m/native",
         "m/vm",
         "k/native",
     ]
-    assert [part.label for part in frame.split(frame.group(), ())] == ["all runs"]
+    assert [part.label for part in split(choose(frame), ())] == ["all runs"]
     everything_out = Frame(
         campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
     )
-    assert everything_out.split(everything_out.group(), ("model",)) == []
+    assert split(choose(everything_out), ("model",)) == []
 
 
 def test_without_a_matrix_parts_come_in_the_order_in_which_they_ran() -> None:
     frame = Frame(a_campaign("c", CELLS, matrix=False))
-    assert [part.label for part in frame.split(frame.group(), ("environment",))] == [
+    assert [part.label for part in split(choose(frame), ("environment",))] == [
         "native",
         "vm",
     ]
@@ -166,38 +177,29 @@ def test_several_workloads_are_named() -> None:
         with_runs(data, a_record({TPUT: 1}, run_id="x", model="m", workload="other"))
     )
     assert [
-        part.label for part in frame.split(frame.group(model=["m"]), ("workload",))
+        part.label for part in split(choose(frame, model=["m"]), ("workload",))
     ] == ["w", "other"]
 
 
 def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
     """The same runs under another name are the same series: a cell, and a model in its only workload."""
     frame = Frame(campaign)
-    cell = frame.group(model=["k"], environment=["native"], workload=["w"]).series(TPUT)
-    assert cell is frame.group(model=["k"]).series(TPUT)
+    cell = choose(frame, model=["k"], environment=["native"], workload=["w"]).series(
+        TPUT
+    )
+    assert cell is choose(frame, model=["k"]).series(TPUT)
     assert cell is not None
     assert cell.description is cell.description
-    native, vm = (
-        frame.group(environment=["native"], model=["m"]),
-        frame.group(environment=["vm"]),
-    )
-    assert frame.compared(native, vm, TPUT, 1.0) is frame.compared(
-        native, vm, TPUT, 1.0
-    )
-    assert frame.compared(native, vm, TPUT, 1.0) != frame.compared(
-        native, vm, TPUT, 2.0
-    )
+    assert against(frame, TPUT) is against(frame, TPUT)
+    assert against(frame, TPUT) != against(frame, TPUT, 2.0)
 
 
 def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
     frame = Frame(campaign)
-    native, vm = (
-        frame.group(environment=["native"], model=["m"]),
-        frame.group(environment=["vm"]),
-    )
-    assert frame.compared(native, vm, PEAK, 1.0) is None
-    assert frame.compared(vm, native, PEAK, 1.0) is None
-    found = frame.compared(native, vm, TPUT, 1.0)
+    assert against(frame, PEAK) is None
+    native, vm = frame.series((NATIVE,), PEAK), frame.series((VM,), PEAK)
+    assert compared(vm, native, Margin(1.0, declared=True)) is None
+    found = against(frame, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
 
@@ -257,20 +259,14 @@ def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> 
     unknown_model = a_record({TPUT: 1}, run_id="x", model="z")
     unknown_environment = a_record({TPUT: 1}, run_id="y", model="m", environment="q")
     frame = Frame(with_runs(campaign, unknown_model, unknown_environment))
-    labels = [
-        part.label for part in frame.split(frame.group(), ("model", "environment"))
-    ]
+    labels = [part.label for part in split(choose(frame), ("model", "environment"))]
     assert labels == ["m/native", "m/vm", "m/q", "k/native", "z/native"]
 
 
 def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
     """90.5 tok/s after 100 take 100 / 90.5 times as long; a temperature has no percentage."""
     frame = Frame(campaign)
-    native, vm = (
-        frame.group(environment=["native"], model=["m"]),
-        frame.group(environment=["vm"]),
-    )
-    found = frame.compared(native, vm, TPUT, 1.0)
+    found = against(frame, TPUT)
     assert found is not None
     assert found.better == "baseline"
     assert found.overhead_percent == pytest.approx(100 * (100 / 90.5 - 1))
@@ -279,11 +275,6 @@ def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
         ("m", "vm"): {"gpu_temp_end_celsius": [60.0]},
     }
     hot = Frame(a_campaign("c", warm))
-    measured = hot.compared(
-        hot.group(environment=["native"]),
-        hot.group(environment=["vm"]),
-        "gpu_temp_end_celsius",
-        1,
-    )
+    measured = against(hot, "gpu_temp_end_celsius")
     assert measured is not None
     assert (measured.difference, measured.difference_percent) == (10, None)

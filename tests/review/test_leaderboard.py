@@ -135,6 +135,22 @@ def test_a_figure_in_doubt_is_not_ranked() -> None:
     assert [speed.doubts for speed in board.unranked] == [("roofline",)]
 
 
+@pytest.mark.parametrize("with_hits", [1, 2])
+def test_rows_with_and_without_hits_in_the_prefix_cache_are_not_ranked_together(
+    with_hits: int,
+) -> None:
+    """The kind that more models have is ranked; with equally many, those without hits are."""
+    runs = runs_of("plain", [50.0], load=ONE)
+    for number in range(with_hits):
+        hits = {"prefix_cache_hit_percent": 29.0}
+        runs += runs_of(f"hit{number}", [90.0 - number], load=ONE, metrics=hits)
+    board = board_of(*runs)
+    hit = [f"hit{number}" for number in range(with_hits)]
+    ranked, apart = (["plain"], hit) if with_hits == 1 else (hit, ["plain"])
+    assert order(board) == ranked
+    assert [speed.model.name for speed in board.unranked] == apart
+
+
 def test_only_errors_of_meaning_take_a_figure_out() -> None:
     findings = [a_finding("roofline", "warning"), a_finding("exit-status", "error")]
     board = board_of(*runs_of("m", [900.0], load=ONE, workload="w"), findings=findings)

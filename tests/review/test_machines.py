@@ -10,10 +10,10 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.record.store import Stored
-from sparkpub.review import stats_told
+from sparkpub.review import measured, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame, Group
+from sparkpub.review.frame import Frame
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.drift import trend
@@ -26,10 +26,17 @@ from tests.review.statistics.campaigns import a_campaign, a_dataset, unreviewed
 NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
 
+MARGIN = measured.Margin(1.0, declared=True)
+
+
+def sides_of(frame: Frame) -> tuple[measured.Measured | None, measured.Measured | None]:
+    """What native measured, and the container."""
+    return frame.series((NATIVE,), TPUT), frame.series((CONTAINER,), TPUT)
+
+
 def compared(frame: Frame) -> Comparison:
     """The container against native."""
-    sides = Group(frame, (NATIVE,)), Group(frame, (CONTAINER,))
-    found = frame.compared(*sides, TPUT, 1.0)
+    found = measured.compared(*sides_of(frame), MARGIN)
     assert found is not None
     return found
 
@@ -44,8 +51,10 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     and Q are those of statsmodels for the percentages within either machine."""
     frame = replicated(5, 5)
     found = compared(frame)
-    sides = Group(frame, (NATIVE,)), Group(frame, (CONTAINER,))
-    within = frame.within(*sides, TPUT, 1.0)
+    one, other = sides_of(frame)
+    assert one is not None
+    assert other is not None
+    within = measured.within_machines(one, other, MARGIN)
     assert list(within) == ["a", "b"]
     percents, variances = [], []
     for part in within.values():

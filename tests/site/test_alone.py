@@ -13,6 +13,6 @@ def test_a_campaign_has_its_page_without_a_repository(tmp_path: Path) -> None:
         assert address.startswith("http://127.0.0.1:")
         with urllib.request.urlopen(address) as answer:
             page = answer.read().decode()
-    assert "33.00 tok/s" in page.replace("\u00a0", " ")
+    assert "33.0 tok/s" in page.replace("\u00a0", " ")
     assert "A title: with" in page
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

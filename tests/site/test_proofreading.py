@@ -120,12 +120,56 @@ def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> Non
     assert findings(data, tmp_path) == []
 
 
-def test_a_page_outside_the_results_may_count(data: Path, tmp_path: Path) -> None:
+def test_one_rule_holds_for_posts_and_other_pages(data: Path, tmp_path: Path) -> None:
     (tmp_path / "posts").mkdir()
     for name in ("guide.md", "posts/post.md"):
-        (tmp_path / name).write_text("It takes 10 runs.\n")
-    (found,) = findings(data, tmp_path)
-    assert found.where == f"{tmp_path}/posts/post.md:1"
+        (tmp_path / name).write_text("It takes 10 runs and half of the memory.\n")
+    assert [item.where for item in findings(data, tmp_path)] == [
+        f"{tmp_path}/guide.md:1",
+        f"{tmp_path}/guide.md:1",
+        f"{tmp_path}/posts/post.md:1",
+        f"{tmp_path}/posts/post.md:1",
+    ]
+
+
+def test_an_interval_that_is_turned_round_is_found(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "facts.yaml").write_text(
+        "- {id: low, says: Least., value: 2, unit: GiB, source: {document: a paper}}\n"
+        "- {id: high, says: Most., value: 3, unit: GiB, source: {document: a paper}}\n"
+    )
+    low, high = '{{ fact("low") }}', '{{ fact("high") }}'
+    (tmp_path / "page.md").write_text(
+        f"Between {low} and {high}, {low} to {high}; it fell from {high} to {low}.\n\n"
+        f"Between {high} and {low}.\n\n{high} to {low}.\n"
+    )
+    options = SiteOptions(sources=tmp_path)
+    found = of_pages(proofread(load(data), options))
+    assert [(item.check, item.evidence["line"]) for item in found] == [
+        ("wrong-sentence", 3),
+        ("wrong-sentence", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [("1", "%", None), ("1.5", "%", "no such figure"), ("1", "GiB", "no such unit")],
+)
+def test_a_fact_says_what_its_file_says(
+    data: Path, tmp_path: Path, value: str, unit: str, words: str | None
+) -> None:
+    (tmp_path / "matrix.yaml").write_text("equivalence_margin_percent: 1\n")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "facts.yaml").write_text(
+        f'- {{id: margin, says: Margin., value: {value}, decimals: 1, unit: "{unit}",'
+        " source: {document: matrix.yaml}}\n"
+    )
+    found = findings(data, tmp_path / "site")
+    if words is None:
+        assert found == []
+    else:
+        (one,) = found
+        assert one.check == "wrong-sentence"
+        assert words in one.message
 
 
 def test_a_changed_verdict_names_the_places_to_reread(

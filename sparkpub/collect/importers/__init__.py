@@ -1,7 +1,7 @@
 """Other people's results that sparkpub reads.
 
-A format is YAML: a tool's figures and load (`mappings`), or the load of a client whose figures a workload reads
-(`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
+A format is YAML: a tool's figures and load (`mappings`), or the load of a client whose figures a workload reads or the
+mapping names (`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
 """
 
 from collections import defaultdict
@@ -13,7 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.importers import (
     benchmark_spark,
-    llama_benchy,
     mapping_starter,
     placing,
     report_mapping,
@@ -44,7 +43,6 @@ READERS: Mapping[str, MakeReader] = {
     },
     **{tool.name: partial(ReportReader, tool) for tool in report_mapping.tools()},
     "llama-bench": LlamaBench,
-    "llama-benchy": partial(ReportReader, llama_benchy.TOOL),
     "trtllm-bench": TrtllmBench,
 }
 """Formats that are read file by file."""
@@ -98,7 +96,7 @@ def import_results(
             remedy=remedy,
         )
     campaigns = [
-        (of, list(placing.placed(items, path, data / of.campaign, of)))
+        (of, list(placing.placed(items, data / of.campaign, of)))
         for of, items in _by_campaign(found, given)
     ]
     outcome = Outcome()

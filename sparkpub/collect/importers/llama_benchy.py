@@ -1,15 +1,10 @@
-"""Results of llama-benchy (JSON, CSV, Markdown), and of sparkrun, which exports them as YAML: a run for each load.
+"""llama-benchy's results other than JSON (CSV, Markdown, what it printed), and sparkrun's YAML, as objects of its JSON.
 
-A load is a length of the prompt, of the answer and of the context before it, at one concurrency. Its figures are lists
-of repetitions. A request that failed is missing from them, and nothing else in the file says so; where all failed they
-are null. Tables hold means and deviations.
+What the JSON means is data (`reports_of/llama-benchy.yaml`). Tables hold means and deviations.
 
 Whether prefixes were cached is part of the load. llama-benchy's JSON says so, sparkrun's YAML has it among the options,
 the command says it where it stands in the file or beside it, and in a table the rows of the context's own phase
-(`ctx_pp @ d64`) show it. Where there is a context and nothing says it, the record says that.
-
-The tool's rate of the prompt counts the tokens of a prompt that it may have made shorter for the chat template
-(version 0.4.0: 46 of 64), and its rate of the answer begins at the first token.
+(`ctx_pp @ d64`) show it.
 """
 
 import csv
@@ -17,27 +12,19 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import local_moment, utc_moment
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.layout import arguments
-from sparkpub.collect.importers.reports import Report, Tool, key_of, positive
+from sparkpub.collect.importers.reports import Forms, positive
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
-from sparkpub.record.record import MetricValue, Moment, Observed, Spread
 
-_RATES = {
-    "output_throughput_tok_s": "tg_throughput",
-    "prompt_throughput_tok_s": "pp_throughput",
-}
 _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 """Of the forms that the results of one call have, the one that says most first."""
 _TEST = re.compile(
@@ -50,10 +37,6 @@ _RUNS = "runs"
 _CACHED = "prefix_caching_enabled"
 _USUAL_RUNS = "3"
 """How often llama-benchy repeats each load where it is not told."""
-
-
-def _is_result(file: ResultFile) -> bool:
-    return file.name != "consolidated.json"
 
 
 def _twin(file: ResultFile) -> str | None:
@@ -213,108 +196,9 @@ def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**document, "benchmarks": [load]} for load in loads]
 
 
-def _report(
-    document: dict[str, Any], _content: bytes, beside: Sidecars
-) -> Report | None:
-    load = document["benchmarks"][0]
-    # What stands beside a table, and not in its file, says the same.
-    said = _said(reading.text(beside.told)) | _said(reading.text(beside.log)) | document
-    cached = said.get(_CACHED)
-    is_open = cached is None and bool(load.get("context_size"))
-    lengths = {
-        "input_tokens": reading.positive_int(load.get("prompt_size")),
-        "output_tokens": reading.positive_int(load.get("response_size")),
-        "depth": reading.positive_int(load.get("context_size")),
-        "concurrency": reading.positive_int(load.get("concurrency")),
-    }
-    workload = key_of(
-        {
-            "pp": lengths["input_tokens"],
-            "tg": lengths["output_tokens"],
-            "d": lengths["depth"],
-            "c": lengths["concurrency"],
-            "cached": "" if cached is True else None,
-            "caching": "-unknown" if is_open else None,
-            "prefill": "" if load.get("is_context_prefill_phase") is True else None,
-        }
-    )
-    notes: tuple[str, ...] = ()
-    if is_open:
-        notes = ("the results do not say whether prefixes were cached",)
-    answer = _answer(load)
-    return Report(
-        answer,
-        model=reading.word(document.get("model")),
-        workload=workload,
-        asked={"type": "llama-benchy"} | positive(lengths),
-        started=_moment(said.get("timestamp")),
-        failure=None if answer.complete else "no request succeeded",
-        notes=notes,
-        spreads=_spreads(load, reading.positive_int(said.get("runs")), answer),
-    )
+def _beside(beside: Sidecars) -> dict[str, Any]:
+    """What stands beside a table, and not in its file."""
+    return _said(reading.text(beside.told)) | _said(reading.text(beside.log))
 
 
-def _spreads(
-    load: dict[str, Any], runs: int | None, answer: Answer
-) -> dict[str, Spread]:
-    """The deviations of means whose repetitions the file does not hold: over the runs, or over the requests of all."""
-    clients = reading.positive_int(load.get("concurrency")) or 1
-    repetitions: dict[str, int | None] = dict.fromkeys(_RATES, runs)
-    repetitions["ttft_mean_ms"] = None if runs is None else runs * clients
-    found = {}
-    for name, theirs in {**_RATES, "ttft_mean_ms": "e2e_ttft"}.items():
-        deviation = reading.number(reading.at(load, f"{theirs}.std"))
-        has_values = bool(reading.numbers(reading.at(load, f"{theirs}.values")))
-        if deviation is None or has_values or not reading.known(answer.metrics, name):
-            continue
-        found[name] = Spread(
-            repetitions=repetitions[name], deviation=deviation, divisor="n"
-        )
-    return found
-
-
-def _answer(load: dict[str, Any]) -> Answer:
-    metrics: dict[str, MetricValue] = {}
-    samples: dict[str, tuple[float, ...]] = {}
-    for name, theirs in _RATES.items():
-        values = reading.numbers(reading.at(load, f"{theirs}.values"))
-        mean = reading.number(reading.at(load, f"{theirs}.mean"))
-        if mean is not None:
-            metrics[name] = reading.metric(name, mean, "report")
-        if len(values) > 1:
-            samples[name] = tuple(values)
-    metrics |= reading.metrics_at(load, {"ttft_mean_ms": "e2e_ttft.mean"}, "report")
-    metrics |= reading.distribution(
-        "ttft", reading.numbers(reading.at(load, "e2e_ttft.values")), "report"
-    )
-    problems = []
-    counts = {
-        len(reading.numbers(reading.at(load, f"{theirs}.values")))
-        for theirs in _RATES.values()
-    }
-    if len(counts) > 1:
-        fewest, most = sorted(counts)
-        problems.append(
-            f"a rate has {fewest} repetitions and the other {most}: the tool leaves out what failed"
-        )
-    observed = Observed(
-        input_tokens_mean=reading.number(load.get("prompt_size")),
-        output_tokens_mean=reading.number(load.get("response_size")),
-    )
-    complete = reading.known(metrics, "output_throughput_tok_s")
-    return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
-    )
-
-
-def _moment(text: Any) -> Moment | None:
-    """`2026-11-21 15:22:19Z` of llama-benchy, `2026-11-21T15:27:08.680933+00:00` of sparkrun, `2026-08-08 16:02:24` of
-    the lines around a table, which is a local time."""
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return local_moment(text) if moment.tzinfo is None else utc_moment(moment)
-
-
-TOOL = Tool("llama-benchy", _report, _is_result, _runs, _SUFFIXES, _objects, _twin)
+FORMS = Forms(_SUFFIXES, _objects, _twin, _runs, _beside)

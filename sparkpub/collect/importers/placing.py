@@ -26,7 +26,7 @@ from sparkpub.record.store import Stored, read_folder
 
 
 def placed(
-    found: Sequence[Draft | Left], path: Path, folder: Path, given: Given
+    found: Sequence[Draft | Left], folder: Path, given: Given
 ) -> Iterator[Draft | Left]:
     """Everything found, each draft with its environment.
 
@@ -37,7 +37,7 @@ def placed(
     homeless = [draft for draft in drafts if draft.environment is None]
     nameless = [left for left in lefts if left.reason == NAMELESS]
     if given.environment is None and len(homeless) == len(drafts):
-        _ask(homeless, nameless, path, given)
+        _ask(homeless, nameless, given)
     yield from lefts
     for draft in homeless:
         yield Left(draft.source, "it does not say where it ran; add --environment")
@@ -48,9 +48,7 @@ def placed(
         yield replace(draft, environment=names.of(draft))
 
 
-def _ask(
-    homeless: Sequence[Draft], nameless: Sequence[Left], path: Path, given: Given
-) -> None:
+def _ask(homeless: Sequence[Draft], nameless: Sequence[Left], given: Given) -> None:
     """Raise UsageError with the command to type, where all that is missing is what it can say."""
     what, wanted = "where they ran", ["--environment native"]
     if nameless:
@@ -60,7 +58,7 @@ def _ask(
         flags = " and ".join(flag.split()[0] for flag in wanted)
         raise UsageError(
             f"add {flags}: these results don't say {what}",
-            remedy=" ".join(["type:", _command(path, given), *wanted]),
+            remedy=" ".join(["type:", shlex.join(given.typed), *wanted]),
         )
 
 
@@ -75,14 +73,6 @@ def _in_environment(draft: Draft) -> Draft:
     if draft.environment_type == "unknown":
         draft = replace(draft, environment_type="docker")
     return replace(draft, environment=draft.environment or CONTAINER)
-
-
-def _command(path: Path, given: Given) -> str:
-    """The command as it was typed, as far as it matters."""
-    words = ["sparkpub", "import", str(path), "--campaign", given.campaign]
-    if given.machine is not None:
-        words += ["--machine", given.machine]
-    return shlex.join(words)
 
 
 class _Names:

@@ -7,11 +7,15 @@ the client prints them (`Namespace(…)`), or in a command. Figures of a table h
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.layout import arguments
+from sparkpub.collect.importers.reports import Forms
 from sparkpub.plan.workloads import reading
+from sparkpub.record.outside import UnfitError, unpacked
 
 SUFFIXES = (".log", ".stdout", ".out", ".txt", ".md")
 """Of texts, the one that says most first."""
@@ -137,3 +141,36 @@ def _of_vllm(figures: dict[str, Any], options: dict[str, str]) -> dict[str, Any]
         | figures
         | {TOLD: options}
     )
+
+
+def _objects(file: ResultFile) -> list[dict[str, Any]]:
+    """Of a report or of a text. Raises FileError."""
+    if file.suffix in SUFFIXES:
+        return results(file)
+    return json_objects(file)
+
+
+def _twin(file: ResultFile) -> str | None:
+    """The report beside a text that says the same with more, or a text that does."""
+    if file.suffix not in SUFFIXES:
+        return None
+    before = SUFFIXES[: SUFFIXES.index(file.suffix)]
+    for path in sorted(file.path.parent.iterdir()):
+        name = path.name.removesuffix(".gz")
+        is_text = name in [file.stem + suffix for suffix in before]
+        is_json = name.startswith(file.stem) and name.endswith((".json", ".jsonl"))
+        if (is_json or is_text) and _has_rate(path):
+            return path.name
+    return None
+
+
+def _has_rate(path: Path) -> bool:
+    """Whether a file holds what a client of a server reports."""
+    try:
+        content = unpacked(path)
+    except (OSError, UnfitError):
+        return False
+    return b'"output_throughput"' in content or TITLE.encode() in content
+
+
+FORMS = Forms((".json", ".jsonl", *SUFFIXES), _objects, _twin)

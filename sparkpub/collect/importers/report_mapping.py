@@ -5,6 +5,7 @@ the terms: `{at: max_concurrency, as: count, option: concurrency, key: c}` makes
 """
 
 import fnmatch
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,19 +16,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from sparkpub.collect.importers import printed
-from sparkpub.collect.importers.base import local_moment, unix_moment
+from sparkpub.collect.importers import llama_benchy, printed
+from sparkpub.collect.importers.base import local_moment, unix_moment, utc_moment
 from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.reports import Report, Tool, key_of
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.outside import UnfitError, unpacked
-from sparkpub.record.record import Declared, Key, Moment
+from sparkpub.record.record import (
+    Declared,
+    Key,
+    MetricName,
+    MetricValue,
+    Moment,
+    Spread,
+)
 
+_FORMS = {"printed": printed.FORMS, "llama-benchy": llama_benchy.FORMS}
 Where = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """A dotted path; `phases[kind=profiling].rate` chooses an item of a list, and `a|b` is the first that is there."""
 NO_SUCCESS = "no request succeeded"
@@ -58,6 +65,8 @@ class Term(Declared):
     """It counts where what lies there is like this, with `*` for any letters."""
     never: dict[Where, str] = Field(default_factory=dict)
     """It does not count where what lies there is like this."""
+    note: str | None = None
+    """What is to be said of a run where it counts."""
 
     def value(self, document: Any) -> Any:
         """What a report says of it; None where that goes without saying or is not said."""
@@ -68,7 +77,7 @@ class Term(Declared):
         value = self._read(found)
         if found in self.unless or value in self.unless:
             return None
-        if self.says is not None:
+        if value is not None and self.says is not None:
             return self.says
         if value is not None and self.join:
             more = [_at(document, path) for path in self.join]
@@ -100,16 +109,36 @@ class Term(Declared):
         return self.unlimited and is_said and fields[name] in (None, "inf")
 
 
+class Figure(Declared):
+    """Where a metric lies, for reports whose figures no workload reads."""
+
+    at: Where
+    values: Where | None = None
+    """Its repetitions, of which it is the mean. A tool that leaves out what failed has fewer of one metric."""
+    requests: Where | None = None
+    """The milliseconds of all requests, for the mean of a time of a request."""
+    deviation: Where | None = None
+    """Its standard deviation, which counts where the repetitions or requests are not there."""
+    over: tuple[Where, ...] = ()
+    """Over how many the deviation is: the product of these."""
+
+
 class ReportMapping(Declared):
     """Where the reports of a client say what it was told, when, and of which model."""
 
     tool: Key
     reads: str
-    """The workload whose reader finds the figures."""
+    """The workload that it is, whose reader finds the figures where `metrics` names none."""
+    metrics: dict[MetricName, Figure] = Field(default_factory=dict)
+    """Where the figures lie; no run without the first one is complete."""
+    divisor: Literal["n", "n-1"] | None = None
+    """What the sum is divided by in its deviations."""
+    observed: dict[str, Where] = Field(default_factory=dict)
+    """Where the facts of a run lie, besides its figures."""
     files: str = "*"
     """Names of the files that are reports, with `*` for any letters; nothing has to be said of others."""
     outside: tuple[str, ...] = ()
-    """Folders in which no file is a report."""
+    """Folders in which no file is a report, and files that are none."""
     runs: Where | None = None
     """The list of the runs, for a report of several."""
     around: dict[str, Where] = Field(default_factory=dict)
@@ -130,8 +159,8 @@ class ReportMapping(Declared):
     command: bool = False
     """Whether the client's options may stand in a log or text beside the report: `told.random_input_len`. What notes
     beside it say is `noted.input_tokens`."""
-    texts: bool = False
-    """Whether the table that the client prints is read too."""
+    forms: Literal["printed", "llama-benchy"] | None = None
+    """What is read besides JSON: the table that a client prints, or the tables of llama-benchy."""
     warnings: Where | None = None
     """A list of objects with a `message`."""
     counts: dict[Where, str] = Field(default_factory=dict)
@@ -163,52 +192,27 @@ def tools() -> Iterator[Tool]:
 
 def _tool(name: str, mappings: Sequence[ReportMapping]) -> Tool:
     first = mappings[0]
-    reads_texts = any(mapping.texts for mapping in mappings)
+    forms = next((_FORMS[item.forms] for item in mappings if item.forms), None)
     tool = Tool(
         name,
         partial(_report_of, mappings),
         partial(_may_be_report, first) if first.is_of_some_files else None,
         None if first.runs is None else partial(_runs, first),
     )
-    if reads_texts:
-        suffixes = (*tool.suffixes, *printed.SUFFIXES)
-        return replace(tool, suffixes=suffixes, objects=_objects, twin=_twin)
-    return tool
-
-
-def _objects(file: ResultFile) -> list[dict[str, Any]]:
-    """Of a report or of a text. Raises FileError."""
-    if file.suffix in printed.SUFFIXES:
-        return printed.results(file)
-    return json_objects(file)
-
-
-def _twin(file: ResultFile) -> str | None:
-    """The report beside a text that says the same with more, or a text that does."""
-    if file.suffix not in printed.SUFFIXES:
-        return None
-    before = printed.SUFFIXES[: printed.SUFFIXES.index(file.suffix)]
-    for path in sorted(file.path.parent.iterdir()):
-        name = path.name.removesuffix(".gz")
-        is_text = name in [file.stem + suffix for suffix in before]
-        is_json = name.startswith(file.stem) and name.endswith((".json", ".jsonl"))
-        if (is_json or is_text) and _has_rate(path):
-            return path.name
-    return None
-
-
-def _has_rate(path: Path) -> bool:
-    """Whether a file holds what a client of a server reports."""
-    try:
-        content = unpacked(path)
-    except (OSError, UnfitError):
-        return False
-    return b'"output_throughput"' in content or printed.TITLE.encode() in content
+    if forms is None:
+        return tool
+    return replace(
+        tool,
+        suffixes=forms.suffixes,
+        objects=forms.objects,
+        twin=forms.twin,
+        runs=forms.runs or tool.runs,
+    )
 
 
 def _may_be_report(mapping: ReportMapping, file: ResultFile) -> bool:
-    folders = Path(file.source).parts[:-1]
-    is_inside = not set(mapping.outside) & set(folders)
+    names = {*Path(file.source).parts[:-1], file.name}
+    is_inside = names.isdisjoint(mapping.outside)
     return is_inside and fnmatch.fnmatch(file.name, mapping.files)
 
 
@@ -238,14 +242,19 @@ def _report(
     content: bytes,
     beside: Sidecars,
 ) -> Report:
-    answer = WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
+    if mapping.forms is not None:
+        document = _FORMS[mapping.forms].beside(beside) | document
     if mapping.command:
         document = {printed.TOLD: _told(beside), **document, "noted": beside.notes}
+    answer = _answer(mapping, document, content, beside)
     parts: dict[str, Any] = {} if mapping.begins is None else {mapping.begins: ""}
     asked: dict[str, Any] = {"type": mapping.reads, **mapping.asked}
     fits: dict[str, tuple[object, ...]] = {}
+    notes = list(_warnings(mapping, document))
     for term in mapping.load:
         value = term.value(document)
+        if term.note is not None and value is not None:
+            notes.append(term.note)
         if term.key is not None and parts.get(term.key) is None:
             is_word = isinstance(value, str)
             parts[term.key] = value.replace("/", "-") if is_word else value
@@ -263,11 +272,71 @@ def _report(
         partly=key_of(parts),
         asked=asked,
         started=_started(mapping, document),
-        notes=tuple(_warnings(mapping, document)),
+        notes=tuple(notes),
+        spreads=dict(_spreads(mapping, document, answer)),
         sizes=_sizes(mapping, document, asked),
         fits=fits,
         failure=None if _succeeded(mapping, document, answer) else NO_SUCCESS,
     )
+
+
+def _answer(
+    mapping: ReportMapping, document: dict[str, Any], content: bytes, beside: Sidecars
+) -> Answer:
+    """As the workload's reader finds it, or as the mapping says where the figures lie."""
+    if not mapping.metrics:
+        return WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
+    paths = {name: figure.at for name, figure in mapping.metrics.items()}
+    metrics: dict[str, MetricValue] = reading.metrics_at(document, paths, "report")
+    samples: dict[str, tuple[float, ...]] = {}
+    counts: set[int] = set()
+    for name, figure in mapping.metrics.items():
+        if figure.values is not None:
+            values = reading.numbers(_at(document, figure.values))
+            counts.add(len(values))
+            if len(values) > 1:
+                samples[name] = tuple(values)
+        if figure.requests is not None:
+            times = reading.numbers(_at(document, figure.requests))
+            stem = name.removesuffix("_mean_ms")
+            metrics |= reading.distribution(stem, times, "report")
+    problems = []
+    if len(counts) > 1:
+        problems.append(
+            f"a rate has {min(counts)} repetitions and the other {max(counts)}: the tool leaves out what failed"
+        )
+    facts = {name: _at(document, path) for name, path in mapping.observed.items()}
+    return Answer(
+        metrics,
+        reading.observed(facts),
+        complete=reading.known(metrics, next(iter(paths))),
+        problems=tuple(problems),
+        samples=samples,
+    )
+
+
+def _spreads(
+    mapping: ReportMapping, document: dict[str, Any], answer: Answer
+) -> Iterator[tuple[str, Spread]]:
+    """The deviations of means whose repetitions or requests the report does not hold."""
+    for name, figure in mapping.metrics.items():
+        found = None if figure.deviation is None else _at(document, figure.deviation)
+        deviation = reading.number(found)
+        held = figure.values or figure.requests
+        has_values = held is not None and bool(reading.numbers(_at(document, held)))
+        if deviation is None or has_values or not reading.known(answer.metrics, name):
+            continue
+        counts = [reading.positive_int(_at(document, path)) for path in figure.over]
+        known = [count for count in counts if count is not None]
+        is_known = bool(counts) and len(known) == len(counts)
+        yield (
+            name,
+            Spread(
+                repetitions=math.prod(known) if is_known else None,
+                deviation=deviation,
+                divisor=mapping.divisor,
+            ),
+        )
 
 
 def _told(beside: Sidecars) -> dict[str, str]:
@@ -305,7 +374,7 @@ def _started(mapping: ReportMapping, document: Mapping[str, Any]) -> Moment | No
     said = None if mapping.started is None else _at(document, mapping.started)
     if isinstance(said, int | float):
         return unix_moment(said)
-    ended = local_moment(said)
+    ended = _moment(said)
     took = None if mapping.took is None else reading.number(_at(document, mapping.took))
     if ended is None or took is None:
         return ended
@@ -314,6 +383,15 @@ def _started(mapping: ReportMapping, document: Mapping[str, Any]) -> Moment | No
     except OverflowError:
         return ended
     return local_moment(began) or ended
+
+
+def _moment(said: Any) -> Moment | None:
+    """A time with its zone, where it has one; else a local time."""
+    try:
+        moment = datetime.fromisoformat(str(said))
+    except ValueError:
+        return local_moment(said)
+    return local_moment(said) if moment.tzinfo is None else utc_moment(moment)
 
 
 def _warnings(mapping: ReportMapping, document: Mapping[str, Any]) -> Iterator[str]:

@@ -72,6 +72,20 @@ class Tool:
     """The name of a file beside it that says the same with more, and is read in its place."""
 
 
+@dataclass(frozen=True)
+class Forms:
+    """What a tool's results need besides a mapping: other forms than JSON, whose objects are those of its JSON."""
+
+    suffixes: tuple[str, ...]
+    """Of all files that may be reports."""
+    objects: Callable[[ResultFile], list[dict[str, Any]]]
+    twin: Callable[[ResultFile], str | None]
+    """Both as of a `Tool`, and `runs` too."""
+    runs: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
+    beside: Callable[[Sidecars], dict[str, Any]] = lambda _: {}
+    """What the text beside a report says of it, by the names of the report."""
+
+
 class ReportReader:
     """Reads the reports of one tool."""
 

@@ -21,8 +21,9 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell, Series
+from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.measured import Measured
 from sparkpub.review.statistics import compare, describe, design, drift
 
 DRIFT_ALPHA = Threshold(
@@ -78,7 +79,7 @@ def drifting(view: View) -> list[Drifting]:
     return found
 
 
-def _varying(view: View) -> Iterator[tuple[Cell, Series]]:
+def _varying(view: View) -> Iterator[tuple[Cell, Measured]]:
     """Every independent result of every cell, over all runs that happened, where it is not constant."""
     for cell in view.ran:
         for name in view.once(independent):
@@ -87,7 +88,7 @@ def _varying(view: View) -> Iterator[tuple[Cell, Series]]:
                 yield cell, series
 
 
-def _trend_p(series: Series) -> float | None:
+def _trend_p(series: Measured) -> float | None:
     """The p-value of a trend, 1 where it is far from significant: Holm's correction asks how many tests there are, and
     of the others only those that are smaller."""
     if drift.is_far_from_a_trend(series.values):

@@ -11,6 +11,12 @@ CHECKS = (
         "Does every number in the text come from the data or from facts.yaml?",
     ),
     Check(
+        "wrong-sentence",
+        "prose",
+        ("error",),
+        "Do intervals run from low to high, and do facts say what their source in the repository says?",
+    ),
+    Check(
         "claim",
         "prose",
         ("error",),

@@ -14,6 +14,7 @@ from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
+from sparkpub.review.checks.unjudged import together
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.frame import Frame
@@ -143,6 +144,7 @@ def _review_campaign(
     second = View(data, out, damage, first.evidence)
     for _, run in _checks(happened=False):
         findings += run(second)
+    findings = together(findings)
     findings += list(acknowledgements(second, findings))
     return findings, second.frame
 

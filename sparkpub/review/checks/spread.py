@@ -1,7 +1,7 @@
 """How far runs of one cell lie apart: outliers, variation, and samples too small for what is said of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from sparkpub.review.checks.view import (
     listed,
 )
 from sparkpub.review.frame import Cell
+from sparkpub.review.measured import power_to_detect
 from sparkpub.review.statistics import describe, outliers
 from sparkpub.review.statistics.compare import WANTED_POWER
 
@@ -233,21 +234,19 @@ def small_sample(view: View) -> Iterator[Finding]:
         for cell, runs in view.counted.items()
         if 0 < len(runs) < EFFECTIVE_RUNS
     }
-    if small:
-        cells = [label(cell) for cell in small]
-        fewest = min(len(runs) for runs in small.values())
-        who = f"{listed(cells, 'cells')} {'has' if len(cells) == 1 else 'have'}"
-        text = (
-            f"{who} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): nothing can be said "
-            "of the spread."
-        )
-        yield view.finding(
-            "small-sample",
-            "warning",
-            text,
-            **about_cells(small),
-            n=fewest,
-            runs=[run for some in small.values() for run in ids(some)],
+    within = {
+        cell: runs
+        for cell, runs in small.items()
+        if any(run.record.spreads or run.record.samples for run in runs)
+    }
+    alone = {cell: runs for cell, runs in small.items() if cell not in within}
+    if alone:
+        yield _few(view, alone, "nothing can be said of the spread")
+    if within:
+        yield _few(
+            view,
+            within,
+            "the spread that is known is that of the repetitions within a run, and not from one run to the next",
         )
     for item in view.once(drifting):
         if item.n_effective < EFFECTIVE_RUNS:
@@ -267,6 +266,21 @@ def small_sample(view: View) -> Iterator[Finding]:
                 lag1=item.trend.lag1,
             )
     yield from _powerless(view)
+
+
+def _few(view: View, small: Mapping[Cell, Sequence[Stored]], so: str) -> Finding:
+    """Cells with too few runs, and what follows."""
+    cells = [label(cell) for cell in small]
+    fewest = min(len(runs) for runs in small.values())
+    who = f"{listed(cells, 'cells')} {'has' if len(cells) == 1 else 'have'}"
+    return view.finding(
+        "small-sample",
+        "warning",
+        f"{who} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): {so}.",
+        **about_cells(small),
+        n=fewest,
+        runs=[run for some in small.values() for run in ids(some)],
+    )
 
 
 class Weak(NamedTuple):
@@ -333,7 +347,8 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
-    return view.frame.power_to_detect(base, cell, metric.name)
+    one, other = (view.frame.series((place,), metric.name) for place in (base, cell))
+    return power_to_detect(one, other)
 
 
 CHECKS = (

@@ -15,8 +15,9 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell, Frame, Series
+from sparkpub.review.frame import Cell, Frame
 from sparkpub.review.grouping import grouped
+from sparkpub.review.measured import Measured
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -149,7 +150,7 @@ class View:
         margin = self.campaign.margin_percent / 100 * abs(fmean(values))
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
-    def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Series | None:
+    def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Measured | None:
         """A metric over the runs of a cell that count, machines brought to one level; with `ran` over all that
         happened."""
         found = self.frame.series((cell,), metric, "ran" if ran else "counted")
@@ -278,8 +279,9 @@ class View:
                 "info",
                 text,
                 cells=list(cells),
-                about=check,
+                about=[check],
                 missing=list(lacking),
+                lacking=parts,
             )
 
 

@@ -54,7 +54,17 @@ class Expect(Declared):
             raise ValueError(
                 f"an expectation is exactly one of {', '.join(type(self).model_fields)}"
             )
+        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
+            low, high = self.bounds
+            raise ValueError(
+                f"{self.form}: [{low:g}, {high:g}] is turned round: the lower bound stands first"
+            )
         return self
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The two ends of an expectation that is an interval."""
+        return self.ratio or self.difference or self.difference_percent or self.spans
 
     @property
     def form(self) -> str:
@@ -70,10 +80,9 @@ class Expect(Declared):
             return {"number": self.condition[2].removeprefix("-")}
         if self.published is not None:
             return {unit: f"{abs(figure):g}" for unit, figure in self.published.items()}
-        bounds = self.ratio or self.difference or self.difference_percent or self.spans
-        if bounds is None:
+        if self.bounds is None:
             return {}
-        low, high = sorted(map(abs, bounds))
+        low, high = sorted(map(abs, self.bounds))
         return {"low": f"{low:g}", "high": f"{high:g}"}
 
     @property

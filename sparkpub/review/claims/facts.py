@@ -4,16 +4,20 @@ A published figure, a data sheet's bandwidth, an early run without a record: pro
 (`{{ fact("gb10-memory") }}`), and the list of facts is a page of its own.
 """
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, model_validator
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Declared
 from sparkpub.record.text import number, with_unit
 from sparkpub.record.web import Address
+
+_IN_UNIT = re.compile(r"\bin ([KMGT]i?B|tok/s|ms|MHz|GHz|W|°C|%)(?![\w/])")
+"""A unit that the sentence of a fact names for its figure."""
 
 
 class FactSource(Declared):
@@ -37,6 +41,18 @@ class Fact(documents.Part):
     decimals: Annotated[int, Field(ge=0, le=6)] = 0
     source: FactSource
     note: str | None = None
+
+    @model_validator(mode="after")
+    def _says_what_it_is(self) -> Self:
+        if self.upper is not None and self.upper < self.value:
+            raise ValueError(
+                f"upper: {self.upper:g} is below value: {self.value:g}: the range is turned round"
+            )
+        for found in _IN_UNIT.finditer(self.says):
+            if found[1] != self.unit:
+                there = self.unit or "no unit"
+                raise ValueError(f"says “{found[0]}”, and its value has {there}")
+        return self
 
     @property
     def text(self) -> str:

@@ -17,14 +17,17 @@ from pydantic import Field, model_validator
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Key, MetricName
 from sparkpub.record.text import listed
 from sparkpub.review.checks.machines import differences
+from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
 from sparkpub.review.claims.facts import FactSource
-from sparkpub.review.claims.quantities import Question
+from sparkpub.review.claims.quantities import STATISTICS, Question
+from sparkpub.review.claims.wording import problems
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import AXES, Frame, Group, matches
+from sparkpub.review.frame import Frame
 from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
@@ -87,7 +90,34 @@ class Claim(documents.Part):
             raise ValueError(
                 f"says names {{{min(unknown)}}}, and its expectation has {there}"
             )
+        if self.expect is not None:
+            for problem in problems(self.says, self.expect, self.compare, self._unit):
+                raise ValueError(problem)
         return self
+
+    @property
+    def _unit(self) -> str | None:
+        """The unit of the figures that a statement may use; None where it is not known before the data are read."""
+        assert self.expect is not None
+        if (
+            self.expect.difference_percent is not None
+            or self.expect.equivalent_within_percent is not None
+        ):
+            return "%"
+        name = self.statistic or ("difference" if self.compare else "mean")
+        if self.expect.holds is not None:
+            name = self.expect.condition[0]
+        if self.expect.ratio is not None:
+            name = "ratio"
+        if self.expect.difference is not None:
+            name = "difference"
+        statistic = STATISTICS.get(name)
+        if statistic is None:
+            return None
+        if statistic.unit != "metric":
+            return statistic.unit
+        metric = METRICS.get(self.metric or "")
+        return None if metric is None else metric.unit
 
     @property
     def _figures(self) -> Mapping[str, str]:
@@ -196,8 +226,9 @@ def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
 
 
-def _chosen(claim: Claim, frame: Frame) -> Group:
-    return frame.group(
+def _chosen(claim: Claim, frame: Frame) -> Chosen:
+    return choose(
+        frame,
         claim.include,
         model=claim.models,
         environment=claim.environments,
@@ -205,7 +236,7 @@ def _chosen(claim: Claim, frame: Frame) -> Group:
     )
 
 
-def _readings(claim: Claim, groups: Sequence[Group]) -> list[Reading]:
+def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[Reading]:
     """What each unit of the claim says, over all of its campaigns."""
     assert claim.expect is not None
     questions = _questions(claim, groups[0])
@@ -263,7 +294,7 @@ def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
     )
 
 
-def _questions(claim: Claim, chosen: Group) -> list[Question]:
+def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
     """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {
@@ -277,9 +308,9 @@ def _questions(claim: Claim, chosen: Group) -> list[Question]:
     }
     if measured:
         cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-        chosen = Group(chosen.frame, cells, chosen.include)
+        chosen = Chosen(chosen.frame, cells, chosen.include)
     questions = []
-    for unit_group in chosen.frame.split(chosen, axes):
+    for unit_group in split(chosen, axes):
         candidate, baseline = _sides(claim, unit_group)
         questions.append(
             Question(
@@ -300,7 +331,7 @@ def _margin(claim: Claim, campaign: CampaignData) -> float:
     return asked
 
 
-def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
+def _sides(claim: Claim, group: Chosen) -> tuple[Chosen, Chosen | None]:
     """The group asked about, and its baseline where the claim compares."""
     if claim.compare is None:
         return group, None
@@ -308,7 +339,7 @@ def _sides(claim: Claim, group: Group) -> tuple[Group, Group | None]:
     return group.of_environment(candidate), group.of_environment(baseline)
 
 
-def _doubts(groups: Sequence[Group], review: "Review") -> dict[str, dict[str, Any]]:
+def _doubts(groups: Sequence[Chosen], review: "Review") -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
     doubts: dict[str, list[Finding]] = defaultdict(list)
     for group in groups:
@@ -332,7 +363,7 @@ def _is_serious(finding: "Finding") -> bool:
     return finding.severity == "warning" and finding.check in BEYOND_DOUBT
 
 
-def _concerns(finding: "Finding", group: Group, review: "Review") -> bool:
+def _concerns(finding: "Finding", group: Chosen, review: "Review") -> bool:
     """Whether a finding is about runs of a group that count, or about its cells."""
     if finding.campaign != group.frame.campaign.name:
         return False

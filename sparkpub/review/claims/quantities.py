@@ -1,6 +1,6 @@
 """Named statistics over groups of runs: the closed vocabulary of claims and of prose.
 
-Here stands which name means which number and in which unit. The frame selects the runs and works the number out.
+Here stands which name means which number and in which unit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,8 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
-from sparkpub.review.frame import Group
+from sparkpub.review.claims.chosen import Chosen, split
+from sparkpub.review.measured import Margin, compared
 from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import Interval
@@ -46,10 +47,10 @@ _FINER = {"pooled_difference": 2}
 class Question:
     """What is asked: a metric (perhaps against a second one) over a group (perhaps against a baseline)."""
 
-    group: Group
+    group: Chosen
     metric: str = ""
     against: str = ""
-    baseline: Group | None = None
+    baseline: Chosen | None = None
     margin_percent: float = 1.0
     repeats: tuple["Question", ...] = ()
     """The same asked of campaigns that repeat this one: the answer is then about all of them together."""
@@ -58,8 +59,12 @@ class Question:
         """The group against its baseline; None where one side has no values."""
         if self.baseline is None:
             return None
-        return self.group.frame.compared(
-            self.baseline, self.group, metric or self.metric, self.margin_percent
+        name = metric or self.metric
+        declared = self.group.frame.campaign.margin_declared
+        return compared(
+            self.baseline.series(name),
+            self.group.series(name),
+            Margin(self.margin_percent, declared),
         )
 
 
@@ -182,7 +187,7 @@ def _pooled_difference(question: Question) -> Estimate:
     """Over the models and workloads of a group: see `tables.pooled`."""
     assert question.baseline is not None
     found = []
-    for part in question.group.frame.split(question.group, ("model", "workload")):
+    for part in split(question.group, ("model", "workload")):
         places = {(cell[0], cell[2]) for cell in part.cells}
         cells = [
             cell for cell in question.baseline.cells if (cell[0], cell[2]) in places
@@ -576,7 +581,7 @@ def _by_machine(question: Question) -> list[Question]:
     return asked
 
 
-def _machines(group: Group, metric: str) -> Sequence[str]:
+def _machines(group: Chosen, metric: str) -> Sequence[str]:
     """The machines with values of a metric."""
     series = group.series(metric)
     if series is None:
@@ -599,7 +604,7 @@ def _estimate(name: str, question: Question) -> describe.Estimate | None:
     return compared.estimate_percent
 
 
-def _size(group: Group, metric: str) -> int:
+def _size(group: Chosen, metric: str) -> int:
     """Runs of a group, or those that have a value of the metric."""
     if not metric:
         return len(group.runs)

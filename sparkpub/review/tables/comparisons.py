@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sparkpub.review.frame import (
-    Frame,
-    Group,
-    Series,
+from sparkpub.review.frame import Cell, Frame
+from sparkpub.review.measured import (
+    Margin,
+    Measured,
+    compared,
     machine_of,
+    within_machines,
 )
 from sparkpub.review.statistics.compare import (
     INTERVALS,
@@ -100,8 +102,9 @@ def comparisons(
         machines = machines_of(frame, include)
         if len(machines) < 2:
             continue
+        within = _within(asked, frame)
         for machine in machines:
-            found += adjusted(_within(asked, machine, frame))
+            found += adjusted(within.get(machine, []))
     return compared_table(COLUMNS, found)
 
 
@@ -152,47 +155,50 @@ def _figures(found: Comparison) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A metric of a cell that is to be compared: both sides, and the values of each."""
+    """A metric of a cell that is to be compared with the baseline's."""
 
-    baseline: Group
-    candidate: Group
-    one: Series
-    other: Series
+    cell: Cell
+    baseline: Measured
+    candidate: Measured
 
     @property
-    def machines(self) -> tuple[str, ...]:
-        """The machines of both sides, the first one used first."""
-        return tuple(dict.fromkeys((*self.one.machines, *self.other.machines)))
+    def machines(self) -> set[str]:
+        """The machines of both sides."""
+        return {*self.baseline.machines, *self.candidate.machines}
 
-    def about(self) -> dict[str, Any]:
+    def about(self, frame: Frame, machine: str | None = None) -> dict[str, Any]:
         """What a row of this comparison is about."""
-        ((model, environment, workload),) = self.candidate.cells
+        model, environment, workload = self.cell
+        metric = self.candidate.metric
         return {
-            "campaign": self.candidate.frame.campaign.name,
+            "campaign": frame.campaign.name,
             "model": model,
             "workload": workload,
-            "metric": self.other.metric.name,
-            "unit": self.other.metric.unit,
-            "family": family_of(self.other.metric, self.candidate.frame),
-            "baseline": self.baseline.cells[0][1],
+            "metric": metric.name,
+            "unit": metric.unit,
+            "family": family_of(metric, frame),
+            "baseline": frame.campaign.baseline,
             "candidate": environment,
-            "machine": None,
+            "machine": machine,
         }
 
 
 def _asked(frame: Frame, include: Include) -> Iterator[_Asked]:
     """Every metric of every cell that has values on both sides."""
     against = frame.campaign.baseline
-    for cell in frame.recorded:
+    for cell, candidate in frame.measurements(include):
         model, environment, workload = cell
         if environment == against:
             continue
-        baseline = Group(frame, ((model, against, workload),), include)
-        candidate = Group(frame, (cell,), include)
-        for metric in candidate.metrics:
-            one, other = baseline.series(metric), candidate.series(metric)
-            if one is not None and other is not None and one.values and other.values:
-                yield _Asked(baseline, candidate, one, other)
+        other = (model, against, workload)
+        baseline = frame.series((other,), candidate.metric.name, include)
+        if baseline is not None and baseline.values:
+            yield _Asked(cell, baseline, candidate)
+
+
+def _margin(frame: Frame) -> Margin:
+    """The campaign's own margin."""
+    return Margin(frame.campaign.margin_percent, frame.campaign.margin_declared)
 
 
 def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[Found]:
@@ -202,18 +208,10 @@ def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[Found]:
     for item in asked:
         found = together.get(id(item))
         if found is None:
-            found = _over_machines(item, frame)
-        rows.append((item.about(), found))
+            found = compared(item.baseline, item.candidate, _margin(frame))
+        assert found is not None, "both sides have values"
+        rows.append((item.about(frame), found))
     return rows
-
-
-def _over_machines(item: _Asked, frame: Frame) -> Comparison:
-    """A comparison within each of several machines, and then over them."""
-    margin = frame.campaign.margin_percent
-    metric = item.other.metric.name
-    found = frame.compared(item.baseline, item.candidate, metric, margin)
-    assert found is not None, "both sides have values"
-    return found
 
 
 def _together(asked: Sequence[_Asked], frame: Frame) -> dict[int, Comparison]:
@@ -221,12 +219,15 @@ def _together(asked: Sequence[_Asked], frame: Frame) -> dict[int, Comparison]:
     designs: dict[tuple[str, ...], Design] = {}
     parts: dict[Design, list[_Asked]] = {}
     for item in asked:
-        runs = [*item.one.records, *item.other.records]
+        runs = [*item.baseline.records, *item.candidate.records]
         # The rounds and times of runs are those of every metric that has values in the same runs.
-        key = (item.one.records[0].environment, *(record.run_id for record in runs))
+        key = (
+            item.baseline.records[0].environment,
+            *(record.run_id for record in runs),
+        )
         if key not in designs:
             order = declared_order(runs)
-            designs[key] = design_of(item.one.sample, item.other.sample, order)
+            designs[key] = design_of(item.baseline.sample, item.candidate.sample, order)
         parts.setdefault(designs[key], []).append(item)
     found: dict[int, Comparison] = {}
     for design, items in parts.items():
@@ -242,14 +243,17 @@ def _of_design(
 ) -> Iterator[Comparison]:
     """Comparisons of one design, in the order given."""
     columns = compare_many(
-        np.array([item.one.values for item in items]),
-        np.array([item.other.values for item in items]),
+        np.array([item.baseline.values for item in items]),
+        np.array([item.candidate.values for item in items]),
         design,
         margin_percent=frame.campaign.margin_percent,
-        directions=[item.other.metric.direction for item in items],
-        units=[item.other.metric.unit for item in items],
+        directions=[item.candidate.metric.direction for item in items],
+        units=[item.candidate.metric.unit for item in items],
         resolutions=np.array(
-            [resolution_of([*item.one.values, *item.other.values]) for item in items]
+            [
+                resolution_of([*item.baseline.values, *item.candidate.values])
+                for item in items
+            ]
         ),
     )
     for place in range(len(items)):
@@ -264,13 +268,11 @@ def machines_of(frame: Frame, include: Include) -> tuple[str, ...]:
     return frame.machines
 
 
-def _within(asked: Sequence[_Asked], machine: str, frame: Frame) -> list[Found]:
-    """The comparisons within one machine, p-values uncorrected."""
-    margin = frame.campaign.margin_percent
-    rows: list[Found] = []
+def _within(asked: Sequence[_Asked], frame: Frame) -> dict[str, list[Found]]:
+    """The comparisons within each machine, p-values uncorrected, by machine."""
+    found: dict[str, list[Found]] = {}
     for item in asked:
-        metric = item.other.metric.name
-        within = frame.within(item.baseline, item.candidate, metric, margin)
-        if machine in within:
-            rows.append((item.about() | {"machine": machine}, within[machine]))
-    return rows
+        within = within_machines(item.baseline, item.candidate, _margin(frame))
+        for machine, one in within.items():
+            found.setdefault(machine, []).append((item.about(frame, machine), one))
+    return found

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sparkpub.review.frame import Cell, Frame, Group, Series
+from sparkpub.review.frame import Frame
+from sparkpub.review.measured import Measured
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.tables.cells import Include, family_of
 from sparkpub.review.tables.column import Column, Columns
@@ -40,7 +41,7 @@ def repeats(frame: Frame, against: Frame, include: Include = "counted") -> pd.Da
 
 
 def _found(frame: Frame, against: Frame, include: Include) -> Iterator[Found]:
-    for cell, series in _series(frame, include):
+    for cell, series in frame.measurements(include):
         earlier = against.series((cell,), series.metric.name, include)
         if earlier is None or not earlier.values:
             continue
@@ -70,16 +71,7 @@ def _found(frame: Frame, against: Frame, include: Include) -> Iterator[Found]:
         )
 
 
-def _series(frame: Frame, include: Include) -> Iterator[tuple[Cell, Series]]:
-    """Every metric of every cell that has values, cells in the order of the matrix."""
-    for cell in frame.recorded:
-        for metric in Group(frame, (cell,), include).metrics:
-            series = frame.series((cell,), metric, include)
-            if series is not None and series.values:
-                yield cell, series
-
-
-def _same_specification(one: Series, other: Series) -> bool | None:
+def _same_specification(one: Measured, other: Measured) -> bool | None:
     """Whether all runs of both measured the same; None where a record does not say what it measured."""
     found = {record.specification for record in (*one.records, *other.records)}
     return None if None in found else len(found) == 1

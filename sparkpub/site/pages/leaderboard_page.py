@@ -33,7 +33,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "home": home,
         "sections": sections,
         "filters": _filters(sections),
-        "unranked": _unranked(publication.speeds),
+        "unranked": [*_unranked(publication.speeds), *_apart(boards)],
     }
 
 
@@ -222,6 +222,23 @@ def _unranked(speeds: Iterable[Speed]) -> list[dict[str, str]]:
                 "models": _few({speed.model.name for speed in mine}),
                 "machine": listed({speed.machine for speed in mine}),
                 "checks": listed(checks),
+            }
+        )
+    return found
+
+
+def _apart(boards: Iterable[Board]) -> list[dict[str, str]]:
+    """Which models of which campaigns are not ranked beside the others, because of the prefix cache."""
+    apart = [speed for board in boards for speed in board.unranked if not speed.doubts]
+    found = []
+    for campaign, mine in grouped(apart, lambda speed: speed.campaign).items():
+        answered = "with" if mine[0].cached else "without"
+        found.append(
+            {
+                "campaign": campaign,
+                "models": _few({speed.model.name for speed in mine}),
+                "machine": listed({speed.machine for speed in mine}),
+                "why": f"measured {answered} hits in the server's prefix cache, unlike the others",
             }
         )
     return found

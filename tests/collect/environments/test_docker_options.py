@@ -129,6 +129,8 @@ def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
         "env",
         "python",
         "server",
+        "label",  # a name for readers
+        "recipe",  # becomes other options when the matrix is read
     }
     plain = arguments(tmp_path)
     for name, value in values.items():

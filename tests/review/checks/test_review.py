@@ -34,7 +34,7 @@ def reviewed(data: Path) -> Review:
     judged = tuple(
         finding
         for finding in found.findings
-        if finding.evidence.get("about") != "warmed-up"
+        if finding.evidence.get("about") != ["warmed-up"]
     )
     return replace(found, findings=judged)
 
@@ -358,6 +358,23 @@ def test_small_campaigns_are_reviewed_and_called_small(
         assert checks == ["small-sample"]
 
 
+def test_a_single_run_with_deviations_has_a_spread(tmp_path: Path) -> None:
+    told = {"repetitions": 3, "deviation": 0.5, "divisor": "n"}
+    folder = write(tmp_path, clean_runs(seed=7, iterations=1), iterations=1)
+    for path in folder.glob("*.json"):
+        record = json.loads(path.read_text())
+        if "run_id" in record:
+            record["spreads"] = {"output_throughput_tok_s": told}
+            path.write_text(json.dumps(record))
+    (small,) = (
+        finding
+        for finding in reviewed(tmp_path).findings
+        if finding.check == "small-sample"
+    )
+    assert "repetitions within a run" in small.message
+    assert "nothing can be said" not in small.message
+
+
 def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
     runs = clean_runs(seed=7)
     runs.remove(faults.cell(runs)[9])
@@ -368,8 +385,11 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     found = {finding.check: finding for finding in reviewed(tmp_path).findings}
     assert set(found) == {"unbalanced", "time-consistency", "unjudged"}
     assert found["unjudged"].evidence["missing"] == [
-        "a matrix that declares the campaign"
+        "a matrix that declares the campaign",
+        "times of single batches or requests, in the order in which they ran",
     ]
+    assert found["unjudged"].evidence["about"] == ["not-as-requested", "warmed-up"]
+    assert found["unjudged"].message.startswith("Some checks lack data.")
     assert found["time-consistency"].evidence["missing"] == [
         faults.cell(clean_runs(seed=7))[9].position
     ]
@@ -432,12 +452,11 @@ def test_a_record_that_does_not_say_what_was_declared_leaves_it_open(
     found = reviewed(tmp_path)
     assert found.dataset.campaigns["clean"].margin_declared
     (open_question,) = [
-        finding
-        for finding in found.findings
-        if finding.evidence.get("about") == "not-as-requested"
+        finding for finding in found.findings if finding.check == "unjudged"
     ]
     assert open_question.evidence["missing"] == [
-        "margin and primary metrics as declared when the run began"
+        "margin and primary metrics as declared when the run began",
+        "times of single batches or requests, in the order in which they ran",
     ]
 
 
@@ -581,7 +600,7 @@ def test_a_quiet_campaign_on_a_processor_has_no_warning(tmp_path: Path) -> None:
     assert {finding.check for finding in findings} == {"telemetry-gap", "unjudged"}
     assert [
         finding.evidence["about"] for finding in findings if finding.check == "unjudged"
-    ] == ["roofline"]
+    ] == [["roofline", "warmed-up"]]
 
 
 @pytest.mark.parametrize(("spread_gib", "warned"), [(0.02, False), (0.4, True)])

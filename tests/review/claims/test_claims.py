@@ -56,6 +56,7 @@ def test_a_missing_file_is_no_claims(tmp_path: Path) -> None:
         ("says:", "sayss:", 2, "did you mean says?"),
         ("runs = 60", "__import__('os').system('id')", 6, "holds"),
         ('{holds: "runs = 60"}', "{}", 6, "exactly one of"),
+        ('{holds: "runs = 60"}', "{spans: [3, 2]}", 6, "is turned round"),
         (
             '{holds: "runs = 60"}',
             '{holds: "runs = 60", direction: lower}',
@@ -79,6 +80,56 @@ def test_a_mistake_is_named_with_its_line(
         f"{path}:{line};" in problem and words in problem
         for problem in caught.value.lines()
     )
+
+
+SENTENCES = [
+    ("The container is lower.", "{direction: higher}", "that container is higher"),
+    ("It is lower natively than in the container.", "{direction: higher}", None),
+    ("It is higher natively than in the container.", "{direction: higher}", "higher"),
+    ("A container never needs less.", "{direction: higher}", None),
+    ("The container takes {low} to {high} GiB less.", "{difference: [2, 3]}", "less"),
+    ("The container takes {low} to {high} GiB less.", "{difference: [-3, -2]}", None),
+    ("It takes {high} to {low} GiB more.", "{difference: [2, 3]}", "turned round"),
+    ("It takes {low} to {high} GiB.", "{difference: [-2, 3]}", "crosses zero"),
+    ("It takes {low} to {high} GB more.", "{difference: [2, 3]}", "in GB, and"),
+    (
+        "They differ by more than {within} percent.",
+        "{equivalent_within_percent: 1}",
+        "within",
+    ),
+    (
+        "They differ by less than {within} percent.",
+        "{equivalent_within_percent: 1}",
+        None,
+    ),
+    ("The p-value is at most {number}.", '{holds: "p_value > 0.05"}', "at most"),
+    ("The p-value is not above {number}.", '{holds: "p_value <= 0.05"}', None),
+    ("One model needs the least.", "{highest: k}", "tests the highest"),
+]
+
+
+@pytest.mark.parametrize(("says", "expect", "words"), SENTENCES)
+def test_a_sentence_says_what_its_expectation_tests(
+    tmp_path: Path, says: str, expect: str, words: str | None
+) -> None:
+    text = f"""\
+- id: one
+  says: "{says}"
+  source: {{document: a report}}
+  about: data
+  campaign: c
+  metric: peak_memory_gib
+  compare: container / native
+  expect: {expect}
+  recorded: supported
+"""
+    path = written(tmp_path, text)
+    if words is None:
+        assert len(ledger.read(path)) == 1
+        return
+    with pytest.raises(ClaimError) as caught:
+        ledger.read(path)
+    assert any(words in line for line in caught.value.lines())
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
