@@ -24,7 +24,9 @@ def a_record(metrics: Mapping[str, float] | None = None, **fields: Any) -> Recor
         "plan": Plan(position=0, order="interleaved"),
         "started": Moment(value="2026-11-20T10:00:00Z", zone="utc"),
         "requested": Requested(
-            model_id="x/y", workload={"type": "command"}, environment={"type": "host"}
+            model_id=f"x/{fields.get('model', 'm')}",
+            workload={"type": "command"},
+            environment={"type": "host"},
         ),
         "metrics": values,
     }

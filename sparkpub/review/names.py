@@ -23,6 +23,7 @@ from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 
 _FORMAT = re.compile(
@@ -177,6 +178,15 @@ class Names:
     def environment(self, campaign: str, key: str) -> str:
         """`Docker`, `native`; with the rest of its key where the campaign has several of a kind."""
         return self.campaign(campaign).environments.get(key, key)
+
+    def cell(self, campaign: str, cell: Cell) -> Cell:
+        """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
+        model, environment, workload = cell
+        return (
+            self.short_model(campaign, model),
+            self.environment(campaign, environment),
+            self.workload(campaign, workload),
+        )
 
     def workload(self, campaign: str, key: str) -> str:
         """`8 users, 512 in, 128 out`; with its key where the campaign has several of this load."""

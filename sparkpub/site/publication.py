@@ -1,6 +1,7 @@
 """Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -272,14 +273,16 @@ def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:
     return tuple(cell for cell in cells if cell in present)
 
 
-def cell_label(campaign: CampaignData, cell: tuple[str, str, str]) -> str:
-    """What a row of a table is called: the parts of its name that differ within the campaign, `deepseek · native`."""
-    several = [len(names) > 1 for names in campaign.axes]
-    parts = [part for part, differs in zip(cell, several, strict=True) if differs]
-    return " · ".join(parts) or cell[0]
+def cell_label(names: Names, campaign: CampaignData, cell: tuple[str, str, str]) -> str:
+    """What a row of a table is called: the parts of its name that differ within the campaign, `7B · native`."""
+    told = names.cell(campaign.name, cell)
+    several = [len(keys) > 1 for keys in campaign.axes]
+    parts = [part for part, differs in zip(told, several, strict=True) if differs]
+    return " · ".join(parts) or told[0]
 
 
 def scope(
+    names: Names,
     campaign: CampaignData,
     *,
     model: str | None = None,
@@ -296,9 +299,18 @@ def scope(
         cells=(),
     )
     labels = tuple(
-        cell_label(campaign, cell) for cell in cell_keys(campaign) if part.holds(*cell)
+        cell_label(names, campaign, cell)
+        for cell in cell_keys(campaign)
+        if part.holds(*cell)
     )
-    return replace(part, cells=labels)
+    called = names.campaign(campaign.name)
+    axes = (called.short_models, called.environments, called.workloads)
+    times = Counter(key for axis in axes for key in axis)
+    # What stands for two things has no name of its own.
+    said = [
+        (key, name) for axis in axes for key, name in axis.items() if times[key] < 2
+    ]
+    return replace(part, cells=labels, names=tuple(said))
 
 
 def run_address(run: Stored) -> str:

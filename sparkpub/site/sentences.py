@@ -345,7 +345,8 @@ def sample(cells: Sequence[TableRow], excluded: Mapping[str, str]) -> str:
         several = {len(cell.machines) for cell in cells if len(cell.machines) > 1}
         text = f"n = {span([str(n) for n in sizes])} {noun} per cell{_on(several)}."
     if excluded:
-        reasons = listed(reason.partition(":")[0] for reason in excluded.values())
+        checks = [reason.partition(":")[0] for reason in excluded.values()]
+        reasons = listed(check.replace("-", " ") for check in checks)
         noun = "run is" if len(excluded) == 1 else "runs are"
         text += f" {len(excluded)} {noun} excluded ({reasons}) and drawn hollow."
     return text

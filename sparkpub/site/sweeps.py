@@ -9,6 +9,7 @@ from sparkpub.plan.requested import load_of, options_of, without_requests
 from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, Load
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import CampaignNames
 
 Cell = tuple[str, str, str]
 """Model, environment and workload."""
@@ -182,16 +183,17 @@ def has_a_shape(found: Sequence[Line]) -> bool:
     return any(len(line.points) >= SHOWS_A_SHAPE for line in found)
 
 
-def names(found: Sequence[Line]) -> dict[Line, str]:
+def names(found: Sequence[Line], called: CampaignNames) -> dict[Line, str]:
     """Line to what tells it from the others of its axis: model, environment and other options, where they differ."""
     several_models = len({line.model for line in found}) > 1
     several_environments = len({line.environment for line in found}) > 1
     named = {}
     for line in found:
-        parts = [line.model] if several_models else []
+        model = called.short_models.get(line.model, line.model)
+        parts = [model] if several_models else []
         if several_environments:
-            parts.append(line.environment)
-        named[line] = ", ".join([*parts, *_differing(line, found)]) or line.model
+            parts.append(called.environments.get(line.environment, line.environment))
+        named[line] = ", ".join([*parts, *_differing(line, found)]) or model
     return named
 
 
@@ -223,11 +225,13 @@ def _in_words(option: str, value: str) -> str:
     return f"{name} {words}".strip()
 
 
-def columns(every: Sequence[Line]) -> dict[Cell, dict[str, float | str]]:
+def columns(
+    every: Sequence[Line], called: CampaignNames
+) -> dict[Cell, dict[str, float | str]]:
     """Cell to its columns in tables: for each axis on a line of which it lies, the value and the name of the line."""
     found: dict[Cell, dict[str, float | str]] = {}
     for axis in AXES:
-        named = names([line for line in every if line.axis is axis])
+        named = names([line for line in every if line.axis is axis], called)
         for line, name in named.items():
             for value, cell in line.points:
                 columns_of_cell = found.setdefault(cell, {})

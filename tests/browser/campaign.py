@@ -84,7 +84,7 @@ def _record(environment: str, iteration: int, position: int) -> Record:
         duration_seconds=90.0,
         # A tool that nothing here reads, so that its log is shown and not read anew.
         requested=Requested(
-            model_id="x/y", workload={"type": "elsewhere"}, environment=ENVIRONMENT
+            model_id="x/m", workload={"type": "elsewhere"}, environment=ENVIRONMENT
         ),
         argv=("bench", "--prompt", HOSTILE),
         status="failed" if failed else "ok",

@@ -42,7 +42,7 @@ Written once.
 MATRIX = {
     "campaign": NAME,
     "title": "Two environments, with telemetry",
-    "models": {"m": {"id": "x/y"}},
+    "models": {"m": {"id": "x/m"}},
     "environments": {
         "native": {"type": "host"},
         "container": {"type": "docker", "image": "engine:1"},

@@ -33,7 +33,7 @@ VALUES = {"native": NATIVE, "container": SLOWER}
 MATRIX = {
     "campaign": "c",
     "title": "T",
-    "models": {"m": {"id": "x/y"}},
+    "models": {"m": {"id": "x/m"}},
     "environments": {"native": {"type": "host"}},
     "workloads": {
         "w": {

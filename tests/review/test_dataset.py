@@ -120,12 +120,12 @@ def test_numbers_of_a_record_are_numbers_however_they_were_written() -> None:
     """A matrix takes `"512"`, and its records have it as it was written. An import has what its table has."""
     asked = {"type": "vllm-bench", "input_tokens": "512", "executable": "vllm"}
     record = a_record(
-        requested=Requested(model_id="x/y", workload=asked, environment={})
+        requested=Requested(model_id="x/m", workload=asked, environment={})
     )
     assert options_of(record) == asked | {"input_tokens": 512}
     asked = {"type": "table", "input_tokens": "about 512", "concurrency": 2.5, "x": "y"}
     record = a_record(
-        requested=Requested(model_id="x/y", workload=asked, environment={})
+        requested=Requested(model_id="x/m", workload=asked, environment={})
     )
     assert options_of(record) == {"type": "table", "concurrency": 2.5, "x": "y"}
 

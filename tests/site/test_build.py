@@ -40,7 +40,7 @@ def test_every_kind_of_page_is_there(data: Path, options: SiteOptions) -> None:
         "index.md",
         "leaderboard/index.md",
         "campaigns/c.md",
-        "models/y.md",
+        "models/m.md",
         "measure/index.md",
         "data/speeds.json",
         "campaigns/c/diagnostics.md",
@@ -266,7 +266,7 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(
     assert {
         "data/speeds.json",
         "campaigns/c.md",
-        "models/y.md",
+        "models/m.md",
         "data/runs.csv",
         f"runs/c-{path.stem}/run.packed",
         "charts/c-output-throughput.png",

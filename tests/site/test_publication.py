@@ -13,6 +13,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Moment
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.names import Names
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures import coverage
@@ -39,7 +40,7 @@ def a_campaign(
     matrix: dict[str, Any] = {
         "campaign": "c",
         "title": "t",
-        "models": {"m": {"id": "x/y"}},
+        "models": {"m": {"id": "x/m"}},
         "environments": {"native": {"type": "host"}},
         "workloads": {"w": {"type": "generate"}},
         "iterations": 1,
@@ -145,7 +146,8 @@ def test_a_cell_is_called_by_what_differs(
                 )
                 runs.append(Stored(record, Path("c/r.json")))
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
-    assert cell_label(campaign, ("m", "e", "w")) == label
+    names = Names(Dataset(Path(), {"c": campaign}))
+    assert cell_label(names, campaign, ("m", "e", "w")) == label
 
 
 def campaigns_of(days: int) -> list[CampaignData]:

@@ -9,7 +9,8 @@ import pytest
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Requested
 from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData
+from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.names import CampaignNames, Names
 from sparkpub.site import sweeps
 from tests.building import a_record
 
@@ -28,7 +29,9 @@ def a_campaign(
     for model in models:
         for name, options in workloads.items():
             requested = Requested(
-                model_id="x/y", workload=dict(options), environment={"type": "host"}
+                model_id=f"x/{model}",
+                workload=dict(options),
+                environment={"type": "host"},
             )
             record = a_record(
                 run_id=f"c-native_{model}_{name}_iter01_20261120T100000Z",
@@ -42,13 +45,18 @@ def a_campaign(
         matrix = {
             "campaign": "c",
             "title": "t",
-            "models": {model: {"id": "x/y"} for model in models},
+            "models": {model: {"id": f"x/{model}"} for model in models},
             "environments": {"native": {"type": "host"}},
             "workloads": {name: dict(options) for name, options in workloads.items()},
             "iterations": 1,
         }
     info = Campaign(campaign="c", title="t", matrix=matrix)
     return CampaignData(info, Path("c"), tuple(runs))
+
+
+def called(campaign: CampaignData) -> CampaignNames:
+    """What readers call its models and environments."""
+    return Names(Dataset(Path(), {"c": campaign})).campaign("c")
 
 
 def points(line: sweeps.Line) -> list[tuple[float, str]]:
@@ -167,15 +175,16 @@ def test_each_model_has_a_line_of_its_own_named_by_what_differs() -> None:
         for n in (1, 2)
         for length in (512, 2048)
     }
-    found = sweeps.lines(a_campaign(workloads, models=("m", "n")))
+    campaign = a_campaign(workloads, models=("m", "n"))
+    found = sweeps.lines(campaign)
     loads = [line for line in found if line.axis is sweeps.LOAD]
-    assert sorted(sweeps.names(loads).values()) == [
+    assert sorted(sweeps.names(loads, called(campaign)).values()) == [
         "m, input tokens 2048",
         "m, input tokens 512",
         "n, input tokens 2048",
         "n, input tokens 512",
     ]
-    assert list(sweeps.names(loads[:1]).values()) == ["m"]
+    assert list(sweeps.names(loads[:1], called(campaign)).values()) == ["m"]
 
 
 @pytest.mark.parametrize(("values", "shape"), [((1, 2), False), ((1, 2, 4), True)])
@@ -189,7 +198,7 @@ def test_a_line_of_three_points_has_a_shape(
 def test_tables_say_of_a_cell_which_line_it_is_on_and_where() -> None:
     workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in (1, 2)}
     campaign = a_campaign(workloads | {"other": {"type": "matmul"}})
-    assert sweeps.columns(sweeps.lines(campaign)) == {
+    assert sweeps.columns(sweeps.lines(campaign), called(campaign)) == {
         ("m", "native", "c1"): {"load": 1, "load_line": "m"},
         ("m", "native", "c2"): {"load": 2, "load_line": "m"},
     }

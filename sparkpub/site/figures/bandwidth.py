@@ -34,7 +34,7 @@ def bandwidth(publication: Publication, campaign: CampaignData) -> Iterator[Row]
         if sum(item.model == other.model for other in _shortest(found)) > 1:
             build += f", {names.environments.get(item.environment, item.environment)}"
         yield {
-            **cell_fields(campaign, item.cell),
+            **cell_fields(publication, campaign, item.cell),
             "build": build,
             "weights": item.weights,
             "gigabytes": item.bytes_per_token / GIGA,

@@ -58,7 +58,9 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
     if len(beside) > 1:
         build += f", {names.environments.get(item.environment, item.environment)}"
     return {
-        **cell_fields(campaign, (item.model, item.environment, item.workload)),
+        **cell_fields(
+            publication, campaign, (item.model, item.environment, item.workload)
+        ),
         "build": build,
         "load": item.load,
         "limit": f"{item.limit_seconds:g} s",

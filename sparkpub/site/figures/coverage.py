@@ -57,7 +57,7 @@ def slots(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     for slot, state in _states(campaign, recorded).items():
         cell, iteration, machine = slot
         row = {
-            **cell_fields(campaign, cell),
+            **cell_fields(publication, campaign, cell),
             "iteration": iteration,
             "machine": names.get(machine, ""),
             "state": state,

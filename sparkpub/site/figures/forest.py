@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sparkpub.record.errors import SiteError
@@ -49,7 +50,8 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 found.append((row, row.ratio, low, high))
         found.sort(key=lambda item: _interest(item[0].verdict, item[1]))
         cells = [(row.model, row.candidate, row.workload) for row, *_ in found]
-        names = sentences.distinct_names(cells)
+        said = partial(publication.names.cell, campaign.name)
+        names = sentences.distinct_names(cells, said)
         for place, (row, ratio, low, high) in enumerate(found):
             yield {
                 "campaign": campaign.name,
@@ -85,7 +87,7 @@ class MetricRows:
 def figure(selection: Selection, key: str) -> Figure:
     """How many comparisons have which verdict. Raises SiteError for a part without one."""
     rows = compared(selection, key, TABLE)
-    baseline = selection.campaign.baseline
+    baseline = selection.scope.name(selection.campaign.baseline)
     return of_differences(
         selection,
         key,

@@ -24,15 +24,15 @@ LIMITS = (5, 25, 50, 75, 95)
 """Between two shades, in per cent."""
 
 
-def heat(_publication: Publication, campaign: CampaignData) -> Iterator[Row]:
+def heat(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run and stretch of it: its cell, `run, label, start, end` (seconds), `percent, href`."""
     for stored in _shown(campaign):
         record = stored.record
         for start, end, percent in utilisation(stored):
             yield {
-                **cell_fields(campaign, record.cell),
+                **cell_fields(publication, campaign, record.cell),
                 "run": record.run_id,
-                "label": f"{cell_label(campaign, record.cell)} {record.iteration}",
+                "label": f"{cell_label(publication.names, campaign, record.cell)} {record.iteration}",
                 "start": start,
                 "end": end,
                 "percent": percent,

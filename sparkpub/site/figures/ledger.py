@@ -49,7 +49,7 @@ def ledger(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         for rank, part in enumerate(PARTS):
             if parts.get(part, 0.0) > 0:
                 yield {
-                    **cell_fields(campaign, cell),
+                    **cell_fields(publication, campaign, cell),
                     "part": part,
                     "rank": rank,
                     "gib": round(parts[part], 2),

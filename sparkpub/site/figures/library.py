@@ -114,7 +114,7 @@ class Library:
 
     def _makers_of(self, campaign: str) -> Mapping[str, Make]:
         data = self.publication.dataset.campaign(campaign)
-        return kinds.offered(self._selection(data, scope(data)))
+        return kinds.offered(self._selection(data, scope(self.publication.names, data)))
 
     def _maker(self, campaign: CampaignData, name: str) -> Make:
         makers = self.makers(campaign)
@@ -138,7 +138,7 @@ class Library:
     def _cut(self, campaign: CampaignData, part: Mapping[str, str]) -> Scope:
         """The part of a campaign, which must have a cell."""
         if part.keys() <= PARTS:
-            cut = scope(campaign, **part)
+            cut = scope(self.publication.names, campaign, **part)
             if cut.cells:
                 return cut
         wrong = ", ".join(f"{axis}={name!r}" for axis, name in part.items())

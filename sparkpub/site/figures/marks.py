@@ -117,12 +117,13 @@ def seconds(column: str) -> "alt.X":
     )
 
 
-def names(rows: "alt.Chart", y: "alt.Y", field: str) -> "alt.Chart":
-    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width."""
-    words = rows.transform_aggregate(count="count()", groupby=[field]).mark_text(
-        align="left", dy=-18, fontSize=12
-    )
-    named: alt.Chart = words.encode(x=alt.value(0), y=y, text=alt.Text(f"{field}:N"))
+def names(rows: "alt.Chart", y: "alt.Y", field: str, words: str = "") -> "alt.Chart":
+    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width. `words` is an
+    expression for what stands there instead of the field."""
+    each = rows.transform_aggregate(count="count()", groupby=[field])
+    each = each.transform_calculate(said=words or f"datum.{field}")
+    text = each.mark_text(align="left", dy=-18, fontSize=12)
+    named: alt.Chart = text.encode(x=alt.value(0), y=y, text=alt.Text("said:N"))
     return named
 
 
@@ -147,7 +148,8 @@ def once(name: str) -> "alt.Chart":
 
 def environments(scope: Scope, title: str | None = "Environment") -> Series:
     """The environments of a scope, with a legend of that title."""
-    return Series("environment", scope.environments, title)
+    called = [scope.name(key) for key in scope.environments]
+    return Series("environment", scope.environments, title, called)
 
 
 def lines(column: str, names: Sequence[str]) -> Series:

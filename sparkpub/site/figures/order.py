@@ -39,7 +39,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             middle = (cell.n - 1) / 2
             for end, index in (("first", 0), ("last", cell.n - 1)):
                 yield {
-                    **cell_fields(campaign, cell.cell),
+                    **cell_fields(publication, campaign, cell.cell),
                     "metric": metric.name,
                     "end": end,
                     "order": places[cell.runs[index]],
@@ -162,9 +162,10 @@ def _names(
     scope: Scope, metric: Metric, x: "alt.X", workload: str, *, below: bool
 ) -> "alt.Chart":
     """The models of a workload, at the first end of their lines: one name per pair of lines that lie close."""
-    name = "datum.model"
+    name = scope.in_words(scope.models, "datum.model")
     if len(scope.workloads) > 1:
-        name += " + ' · ' + datum.workload"
+        load = scope.in_words(scope.workloads, "datum.workload")
+        name += f" + ' · ' + {load}"
     ends = marks.rows(
         scope,
         "trends",

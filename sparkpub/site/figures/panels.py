@@ -4,6 +4,7 @@ The best rows come first. A chart has room for `MOST_ROWS` rows; what is beyond 
 reader who filters the page sees the first rows of what is left.
 """
 
+import json
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -61,8 +62,20 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all rows that may be drawn."""
-        return tuple(name for _, names in self.rows for name in names)
+        """What readers call all rows that may be drawn."""
+        return tuple(self.called(row) for _, rows in self.rows for row in rows)
+
+    def called(self, row: str) -> str:
+        """What readers call a row."""
+        if self.field != "pair":
+            return self.scope.name(row)
+        return ", ".join(self.scope.name(key) for key in row.split(", "))
+
+    def in_words(self, value: str) -> str:
+        """A Vega expression: what readers call the row that an expression gives."""
+        rows = list(dict.fromkeys(row for _, rows in self.rows for row in rows))
+        called = [self.called(row) for row in rows]
+        return f"{json.dumps(called)}[indexof({json.dumps(rows)}, {value})]"
 
     def row_height(self, strip: int, *, least: int) -> int:
         """Pixels for a row in which each environment has a strip of its own."""
@@ -144,6 +157,8 @@ class Panel:
             labelLimit=MOST_LABEL,
             minExtent=width,
         )
+        if not self.names_above:
+            axis.labelExpr = self.layout.in_words("datum.label")
         if len(self.layout.rows) > 1:
             axis.maxExtent = width
             axis.labelLimit = max(width, 1)
@@ -353,9 +368,10 @@ def draw(
         panel = Panel(layout, workload, rows, narrow, last, numbered)
         drawn = layers(panel)
         if panel.names_above:
-            drawn.append(marks.names(panel.data(table), panel.y, layout.field))
+            words = layout.in_words(f"datum.{layout.field}")
+            drawn.append(marks.names(panel.data(table), panel.y, layout.field, words))
         view = theme.layered(drawn, height=panel.height(step))
-        titled.append((workload, view))
+        titled.append((layout.scope.name(workload), view))
     room = label_width(layout.names)
     return stacked(titled, room, narrow=narrow, shared_x=shared_x)
 

@@ -75,12 +75,14 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     user = _means(publication.cells_of(campaign, both.user))
     lines = [line for line in publication.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
-    for line, name in sweeps.names(lines).items():
+    for line, name in sweeps.names(
+        lines, publication.names.campaign(campaign.name)
+    ).items():
         rows = []
         for load, cell in line.points:
             if cell in machine and cell in user:
                 row = {
-                    **cell_fields(campaign, cell),
+                    **cell_fields(publication, campaign, cell),
                     sweeps.LOAD.name: load,
                     LINE: name,
                     "n": machine[cell].n,

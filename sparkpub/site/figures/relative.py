@@ -51,17 +51,18 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         selection.data(metric, "runs"),
         narrow=chart.given(True),
         flagged=metric,
-        title=f"{metric.label}: every run against {pair.baseline}",
-        says=_sentence(shown, pair.baseline),
+        title=f"{metric.label}: every run against {selection.scope.name(pair.baseline)}",
+        says=_sentence(selection.scope, shown, pair.baseline),
         sample=f"{sample} The band is ±{margin:g} %.{note}",
         table=_table(selection.scope, shown),
         rows=shown,
     )
 
 
-def _sentence(shown: Sequence[Row], baseline: str) -> str:
+def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
     """How far the farthest run lies, and where that is."""
-    farthest = _farthest(shown)
+    baseline = scope.name(baseline)
+    farthest = _farthest(scope, shown)
     if not farthest:
         return f"None of these runs is compared with {baseline}."
     part = max(farthest, key=farthest.__getitem__)
@@ -94,14 +95,14 @@ def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row
     return shown
 
 
-def _farthest(shown: Sequence[Row]) -> dict[str, float]:
+def _farthest(scope: Scope, shown: Sequence[Row]) -> dict[str, float]:
     """Model, with its workload where there are several, to the largest distance of a run in per cent."""
     several = len({row["workload"] for row in shown}) > 1
     farthest: dict[str, float] = {}
     for row in shown:
-        part = row["model"]
+        part = scope.name(row["model"])
         if several:
-            part += f" ({row['workload']})"
+            part += f" ({scope.name(row['workload'])})"
         farthest[part] = max(farthest.get(part, 0.0), abs(row["percent"]))
     return farthest
 
@@ -153,7 +154,9 @@ def _layers(
     share = alt.Tooltip("percent:Q", title="% from the baseline's mean", format="+.2f")
     points = panel.runs(
         runs,
-        x=panel.across("percent", f"% from the mean of {baseline}"),
+        x=panel.across(
+            "percent", f"% from the mean of {panel.layout.scope.name(baseline)}"
+        ),
         tooltip=marks.run_tooltip(metric.label, name, share),
     )
     once = marks.once("runs")

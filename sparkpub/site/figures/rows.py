@@ -24,7 +24,7 @@ MakeRows = Callable[[Publication, CampaignData], Iterator[Row]]
 """Makes a campaign's share of a table."""
 
 
-def cell_fields(campaign: CampaignData, cell: Cell) -> Row:
+def cell_fields(publication: Publication, campaign: CampaignData, cell: Cell) -> Row:
     """What every row says of its cell (model, environment, workload): charts and filters select by it."""
     model, environment, workload = cell
     return {
@@ -32,7 +32,7 @@ def cell_fields(campaign: CampaignData, cell: Cell) -> Row:
         "model": model,
         "environment": environment,
         "workload": workload,
-        "cell": cell_label(campaign, cell),
+        "cell": cell_label(publication.names, campaign, cell),
     }
 
 
@@ -44,14 +44,16 @@ def cell_of(row: Row) -> Cell:
 def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp`, what it
     varies (`sweeps.columns`), `samples` where it has telemetry, and a column per metric with a value."""
-    swept = sweeps.columns(publication.lines(campaign))
+    swept = sweeps.columns(
+        publication.lines(campaign), publication.names.campaign(campaign.name)
+    )
     for place, stored in enumerate(campaign.runs, 1):
         record = stored.record
         findings = publication.review.by_run.get(record.run_id, ())
         flags = {finding.check for finding in findings}
         row = {
             "run": record.run_id,
-            **cell_fields(campaign, record.cell),
+            **cell_fields(publication, campaign, record.cell),
             "iteration": record.iteration,
             "order": place,
             "status": record.status,
@@ -72,12 +74,14 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
 
 def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell and metric: its cell, `metric, n, mean, lo, hi` (95 % interval), `sd, p50`, what it varies."""
-    swept = sweeps.columns(publication.lines(campaign))
+    swept = sweeps.columns(
+        publication.lines(campaign), publication.names.campaign(campaign.name)
+    )
     for metric in publication.metrics(campaign):
         for cell in publication.cells_of(campaign, metric):
             low, high = cell.ci95 or (None, None)
             yield {
-                **cell_fields(campaign, cell.cell),
+                **cell_fields(publication, campaign, cell.cell),
                 "metric": metric.name,
                 "n": cell.n,
                 "mean": cell.mean,

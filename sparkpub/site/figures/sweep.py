@@ -89,7 +89,8 @@ def curves(selection: Selection, axis: Axis, metric: Metric) -> list[Curve]:
 
 def _names(selection: Selection, axis: Axis) -> dict[Line, str]:
     """The lines of an axis in the campaign's order, each with its name."""
-    return sweeps.names([line for line in selection.lines if line.axis is axis])
+    lines = [line for line in selection.lines if line.axis is axis]
+    return sweeps.names(lines, selection.names.campaign(selection.campaign.name))
 
 
 def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure:

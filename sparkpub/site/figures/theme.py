@@ -5,6 +5,7 @@ stands alone: every series has a shape or a dash as well. Single and layered vie
 drawing's decides.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -124,6 +125,8 @@ class Series:
     column: str
     names: Sequence[str]
     title: str | None = None
+    called: Sequence[str] = ()
+    """What readers call them, where that is another word."""
 
     @property
     def colour(self) -> "alt.Color":
@@ -155,7 +158,11 @@ class Series:
         if not self.title:
             return None
         legend: alt.Legend = alt.Legend(title=self.title)
-        if max(map(len, self.names), default=0) > LONG_NAME:
+        called = list(self.called or self.names)
+        if called != list(self.names):
+            place = f"indexof({json.dumps(list(self.names))}, datum.label)"
+            legend.labelExpr = f"{json.dumps(called)}[{place}]"
+        if max(map(len, called), default=0) > LONG_NAME:
             legend.columns = 1
         return legend
 

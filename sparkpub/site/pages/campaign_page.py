@@ -15,6 +15,7 @@ from sparkpub.review import recipes
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
 from sparkpub.review.statistics.compare import holm, significant
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
@@ -71,6 +72,7 @@ def context(
     """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
     models, environments, workloads = campaign.axes
+    names = publication.names
     question = campaign_kind.asked(publication, campaign)
     found = answering(publication, library, campaign, question)
     cells = summary(publication, campaign, headlines)
@@ -80,11 +82,13 @@ def context(
         "compares": question.compares,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
-        "problems": problems(publication.findings_of(campaign)),
+        "problems": problems(publication.names, publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
-        "models": models,
-        "environments": environments,
-        "workloads": workloads,
+        "models": {key: names.short_model(campaign.name, key) for key in models},
+        "environments": {
+            key: names.environment(campaign.name, key) for key in environments
+        },
+        "workloads": {key: names.workload(campaign.name, key) for key in workloads},
         "headlines": headlines,
         "summary": cells[:MOST_ROWS],
         "more": len(cells[MOST_ROWS:]),
@@ -110,7 +114,7 @@ def diagnostics(
         "campaign": campaign,
         "sections": sections + _asking(publication, library, campaign, question),
         "together": together(publication, campaign),
-        "problems": problems(publication.findings_of(campaign)),
+        "problems": problems(publication.names, publication.findings_of(campaign)),
         "environments": environments_of(campaign),
         "recipes": _recipes(publication, campaign),
         "coverage": _place(library, campaign, "coverage"),
@@ -299,7 +303,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     shared = publication.shared(campaign)
     if shared:
         return [shared]
-    whole = Selection(publication, campaign, scope(campaign), {}, {})
+    whole = Selection(publication, campaign, scope(publication.names, campaign), {}, {})
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
@@ -410,7 +414,7 @@ def value_box(
         return None
     choose = min if metric.direction == "lower" else max
     best = choose(cells, key=lambda cell: cell.mean)
-    where = cell_label(campaign, best.cell)
+    where = cell_label(publication.names, campaign, best.cell)
     return {
         "metric": metric,
         "href": href,
@@ -438,7 +442,7 @@ def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
     )
 
 
-def problems(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
     """Findings by check, the severest first: each with its first message and how often it trips."""
     found = [finding for finding in findings if finding.severity != "info"]
     groups = grouped(found, lambda finding: finding.check)
@@ -449,13 +453,26 @@ def problems(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
     return [
         {
-            "check": check,
+            "title": check.replace("-", " "),
+            "message": in_words(names, groups[check][0]),
             "findings": groups[check],
             "severity": groups[check][0].severity,
             "href": anchor(groups[check][0].campaign, check),
         }
         for check in sorted(groups, key=place)
     ]
+
+
+def in_words(names: Names, finding: Finding) -> str:
+    """A finding's message with names in place of its cells' keys."""
+    message = finding.message
+    # The longest first: a cell's key may begin another one.
+    for cell in sorted(finding.cells, key=len, reverse=True):
+        parts = tuple(cell.split("/"))
+        if len(parts) == 3:
+            told = ", ".join(names.cell(finding.campaign, parts))
+            message = message.replace(cell, f"“{told}”")
+    return message
 
 
 def summary(
@@ -493,7 +510,7 @@ def summary(
             span_of_runs = f"{counted[key]} of {recorded[key]}"
         rows.append(
             {
-                "label": cell_label(campaign, key),
+                "label": cell_label(publication.names, campaign, key),
                 "model": model,
                 "environment": environment,
                 "workload": workload,

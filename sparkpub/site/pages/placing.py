@@ -107,7 +107,7 @@ class Placing:
         """What limits the figures of a page, as one mark with its text."""
         # Figures of one campaign share its findings.
         shared = {id(flag): flag for key in keys for flag in self._figures[key].flags}
-        told = problems(shared.values())
+        told = problems(self._library.publication.names, shared.values())
         return self._templates.text("caveats.html.j2", problems=told)
 
     def _is_light(self, key: str) -> bool:

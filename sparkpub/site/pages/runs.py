@@ -82,7 +82,7 @@ class RunPages:
             stored=stored,
             campaign=campaign,
             place=index + 1,
-            label=cell_label(campaign, stored.record.cell),
+            label=cell_label(self.publication.names, campaign, stored.record.cell),
             standings=list(self._standings(stored)),
             measured=self.publication.by_metric,
             files=files,
@@ -98,7 +98,7 @@ class RunPages:
     def short(self, campaign: CampaignData, index: int) -> bytes:
         """The short page that stands at the address of a run."""
         stored = campaign.runs[index]
-        label = cell_label(campaign, stored.record.cell)
+        label = cell_label(self.publication.names, campaign, stored.record.cell)
         stub = self.templates.text(
             "stub.html.j2",
             title=f"{label}, iteration {stored.record.iteration}",

@@ -90,7 +90,7 @@ def a_run(
         "plan": Plan(position=started, order="interleaved"),
         "started": Moment(value=f"2026-11-20T10:{started:02d}:00Z", zone="utc"),
         "requested": Requested(
-            model_id="x/y",
+            model_id="x/m",
             workload={"type": "command", **(workload or {})},
             environment={"type": "host", **(asked_of or {})},
         ),

@@ -67,7 +67,7 @@ SERVED: dict[str, Any] = {
 MATRIX: dict[str, Any] = {
     "campaign": "c",
     "title": "c",
-    "models": {"m": {"id": "x/y"}},
+    "models": {"m": {"id": "x/m"}},
     "environments": {
         "native": {"type": "host", "env": {"MODE": "fast", "HOME": "/root"}},
         "container": {"type": "docker", "image": "i:1"},
@@ -88,7 +88,7 @@ def planned(environment: str = "native", iteration: int = 1, **fields: Any) -> S
     usual: dict[str, Any] = {
         "plan": Plan(position=position, order="interleaved", seed=7, analysis=DECLARED),
         "requested": Requested(
-            model_id="x/y",
+            model_id="x/m",
             model_path="/m",
             workload=SERVED,
             environment=MATRIX["environments"][environment],
@@ -106,7 +106,7 @@ def requested(
 ) -> Requested:
     where = MATRIX["environments"]["native"] | (environment or {})
     return Requested(
-        model_id="x/y", workload=SERVED | asked, environment=where, **fields
+        model_id="x/m", workload=SERVED | asked, environment=where, **fields
     )
 
 
@@ -269,7 +269,7 @@ def test_requests_are_asked_for_as_a_number_or_as_batches(
     asked: dict[str, Any], seen: int, found: list[str]
 ) -> None:
     workload = {"type": "generate"} | asked
-    wanted = Requested(model_id="x/y", workload=workload, environment={"type": "host"})
+    wanted = Requested(model_id="x/m", workload=workload, environment={"type": "host"})
     published = Plan(position=5, order="as-published")
     run = planned(requested=wanted, plan=published, observed=Observed(requests=seen))
     assert departures(run) == [*found, "unjudged"]
@@ -277,7 +277,7 @@ def test_requests_are_asked_for_as_a_number_or_as_batches(
 
 def test_a_payload_of_ours_names_its_number_format_as_the_matrix_does() -> None:
     wanted = Requested(
-        model_id="x/y",
+        model_id="x/m",
         workload={"type": "generate", "dtype": "float16"},
         environment={"type": "host"},
     )

@@ -35,7 +35,7 @@ def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> 
         for iteration, metrics in enumerate(each, 1):
             position = len(stored)
             requested = Requested(
-                model_id="x/y",
+                model_id=f"x/{model}",
                 workload={"type": "vllm-bench", "mode": "serve", "concurrency": load},
                 environment={"type": "host"},
             )
