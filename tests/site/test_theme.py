@@ -33,7 +33,7 @@ description: Says "more" & <less>
 
 | | a |
 | --- | --- |
-| b | 1 |
+| b | c |
 """
 
 
