@@ -397,7 +397,7 @@ def quick(
     found = door.look(url, model, random=random_weights)
     for line in found.lines:
         say(_coloured(line))
-    wanted = door.Load(**load)
+    wanted = door.Wanted(**load)
     document = door.declare(found, wanted, door.free_name(found, data), tokenizer)
     path, matrix = door.write_matrix(document)
     say(f"matrix {path}; if you interrupt it: {door.continuing(path, data)}")

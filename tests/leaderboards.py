@@ -9,7 +9,7 @@ from sparkpub.record.record import Moment, Observed, Record, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from tests.building import a_record
 
 TPUT, PROMPT = "output_throughput_tok_s", "prompt_throughput_tok_s"
@@ -75,10 +75,13 @@ def reviewed(
 ) -> Review:
     """A review that found just this; `out` are runs that do not count, with the reasons."""
     excluded = dict(out or {})
-    frames = {name: Frame(data, excluded) for name, data in dataset.campaigns.items()}
-    for frame in frames.values():
-        excluded |= frame.excluded
-    return Review(dataset, tuple(findings), excluded, frames)
+    campaigns = {
+        name: ReviewedCampaign(data, excluded)
+        for name, data in dataset.campaigns.items()
+    }
+    for campaign in campaigns.values():
+        excluded |= campaign.excluded
+    return Review(dataset, tuple(findings), excluded, campaigns)
 
 
 def a_finding(check: str, severity: Any, cell: str | None = "m/native/w") -> Finding:

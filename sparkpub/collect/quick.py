@@ -48,7 +48,7 @@ _OPEN_GATES: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Load:
+class Wanted:
     """What to measure: every length of the prompt at every number of requests at once, in rounds."""
 
     input_tokens: Sequence[int] = (512, 2048)
@@ -159,10 +159,10 @@ def _chosen(url: str, said: Mapping[str, Any]) -> str:
 
 
 def declare(
-    found: Found, load: Load, campaign: str, tokenizer: str | None = None
+    found: Found, wanted: Wanted, campaign: str, tokenizer: str | None = None
 ) -> dict[str, Any]:
     """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
-    lengths = fitting(found, load)
+    lengths = fitting(found, wanted)
     title = f"{found.key} on {found.engine}"
     model: dict[str, Any] = {"id": found.model}
     path = found.identity.get("model_path")
@@ -173,13 +173,13 @@ def declare(
     text = str(found.answer.get("text", ""))
     workloads = {}
     for tokens in lengths:
-        for clients in load.concurrency:
+        for clients in wanted.concurrency:
             workload = {
                 "type": "llama-benchy",
                 "url": found.url,
                 "model": found.model,
                 "input_tokens": tokens,
-                "output_tokens": load.output_tokens,
+                "output_tokens": wanted.output_tokens,
                 "concurrency": clients,
                 "repetitions": 1,
             }
@@ -189,26 +189,26 @@ def declare(
                 workload["exact_output"] = False
             if "paris" not in text.lower() and not found.random_weights:
                 workload["coherence"] = False
-            workloads[f"in{tokens}-out{load.output_tokens}-c{clients}"] = workload
+            workloads[f"in{tokens}-out{wanted.output_tokens}-c{clients}"] = workload
     return {
         "campaign": campaign,
         "title": title,
         "models": {found.key: model},
         "environments": {ENVIRONMENT: {"type": "host"}},
         "workloads": workloads,
-        "iterations": load.rounds,
+        "iterations": wanted.rounds,
         "gates": dict(_OPEN_GATES),
         "telemetry": {"interval": 0.5},  # a round may be over within seconds
         "retries": 2,
     }
 
 
-def fitting(found: Found, load: Load) -> list[int]:
+def fitting(found: Found, wanted: Wanted) -> list[int]:
     """The lengths of prompts that fit into the server's context. Raises UsageError where none does."""
     if found.context is None:
-        return list(load.input_tokens)
-    room = found.context - load.output_tokens - TEMPLATE_ROOM
-    lengths = [tokens for tokens in load.input_tokens if tokens <= room]
+        return list(wanted.input_tokens)
+    room = found.context - wanted.output_tokens - TEMPLATE_ROOM
+    lengths = [tokens for tokens in wanted.input_tokens if tokens <= room]
     if not lengths:
         what = f"no prompt fits: the server's context has {found.context} tokens"
         remedy = "choose shorter ones with --prompt and --output"

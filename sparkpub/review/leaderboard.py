@@ -111,7 +111,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Row:
+class RankedModel:
     """A model on a board: by width of the weights its figures, the best first. `size` tells it from models of the same
     name that have another number of parameters."""
 
@@ -150,7 +150,7 @@ class Board:
     metric: Metric
     widths: tuple[int | None, ...]
     """Columns: widths of the weights in bits, the widest first, unknown ones last."""
-    rows: tuple[Row, ...]
+    rows: tuple[RankedModel, ...]
     unranked: tuple[Speed, ...] = ()
     """Figures of this load that are not ranked: checks doubt what they mean, or the others were measured without hits
     in the prefix cache and these with them, or the other way round."""
@@ -305,7 +305,7 @@ def _entries(speeds: Sequence[Speed], metric: Metric) -> list[Entry]:
     return entries
 
 
-def _rows(entries: Sequence[Entry]) -> list[Row]:
+def _rows(entries: Sequence[Entry]) -> list[RankedModel]:
     """A row per model, in the order of the figures; one for each number of parameters that go by one name."""
     rows = []
     by_model = grouped(entries, lambda entry: entry.speed.model)
@@ -314,7 +314,7 @@ def _rows(entries: Sequence[Entry]) -> list[Row]:
         by_size = grouped(mine, lambda entry: sizes[entry.speed.setup.parameters])  # noqa: B023 - used at once
         for size, alike in by_size.items():
             rows.append(
-                Row(model, grouped(alike, lambda entry: entry.speed.bits), size)
+                RankedModel(model, grouped(alike, lambda entry: entry.speed.bits), size)
             )
     rows.sort(key=lambda row: -row.best.share)
     return rows

@@ -23,7 +23,7 @@ from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 
 _FORMAT = re.compile(

@@ -60,8 +60,8 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
 
 def _figures(dataset: Dataset) -> Iterator[CellRate]:
     """The cells that count and have the figure."""
-    for name, frame in review(dataset).frames.items():
-        for runs in frame.counted.values():
+    for name, reviewed in review(dataset).campaigns.items():
+        for runs in reviewed.counted.values():
             records = [stored.record for stored in runs]
             rate = _mean(records)
             if rate is not None:

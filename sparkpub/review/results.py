@@ -15,7 +15,7 @@ from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
 from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import Dataset
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables import (
     bandwidths,
     capacities,
@@ -56,7 +56,7 @@ class Results:
                 )
         if self.against is None:
             return
-        if len(self.frames) != 1 or self.campaign == self.against:
+        if len(self.campaigns) != 1 or self.campaign == self.against:
             raise UsageError(
                 "--against compares one campaign with another",
                 remedy="name the first with --campaign",
@@ -68,9 +68,9 @@ class Results:
         return self.review.dataset
 
     @cached_property
-    def frames(self) -> Mapping[str, Frame]:
+    def campaigns(self) -> Mapping[str, ReviewedCampaign]:
         """The campaigns that are asked for, with their runs by cell."""
-        known = self.review.frames
+        known = self.review.campaigns
         if self.campaign is not None:
             return {self.campaign: known[self.campaign]}
         return {name: known[name] for name in known if name != self.against}
@@ -80,33 +80,33 @@ class Results:
         """Runs left out of these tables, with the reason."""
         found: dict[str, str] = {}
         if self.include != "all":
-            for frame in self._with_earlier.values():
-                found |= frame.excluded
+            for reviewed in self._with_earlier.values():
+                found |= reviewed.excluded
         return found
 
     @cached_property
-    def _with_earlier(self) -> Mapping[str, Frame]:
+    def _with_earlier(self) -> Mapping[str, ReviewedCampaign]:
         """The campaigns that are asked for, and behind them the one that they are held against."""
         if self.against is None:
-            return self.frames
-        return {**self.frames, self.against: self.review.frames[self.against]}
+            return self.campaigns
+        return {**self.campaigns, self.against: self.review.campaigns[self.against]}
 
     # -- the three tables ------------------------------------------------------------------------------------
 
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per run and metric, excluded runs with the reason."""
-        return runs.runs(self.frames)
+        return runs.runs(self.campaigns)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """A row per metric of each cell (model, environment, workload), described."""
-        return cells.cells(self.runs, self.frames, self.include)
+        return cells.cells(self.runs, self.campaigns, self.include)
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        return self._compared[self._compared["campaign"].isin(list(self.frames))]
+        return self._compared[self._compared["campaign"].isin(list(self.campaigns))]
 
     @cached_property
     def _compared(self) -> pd.DataFrame:
@@ -130,8 +130,10 @@ class Results:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
             return table(repeats.COLUMNS, {name: [] for name in repeats.COLUMNS})
-        (frame,) = self.frames.values()
-        return repeats.repeats(frame, self.review.frames[self.against], self.include)
+        (reviewed,) = self.campaigns.values()
+        return repeats.repeats(
+            reviewed, self.review.campaigns[self.against], self.include
+        )
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -146,17 +148,17 @@ class Results:
     @cached_property
     def capacities(self) -> pd.DataFrame:
         """A row per model, environment, load without its rate, and limit: the highest arrival rate that holds."""
-        return capacities.capacities(self.cells, self.frames)
+        return capacities.capacities(self.cells, self.campaigns)
 
     @cached_property
     def bandwidths(self) -> pd.DataFrame:
         """A row per cell of one request at once: the share of the memory's bandwidth that its throughput needs."""
-        return bandwidths.bandwidths(self.cells, self.frames)
+        return bandwidths.bandwidths(self.cells, self.campaigns)
 
     @cached_property
     def criteria(self) -> pd.DataFrame:
         """A row per success criterion of the methodology and cell, or campaign."""
-        campaigns = [frame.campaign for frame in self.frames.values()]
+        campaigns = [reviewed.campaign for reviewed in self.campaigns.values()]
         return criteria.criteria(
             campaigns, self.cells, self.overall, self.repeats, self.against
         )
@@ -172,8 +174,8 @@ class Results:
     def _sessions(self) -> pd.DataFrame:
         """The comparisons as single machines measured them."""
         alone = {}
-        for name, frame in self._with_earlier.items():
-            machines = comparisons.machines_of(frame, self.include)
+        for name, reviewed in self._with_earlier.items():
+            machines = comparisons.machines_of(reviewed, self.include)
             if len(machines) == 1:
                 alone[name] = machines[0]
         return replications.sessions(self._compared, alone)

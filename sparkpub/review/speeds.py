@@ -16,8 +16,8 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
 from sparkpub.review.checks import CHECKS, Finding, Review
-from sparkpub.review.frame import Cell
 from sparkpub.review.names import ModelName, Names
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
 
 GENERATION = "output_throughput_tok_s"
@@ -122,13 +122,15 @@ class Speed:
 
     @property
     def per_user(self) -> float | None:
-        """Tokens per second that one user gets: as measured, else of the time per token, else a share of all."""
+        """Tokens per second that one user gets: the tokens of a request by its latency, the wait for the first token
+        included. As measured, else of the mean latency, else each user's share of all, which is the same where every
+        user has a request in flight."""
         measured = self.mean("output_throughput_per_user_tok_s")
         if measured:
             return measured
-        per_token = self.mean("tpot_mean_ms", "tpot_p50_ms")
-        if per_token:
-            return MILLISECONDS / per_token
+        latency = self.mean("request_latency_mean_ms")
+        if latency and self.load.output_tokens:
+            return MILLISECONDS * self.load.output_tokens / latency
         total = self.mean(GENERATION)
         if total is None or self.load.at_once is None:
             return None
@@ -144,8 +146,8 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
     for (campaign, cell), of_cell in figures.items():
         if not any(name in of_cell and of_cell[name].mean > 0 for name in RATES):
             continue
-        frame = review.frames[campaign]
-        records = tuple(stored.record for stored in frame.counted[cell])
+        reviewed = review.campaigns[campaign]
+        records = tuple(stored.record for stored in reviewed.counted[cell])
         findings = review.by_cell.get((campaign, "/".join(cell)), ())
         found.append(
             Speed(

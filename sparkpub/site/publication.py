@@ -51,13 +51,21 @@ class Gathered:
     listed: Sequence[CampaignData]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Publication:
-    """What a dataset shows, and the verdicts on its claims."""
+    """What a dataset shows, and the verdicts on its claims. Each is itself, so that what is made of it can be kept."""
 
     results: Results
     options: SiteOptions
     verdicts: Sequence[Verdict] = ()
+
+    def same_as(self, other: "Publication") -> bool:
+        """Whether another one is made of the same."""
+        return (
+            self.results is other.results
+            and self.options == other.options
+            and self.verdicts == other.verdicts
+        )
 
     @property
     def dataset(self) -> Dataset:

@@ -19,9 +19,9 @@ from sparkpub.record.text import (
     spread,
     with_unit,
 )
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding_difference

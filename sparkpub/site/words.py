@@ -26,9 +26,9 @@ from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame, Include
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
@@ -546,10 +546,10 @@ class Words:
     ) -> Chosen:
         axes = {"model": model, "environment": environment, "workload": workload}
         chosen = {axis: (name,) if name else () for axis, name in axes.items()}
-        return choose(self._frame(campaign=campaign), include, **chosen)
+        return choose(self._reviewed(campaign=campaign), include, **chosen)
 
-    def _frame(self, **scope: Any) -> Frame:
-        return self._review.frames[self._campaign(**scope).name]
+    def _reviewed(self, **scope: Any) -> ReviewedCampaign:
+        return self._review.campaigns[self._campaign(**scope).name]
 
     def _ask(
         self,
@@ -628,7 +628,7 @@ class Words:
 
     def _refuse_early(self, chosen: Chosen) -> None:
         """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
-        campaign = chosen.frame.campaign
+        campaign = chosen.reviewed.campaign
         if campaign.unfinished_cells and not chosen.cells:
             raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
 

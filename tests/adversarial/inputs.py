@@ -101,7 +101,7 @@ def _reviewed(data: Path) -> None:
     for form in ("json", "markdown"):
         stats_told.render(summed, form)
     for write in export.FORMATS.values():
-        write(runs(found.frames))
+        write(runs(found.campaigns))
 
 
 def _evidence(name: str, content: bytes, folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     dataset = load(tmp_path)
     found = review(dataset)
     assert stats_told.render(Results(found), "json")
-    assert export.FORMATS["csv"](runs(found.frames))
+    assert export.FORMATS["csv"](runs(found.campaigns))
     assert any(
         f"no such {axis[:-1]}" in item.message or "its cell" in item.message
         for item in found.findings

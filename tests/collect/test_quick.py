@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import quick
-from sparkpub.collect.quick import Found, Load
+from sparkpub.collect.quick import Found, Wanted
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.record.errors import CollectError, UsageError
@@ -79,7 +79,7 @@ def test_an_answer_without_sense_is_refused() -> None:
         with pytest.raises(CollectError, match="makes no sense: it has hardly any"):
             quick.look(server.url)
         found = quick.look(server.url, random=True)
-    assert quick.declare(found, Load(), "c")["models"] == {
+    assert quick.declare(found, Wanted(), "c")["models"] == {
         "walker-8b": {"id": "acme/Walker-8B", "random_weights": True}
     }
 
@@ -119,8 +119,8 @@ def a_found(engine: str | None = "vLLM", **changes: Any) -> Found:
     return Found(**facts | changes)
 
 
-def workloads(found: Found, load: Load | None = None) -> dict[str, Any]:
-    document = quick.declare(found, load or Load(), "c")
+def workloads(found: Found, wanted: Wanted | None = None) -> dict[str, Any]:
+    document = quick.declare(found, wanted or Wanted(), "c")
     declared = matrices.parse(json.dumps(document)).workloads
     assert all(isinstance(item, LlamaBenchyOptions) for item in declared.values())
     return dict(document["workloads"])
@@ -131,18 +131,18 @@ def test_two_lengths_at_three_numbers_of_users_in_three_rounds() -> None:
         *("in512-out128-c1", "in512-out128-c4", "in512-out128-c16"),
         *("in2048-out128-c1", "in2048-out128-c4", "in2048-out128-c16"),
     ]
-    assert quick.declare(a_found(), Load(), "c")["iterations"] == 3
+    assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 3
 
 
 def test_prompts_fit_into_the_context() -> None:
     """1,024 tokens have room for 512 in, 128 out and the template, and not for 2,048."""
     small = {"settings": {"max_model_len": "1024"}}
-    assert quick.fitting(a_found(identity=small), Load()) == [512]
+    assert quick.fitting(a_found(identity=small), Wanted()) == [512]
     none = {"settings": {"max_model_len": "256"}}
     with pytest.raises(
         UsageError, match="no prompt fits: the server's context has 256"
     ):
-        quick.fitting(a_found(identity=none), Load())
+        quick.fitting(a_found(identity=none), Wanted())
 
 
 def test_what_a_server_cannot_do_is_not_asked_of_it() -> None:

@@ -177,7 +177,9 @@ def test_a_cell_without_a_rate_is_no_speed() -> None:
     ("metrics", "each"),
     [
         ({"output_throughput_per_user_tok_s": 11.0, "tpot_mean_ms": 50.0}, 11.0),
-        ({"tpot_mean_ms": 50.0}, 20.0),  # 1000 ms / 50 ms
+        # 128 tokens in 6.4 s, although each token after the first took 40 ms
+        ({"request_latency_mean_ms": 6_400.0, "tpot_mean_ms": 40.0}, 20.0),
+        ({"tpot_mean_ms": 50.0}, 10.0),  # 80 tok/s / 8 users
         ({}, 10.0),  # 80 tok/s / 8 users
     ],
 )

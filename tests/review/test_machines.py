@@ -13,8 +13,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review import measured, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.drift import trend
 from sparkpub.review.statistics.replication import between
@@ -29,29 +29,33 @@ NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 MARGIN = measured.Margin(1.0, declared=True)
 
 
-def sides_of(frame: Frame) -> tuple[measured.Measured | None, measured.Measured | None]:
+def sides_of(
+    reviewed: ReviewedCampaign,
+) -> tuple[measured.Measured | None, measured.Measured | None]:
     """What native measured, and the container."""
-    return frame.series((NATIVE,), TPUT), frame.series((CONTAINER,), TPUT)
+    return reviewed.series((NATIVE,), TPUT), reviewed.series((CONTAINER,), TPUT)
 
 
-def compared(frame: Frame) -> Comparison:
+def compared(reviewed: ReviewedCampaign) -> Comparison:
     """The container against native."""
-    found = measured.compared(*sides_of(frame), MARGIN)
+    found = measured.compared(*sides_of(reviewed), MARGIN)
     assert found is not None
     return found
 
 
-def replicated(first: float, second: float, level: float = 140) -> Frame:
+def replicated(first: float, second: float, level: float = 140) -> ReviewedCampaign:
     """Two machines of different speed; on one the container differs by `first` percent, on the other by `second`."""
-    return Frame(a_fleet({"a": drawn(100, first, 8), "b": drawn(level, second, 9)}))
+    return ReviewedCampaign(
+        a_fleet({"a": drawn(100, first, 8), "b": drawn(level, second, 9)})
+    )
 
 
 def test_machines_of_different_speed_with_a_common_effect() -> None:
     """The second machine is 40 % faster; on both the container is 5 % faster. The mean over machines, its interval
     and Q are those of statsmodels for the percentages within either machine."""
-    frame = replicated(5, 5)
-    found = compared(frame)
-    one, other = sides_of(frame)
+    reviewed = replicated(5, 5)
+    found = compared(reviewed)
+    one, other = sides_of(reviewed)
     assert one is not None
     assert other is not None
     within = measured.within_machines(one, other, MARGIN)
@@ -78,11 +82,11 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
 
 
 def test_every_machine_has_its_own_iterations_where_the_campaign_is_repeated() -> None:
-    frame = replicated(5, 5)
-    assert frame.replicated
-    assert frame.doubles == {}
-    assert len(frame.counted[NATIVE]) == 16
-    assert frame.machines == ("a", "b")
+    reviewed = replicated(5, 5)
+    assert reviewed.replicated
+    assert reviewed.doubles == {}
+    assert len(reviewed.counted[NATIVE]) == 16
+    assert reviewed.machines == ("a", "b")
 
 
 def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_plan() -> (
@@ -90,15 +94,15 @@ def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_
 ):
     """The first run of each iteration counts, whichever machine it is of."""
     measured = {"a": drawn(100, 5, 1, 4), "b": drawn(140, 5, 2, 4)}
-    frame = Frame(a_fleet(measured, machines="split"))
-    assert not frame.replicated
-    assert len(frame.doubles) == 8
-    assert {run.record.machine.id for run in frame.counted[NATIVE]} == {"a"}
+    reviewed = ReviewedCampaign(a_fleet(measured, machines="split"))
+    assert not reviewed.replicated
+    assert len(reviewed.doubles) == 8
+    assert {run.record.machine.id for run in reviewed.counted[NATIVE]} == {"a"}
 
 
 def test_environments_on_different_machines_are_confounded_with_them() -> None:
     apart = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
-    found = compared(Frame(apart))
+    found = compared(ReviewedCampaign(apart))
     assert (found.verdict, found.machines, found.p_value) == ("confounded", 2, None)
     assert "No machine ran both environments" in found.why
 
@@ -107,7 +111,7 @@ def test_only_machines_that_ran_both_environments_are_compared() -> None:
     """Two of the eight rounds lost their container to another machine: six rounds are left, and the two that ran
     elsewhere are not compared."""
     torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", (7, 8))
-    found = compared(Frame(torn))
+    found = compared(ReviewedCampaign(torn))
     assert (found.machines, found.n_baseline, found.n_candidate) == (1, 6, 6)
     assert found.left_out == 4
     assert found.analysis == "paired"
@@ -120,16 +124,19 @@ def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> 
         for place, values in drawn(500, 0, 3).items()
         if place[1] == "native"
     }
-    found = compared(Frame(a_fleet({**both, "c": native})))
+    found = compared(ReviewedCampaign(a_fleet({**both, "c": native})))
     assert found.machines == 2
     assert found.left_out == 8
-    assert found.difference_percent == compared(Frame(a_fleet(both))).difference_percent
+    assert (
+        found.difference_percent
+        == compared(ReviewedCampaign(a_fleet(both))).difference_percent
+    )
 
 
 def test_runs_without_a_machine_are_of_one() -> None:
-    frame = Frame(a_campaign("c", drawn(100, 5, 1)))
-    assert frame.machines == ("",)
-    assert compared(frame).machines == 1
+    reviewed = ReviewedCampaign(a_campaign("c", drawn(100, 5, 1)))
+    assert reviewed.machines == ("",)
+    assert compared(reviewed).machines == 1
 
 
 def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
@@ -164,7 +171,7 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     campaign = a_fleet({"a": both}, machines="split")
     for environment in ("native", "container"):
         campaign = moved(campaign, "b", environment, range(5, 9))
-    series = Frame(campaign).series((NATIVE,), TPUT)
+    series = ReviewedCampaign(campaign).series((NATIVE,), TPUT)
     assert series is not None
     raw = trend(series.values).slope
     assert raw is not None
@@ -173,7 +180,7 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
 
 
 def test_one_machine_is_level_with_itself_and_so_is_none() -> None:
-    series = Frame(a_fleet({"a": drawn(100, 5, 1)})).series((NATIVE,), TPUT)
+    series = ReviewedCampaign(a_fleet({"a": drawn(100, 5, 1)})).series((NATIVE,), TPUT)
     assert series is not None
     assert series.levelled is series
     empty = replace(series, records=(), values=())
@@ -295,7 +302,7 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
 def test_the_tidy_table_names_the_machine() -> None:
     rows = runs({"c": replicated(5, 5)})
     assert set(rows["machine"]) == {"a", "b"}
-    unnamed = runs({"c": Frame(a_campaign("c", drawn(100, 5, 1)))})
+    unnamed = runs({"c": ReviewedCampaign(a_campaign("c", drawn(100, 5, 1)))})
     assert unnamed["machine"].isna().all()
 
 

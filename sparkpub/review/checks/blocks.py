@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import Severity
 from sparkpub.review.checks.view import View, listed
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 
 Places = Mapping[int, set[str]]
 """Iteration to the machines on which an environment ran it."""
@@ -56,7 +56,7 @@ def _why(
 ) -> str:
     """Why one side of a model and workload was measured alone; empty where none was."""
     if len(cells) == 1:
-        if view.frame.replicated:
+        if view.reviewed.replicated:
             return ""
         return "Nobody planned to repeat it on each machine."
     for machine in machines:

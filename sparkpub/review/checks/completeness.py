@@ -16,17 +16,18 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 
 
 def duplicate_iteration(view: View) -> Iterator[Finding]:
-    """Iterations that stand more than once in their cell. The first good record counts, see `Frame.doubles`."""
+    """Iterations that stand more than once in their cell. The first good record counts, see
+    `ReviewedCampaign.doubles`."""
     again: list[list[Stored]] = []
     for runs in view.ran.values():
         by_slot: dict[tuple[str, int], list[Stored]] = defaultdict(list)
         for stored in runs:
             if stored.record.repeat_of is None:
-                by_slot[view.frame.slot(stored.record)].append(stored)
+                by_slot[view.reviewed.slot(stored.record)].append(stored)
         again += [same for same in by_slot.values() if len(same) > 1]
     if not again:
         return
@@ -115,7 +116,7 @@ def unbalanced(view: View) -> Iterator[Finding]:
 
 def _repeating(view: View) -> int:
     """How many machines measure every cell."""
-    if not view.frame.replicated:
+    if not view.reviewed.replicated:
         return 1
     return max(1, len(coverage.machines_of(view.campaign.records)))
 

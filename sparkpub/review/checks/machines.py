@@ -24,8 +24,8 @@ from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, about_cells, ids, label, listed
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 
 START_DIFFERENCE_CELSIUS = Threshold(
     "start difference celsius",

@@ -21,9 +21,9 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
 from sparkpub.review.measured import Measured
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare, describe, design, drift
 
 DRIFT_ALPHA = Threshold(

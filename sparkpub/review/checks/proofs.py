@@ -19,7 +19,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, about_cells, ids, label, listed
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare, physics
 from sparkpub.review.statistics.describe import ALPHA
 

@@ -12,7 +12,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, about_metrics, cause, floor, label, listed
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe
 
 IMPLAUSIBLE_RATIO = Threshold(

@@ -17,7 +17,7 @@ from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.unjudged import together
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 
 _NAMES: dict[Severity, str] = {
     "error": "error",
@@ -34,8 +34,8 @@ class Review:
     dataset: Dataset
     findings: tuple[Finding, ...]
     excluded: Mapping[str, str]
-    frames: Mapping[str, Frame]
-    """Campaign to its table, from which every figure is taken."""
+    campaigns: Mapping[str, ReviewedCampaign]
+    """By name, each with what counts of it, from which every figure is taken."""
 
     @cached_property
     def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
@@ -57,8 +57,8 @@ class Review:
     @cached_property
     def _cells(self) -> Mapping[str, tuple[str, ...]]:
         return {
-            name: tuple(map(label, frame.recorded))
-            for name, frame in self.frames.items()
+            name: tuple(map(label, reviewed.recorded))
+            for name, reviewed in self.campaigns.items()
         }
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
@@ -112,25 +112,25 @@ def review(dataset: Dataset) -> Review:
     """
     findings: list[Finding] = []
     excluded: dict[str, str] = {}
-    frames: dict[str, Frame] = {}
+    campaigns: dict[str, ReviewedCampaign] = {}
     damage = _damage(dataset)
     for data in dataset.campaigns.values():
         harm = damage.pop(data.name, ())
-        found, frame = _review_campaign(data, harm)
+        found, reviewed = _review_campaign(data, harm)
         findings += found
-        excluded |= frame.excluded
-        frames[data.name] = frame
+        excluded |= reviewed.excluded
+        campaigns[data.name] = reviewed
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
-    return Review(dataset, tuple(findings), excluded, frames)
+    return Review(dataset, tuple(findings), excluded, campaigns)
 
 
 def _review_campaign(
     data: CampaignData, damage: tuple[str, ...]
-) -> tuple[list[Finding], Frame]:
+) -> tuple[list[Finding], ReviewedCampaign]:
     """First whether each run happened; then, on those that did, what they mean."""
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
@@ -146,7 +146,7 @@ def _review_campaign(
         findings += run(second)
     findings = together(findings)
     findings += list(acknowledgements(second, findings))
-    return findings, second.frame
+    return findings, second.reviewed
 
 
 def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:

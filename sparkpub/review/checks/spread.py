@@ -23,8 +23,8 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell
 from sparkpub.review.measured import power_to_detect
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
 from sparkpub.review.statistics.compare import WANTED_POWER
 
@@ -347,7 +347,7 @@ def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
         return None
     if 0.1 * abs(fmean(samples[0])) < floor(metric):
         return None
-    one, other = (view.frame.series((place,), metric.name) for place in (base, cell))
+    one, other = (view.reviewed.series((place,), metric.name) for place in (base, cell))
     return power_to_detect(one, other)
 
 

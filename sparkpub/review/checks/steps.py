@@ -22,7 +22,7 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare, drift
 
 STEP_ALPHA = Threshold(

@@ -216,7 +216,7 @@ def _holes(view: View) -> list[Case]:
     cases: list[Case] = []
     ours = [run for run in view.runs if run.record.plan.order != "as-published"]
     machines = {run.record.machine.id for run in ours}
-    shared = len(machines) > 1 and not view.frame.replicated
+    shared = len(machines) > 1 and not view.reviewed.replicated
     if view.campaign.matrix is None or shared or view.damage:
         return cases  # a damaged record is told of as such
     series = grouped(ours, lambda run: (*run.record.cell, run.record.machine.id))

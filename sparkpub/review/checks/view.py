@@ -15,9 +15,9 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell, Frame
 from sparkpub.review.grouping import grouped
 from sparkpub.review.measured import Measured
+from sparkpub.review.reviewed import Cell, ReviewedCampaign
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -92,29 +92,29 @@ class View:
         return self.campaign.runs
 
     @cached_property
-    def frame(self) -> Frame:
-        """The campaign as a table: which runs count, and the figures of every selection."""
-        return Frame(self.campaign, self.out)
+    def reviewed(self) -> ReviewedCampaign:
+        """The campaign with what counts of it, and the values."""
+        return ReviewedCampaign(self.campaign, self.out)
 
     @property
     def recorded(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """All runs by cell, in order of time; cells that the matrix declares and nobody ran are there, empty."""
-        return self.frame.recorded
+        return self.reviewed.recorded
 
     @property
     def ran(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """Runs that happened properly, further records of one iteration included: what the machine did."""
-        return self.frame.ran
+        return self.reviewed.ran
 
     @property
     def counted(self) -> Mapping[Cell, tuple[Stored, ...]]:
         """The runs that enter the figures, by cell."""
-        return self.frame.counted
+        return self.reviewed.counted
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Every metric recorded in the campaign, by name, in the order met."""
-        return self.frame.metrics
+        return self.reviewed.metrics
 
     @property
     def standing(self) -> tuple[Stored, ...]:
@@ -153,7 +153,7 @@ class View:
     def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Measured | None:
         """A metric over the runs of a cell that count, machines brought to one level; with `ran` over all that
         happened."""
-        found = self.frame.series((cell,), metric, "ran" if ran else "counted")
+        found = self.reviewed.series((cell,), metric, "ran" if ran else "counted")
         return found and found.levelled
 
     def figures(

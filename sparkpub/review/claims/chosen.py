@@ -8,8 +8,8 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.frame import Cell, Frame, Include
 from sparkpub.review.measured import Measured, machine_of
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
 
 AXES = ("model", "environment", "workload")
 
@@ -18,7 +18,7 @@ AXES = ("model", "environment", "workload")
 class Chosen:
     """Runs that are taken together: those of `cells` that `include` asks for."""
 
-    frame: Frame
+    reviewed: ReviewedCampaign
     cells: tuple[Cell, ...]
     include: Include = "counted"
     label: str = ""
@@ -28,7 +28,7 @@ class Chosen:
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
         """The runs, in order of time."""
-        runs = self.frame.runs_of(self.cells, self.include)
+        runs = self.reviewed.runs_of(self.cells, self.include)
         if self.machine is None:
             return runs
         return tuple(run for run in runs if machine_of(run.record) == self.machine)
@@ -47,7 +47,7 @@ class Chosen:
 
     def series(self, metric: str) -> Measured | None:
         """The values of a metric; None where no run has the metric."""
-        found = self.frame.series(self.cells, metric, self.include)
+        found = self.reviewed.series(self.cells, metric, self.include)
         if found is None or self.machine is None:
             return found
         return found.by_machine.get(self.machine)
@@ -67,25 +67,29 @@ class Chosen:
         return tuple(dict.fromkeys(map(machine_of, self.records)))
 
 
-def choose(frame: Frame, include: Include = "counted", **axes: Sequence[str]) -> Chosen:
+def choose(
+    reviewed: ReviewedCampaign, include: Include = "counted", **axes: Sequence[str]
+) -> Chosen:
     """The runs whose `model`, `environment` and `workload` are among those named; all where none is.
 
     Raises ClaimError for a name that the campaign does not have.
     """
-    there = dict(zip(AXES, frame.campaign.axes, strict=True))
+    there = dict(zip(AXES, reviewed.campaign.axes, strict=True))
     for axis, names in axes.items():
         known = there[axis]
         for name in names:
             if name not in known:
                 raise ClaimError(
-                    f"campaign {frame.campaign.name} has no {axis} {name!r}",
+                    f"campaign {reviewed.campaign.name} has no {axis} {name!r}",
                     remedy=f"there are {', '.join(sorted(known)) or 'none'}",
                 )
     wanted = [axes.get(axis, ()) for axis in AXES]
     cells = [
-        cell for cell, runs in frame.recorded.items() if runs and matches(cell, wanted)
+        cell
+        for cell, runs in reviewed.recorded.items()
+        if runs and matches(cell, wanted)
     ]
-    return Chosen(frame, tuple(cells), include)
+    return Chosen(reviewed, tuple(cells), include)
 
 
 def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
@@ -93,19 +97,19 @@ def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
 
     A label names the values in that order; the workload is named where there are several.
     """
-    in_matrix = partial(_place, chosen.frame.campaign.matrix)
-    workloads = {record.workload for record in chosen.frame.campaign.records}
+    in_matrix = partial(_place, chosen.reviewed.campaign.matrix)
+    workloads = {record.workload for record in chosen.reviewed.campaign.records}
     places = [
         AXES.index(axis) for axis in axes if axis != "workload" or len(workloads) > 1
     ]
     parts: dict[str, list[Cell]] = {}
     for cell in sorted(chosen.cells, key=in_matrix):
-        if chosen.frame.runs_of((cell,), chosen.include):
+        if chosen.reviewed.runs_of((cell,), chosen.include):
             parts.setdefault(
                 "/".join(cell[place] for place in places) or "all runs", []
             ).append(cell)
     return [
-        Chosen(chosen.frame, tuple(cells), chosen.include, label)
+        Chosen(chosen.reviewed, tuple(cells), chosen.include, label)
         for label, cells in parts.items()
     ]
 

@@ -27,7 +27,7 @@ from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import STATISTICS, Question
 from sparkpub.review.claims.wording import problems
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
@@ -183,17 +183,17 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     if claim.expect is None:
         return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
     names = (claim.campaign, *claim.repeated_in)
-    frames = [review.frames[name] for name in names if name in review.frames]
-    missing = [name for name in names if name not in review.frames]
+    campaigns = [review.campaigns[name] for name in names if name in review.campaigns]
+    missing = [name for name in names if name not in review.campaigns]
     if missing:
         text = f"The campaign {missing[0]} is not among these data."
         return Verdict(claim, "undecided", text)
-    for frame in frames:
-        if _is_early(claim, frame.campaign):
-            campaign = frame.campaign
+    for reviewed in campaigns:
+        if _is_early(claim, reviewed.campaign):
+            campaign = reviewed.campaign
             text = f"Campaign {campaign.name} is not finished: {campaign.progress}."
             return Verdict(claim, "undecided", text, early=True)
-    groups = [_chosen(claim, frame) for frame in frames]
+    groups = [_chosen(claim, reviewed) for reviewed in campaigns]
     readings = _readings(claim, groups)
     evidence: dict[str, Any] = {
         "include": claim.include,
@@ -226,9 +226,9 @@ def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
 
 
-def _chosen(claim: Claim, frame: Frame) -> Chosen:
+def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
     return choose(
-        frame,
+        reviewed,
         claim.include,
         model=claim.models,
         environment=claim.environments,
@@ -259,7 +259,7 @@ def _repeated(
         unit = question.group.label
         cells = frozenset(question.group.cells)
         if cells not in by_cells:
-            campaigns = {repeat.group.frame.campaign.name for repeat in repeats}
+            campaigns = {repeat.group.reviewed.campaign.name for repeat in repeats}
             what = f"{' and '.join(campaigns) or 'a campaign of repeated_in:'} did not repeat {unit}"
             raise ClaimError(what, remedy="name with models: what was repeated")
         both = (*question.repeats, by_cells[cells])
@@ -302,13 +302,13 @@ def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
         "model": ("model", "workload"),
         "environment": ("environment", "workload"),
     }.get(unit, ())
-    margin = _margin(claim, chosen.frame.campaign)
+    margin = _margin(claim, chosen.reviewed.campaign)
     measured = {
         record.workload for record in chosen.records if claim.metric in record.metrics
     }
     if measured:
         cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-        chosen = Chosen(chosen.frame, cells, chosen.include)
+        chosen = Chosen(chosen.reviewed, cells, chosen.include)
     questions = []
     for unit_group in split(chosen, axes):
         candidate, baseline = _sides(claim, unit_group)
@@ -365,7 +365,7 @@ def _is_serious(finding: "Finding") -> bool:
 
 def _concerns(finding: "Finding", group: Chosen, review: "Review") -> bool:
     """Whether a finding is about runs of a group that count, or about its cells."""
-    if finding.campaign != group.frame.campaign.name:
+    if finding.campaign != group.reviewed.campaign.name:
         return False
     if finding.runs:
         named = set(finding.runs) - set(review.excluded)

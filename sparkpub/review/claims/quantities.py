@@ -60,7 +60,7 @@ class Question:
         if self.baseline is None:
             return None
         name = metric or self.metric
-        declared = self.group.frame.campaign.margin_declared
+        declared = self.group.reviewed.campaign.margin_declared
         return compared(
             self.baseline.series(name),
             self.group.series(name),

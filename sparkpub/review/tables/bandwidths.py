@@ -16,7 +16,7 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.review.checks.proofs import bandwidth
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.physics import implied_bandwidth, nominal_bytes
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
@@ -44,13 +44,15 @@ with embeddings for each layer works with."""
 _UNITS = {"B": 1e9, "M": 1e6}
 
 
-def bandwidths(cells: pd.DataFrame, frames: Mapping[str, Frame]) -> pd.DataFrame:
+def bandwidths(
+    cells: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
+) -> pd.DataFrame:
     """A row per cell of one request at once whose model, weights and machine are known. Speculative decoding, which
     makes several tokens of one reading, is left out."""
     wanted = cells[cells["metric"] == OUTPUT]
     found: list[dict[str, Any]] = []
     for row in rows(wanted):
-        record = frames[row.campaign].counted[row.cell][0].record
+        record = campaigns[row.campaign].counted[row.cell][0].record
         found += _of_cell(row, record)
     return table_of(COLUMNS, found)
 

@@ -14,8 +14,8 @@ import pandas as pd
 
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
-from sparkpub.review.frame import Cell, Frame
 from sparkpub.review.names import lengths_name
+from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables.column import Column, Columns, rows, table_of
 
 LIMITS_SECONDS = (2.0, 5.0, 10.0)
@@ -61,13 +61,15 @@ class Step:
         return waits and self.failed_percent <= MOST_FAILED_PERCENT
 
 
-def capacities(cells: pd.DataFrame, frames: Mapping[str, Frame]) -> pd.DataFrame:
+def capacities(
+    cells: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
+) -> pd.DataFrame:
     """The capacity of every sweep over at least two arrival rates, at each limit."""
     wanted = cells[cells["metric"].isin([TTFT, FAILED, OUTPUT])]
     means = {(row.campaign, *row.cell, row.metric): row.mean for row in rows(wanted)}
     found: list[dict[str, Any]] = []
-    for name, frame in frames.items():
-        for (model, environment, load), rates in _sweeps(frame).items():
+    for name, reviewed in campaigns.items():
+        for (model, environment, load), rates in _sweeps(reviewed).items():
             tried = [
                 _step(name, rate, members, means)
                 for rate, members in sorted(rates.items())
@@ -80,12 +82,12 @@ def capacities(cells: pd.DataFrame, frames: Mapping[str, Frame]) -> pd.DataFrame
 
 
 def _sweeps(
-    frame: Frame,
+    reviewed: ReviewedCampaign,
 ) -> dict[tuple[str, str, Load], dict[float, list[Cell]]]:
     """Model, environment and load without its rate, to the cells at each rate. The number of requests is no part of a
     load: at a higher rate a sweep sends more."""
     sweeps: dict[tuple[str, str, Load], dict[float, list[Cell]]] = {}
-    for cell, runs in frame.counted.items():
+    for cell, runs in reviewed.counted.items():
         if not runs:
             continue
         load = load_of(runs[0].record)

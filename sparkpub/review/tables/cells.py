@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
     bootstrap_many,
@@ -69,18 +69,18 @@ COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def family_of(metric: Metric, frame: Frame) -> Family:
+def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
     """The family that a metric's tests belong to: corrected ones, or exploratory ones.
 
     A matrix that names its `primary` metrics decides. Else tests that answer a question of the study are primary;
     metrics that restate another (`derived_from`), that no direction makes better, that describe the machine's state, or
     that are further summaries of a distribution (its median and P99 stay primary) are secondary.
     """
-    matrix = frame.campaign.matrix
+    matrix = reviewed.campaign.matrix
     if matrix is not None and matrix.primary:
         answers = metric.name in matrix.primary
     elif metric.role == "derived":
-        answers = not any(name in frame.metrics for name in metric.derived_from)
+        answers = not any(name in reviewed.metrics for name in metric.derived_from)
     else:
         answers = metric.role == "primary"
     if answers:
@@ -89,25 +89,27 @@ def family_of(metric: Metric, frame: Frame) -> Family:
 
 
 def cells(
-    runs: pd.DataFrame, frames: Mapping[str, Frame], include: Include = "counted"
+    runs: pd.DataFrame,
+    campaigns: Mapping[str, ReviewedCampaign],
+    include: Include = "counted",
 ) -> pd.DataFrame:
     """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
     chosen = included(runs, include)
     if chosen.empty:
         return table(COLUMNS, {name: [] for name in COLUMNS})
-    chosen = chosen.iloc[np.argsort(_places(chosen, frames), kind="stable")]
+    chosen = chosen.iloc[np.argsort(_places(chosen, campaigns), kind="stable")]
     cell = chosen.groupby([*CELL, "metric"], observed=True, sort=False).ngroup()
     chosen = chosen.iloc[np.argsort(cell.to_numpy(), kind="stable")]
     sizes = np.bincount(cell)
     starts = np.cumsum(sizes) - sizes
     first = chosen.iloc[starts]
     columns: dict[str, Any] = {name: first[name].to_numpy() for name in _ABOUT}
-    columns["family"] = _families(first, frames)
+    columns["family"] = _families(first, campaigns)
     columns |= _described(chosen["value"].to_numpy(), sizes)
-    columns |= _members(chosen, sizes, frames)
+    columns |= _members(chosen, sizes, campaigns)
     _describe_over_machines(columns, chosen, starts)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
-    columns |= _trends(columns, chosen, starts, frames)
+    columns |= _trends(columns, chosen, starts, campaigns)
     return table(COLUMNS, columns)
 
 
@@ -118,11 +120,11 @@ def included(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
     return runs[runs["counts"]]
 
 
-def _places(chosen: pd.DataFrame, frames: Mapping[str, Frame]) -> Any:
+def _places(chosen: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]) -> Any:
     """Where the cell of each row stands in the order of its campaign's matrix, campaigns one after the other."""
     order: dict[tuple[str, ...], int] = {}
-    for name, frame in frames.items():
-        for cell in frame.recorded:
+    for name, reviewed in campaigns.items():
+        for cell in reviewed.recorded:
             order[name, *cell] = len(order)
     number = chosen.groupby(CELL, observed=True, sort=False).ngroup().to_numpy()
     _, first = np.unique(number, return_index=True)
@@ -131,21 +133,23 @@ def _places(chosen: pd.DataFrame, frames: Mapping[str, Frame]) -> Any:
     return places[number]
 
 
-def _families(first: pd.DataFrame, frames: Mapping[str, Frame]) -> list[Family]:
+def _families(
+    first: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
+) -> list[Family]:
     """The family of each cell's metric."""
     known: dict[tuple[str, str], Family] = {}
     found = []
     for name, metric in zip(first["campaign"], first["metric"], strict=True):
         if (name, metric) not in known:
-            frame = frames[name]
-            known[name, metric] = family_of(_metric(metric, frame), frame)
+            reviewed = campaigns[name]
+            known[name, metric] = family_of(_metric(metric, reviewed), reviewed)
         found.append(known[name, metric])
     return found
 
 
-def _metric(name: str, frame: Frame) -> Metric:
+def _metric(name: str, reviewed: ReviewedCampaign) -> Metric:
     """A metric of a campaign's records, or one that is derived from them."""
-    return frame.metrics.get(name) or METRICS[name]
+    return reviewed.metrics.get(name) or METRICS[name]
 
 
 def _described(values: Any, sizes: Any) -> dict[str, Any]:
@@ -169,12 +173,14 @@ def _described(values: Any, sizes: Any) -> dict[str, Any]:
 
 
 def _members(
-    chosen: pd.DataFrame, sizes: Any, frames: Mapping[str, Frame]
+    chosen: pd.DataFrame, sizes: Any, campaigns: Mapping[str, ReviewedCampaign]
 ) -> dict[str, list[tuple[Any, ...]]]:
     """The runs of each cell and, in a campaign that ran on several machines, its machines."""
     runs, machines = _texts(chosen["run"]), _texts(chosen["machine"])
-    several = {name for name, frame in frames.items() if len(frame.machines) > 1}
-    campaigns = _texts(chosen["campaign"])
+    several = {
+        name for name, reviewed in campaigns.items() if len(reviewed.machines) > 1
+    }
+    names = _texts(chosen["campaign"])
     found: dict[str, list[tuple[Any, ...]]] = {
         "runs": [],
         "machines": [],
@@ -185,7 +191,7 @@ def _members(
         end = start + size
         found["runs"].append(tuple(runs[start:end]))
         each: Counter[str] = Counter()
-        if campaigns[start] in several:
+        if names[start] in several:
             each = Counter(machines[start:end])
         found["machines"].append(tuple(each))
         found["n_by_machine"].append(tuple(each.values()))
@@ -228,14 +234,14 @@ def _trends(
     columns: dict[str, Any],
     chosen: pd.DataFrame,
     starts: Any,
-    frames: Mapping[str, Frame],
+    campaigns: Mapping[str, ReviewedCampaign],
 ) -> dict[str, Any]:
     """The trend of primary metrics and of memory in run order, within machines."""
     machines, values = _texts(chosen["machine"]), chosen["value"].to_numpy()
     names = [item.name for item in fields(Trend)]
     found = {f"trend_{name}": np.full(len(starts), np.nan) for name in names}
     for place, name in enumerate(columns["metric"]):
-        metric = _metric(name, frames[columns["campaign"][place]])
+        metric = _metric(name, campaigns[columns["campaign"][place]])
         if columns["family"][place] != "primary" and metric.memory_of is None:
             continue
         part = slice(starts[place], starts[place] + columns["n"][place])

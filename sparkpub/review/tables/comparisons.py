@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sparkpub.review.frame import Cell, Frame
 from sparkpub.review.measured import (
     Margin,
     Measured,
@@ -19,6 +18,7 @@ from sparkpub.review.measured import (
     machine_of,
     within_machines,
 )
+from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
@@ -90,19 +90,19 @@ Found = tuple[Mapping[str, Any], Comparison]
 
 
 def comparisons(
-    frames: Mapping[str, Frame], include: Include = "counted"
+    campaigns: Mapping[str, ReviewedCampaign], include: Include = "counted"
 ) -> pd.DataFrame:
     """Every comparison of the campaigns, cells in the order of the matrix.
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
     found: list[Found] = []
-    for frame in frames.values():
-        asked = list(_asked(frame, include))
-        found += adjusted(_over_all(asked, frame))
-        machines = machines_of(frame, include)
+    for reviewed in campaigns.values():
+        asked = list(_asked(reviewed, include))
+        found += adjusted(_over_all(asked, reviewed))
+        machines = machines_of(reviewed, include)
         if len(machines) < 2:
             continue
-        within = _within(asked, frame)
+        within = _within(asked, reviewed)
         for machine in machines:
             found += adjusted(within.get(machine, []))
     return compared_table(COLUMNS, found)
@@ -166,55 +166,59 @@ class _Asked:
         """The machines of both sides."""
         return {*self.baseline.machines, *self.candidate.machines}
 
-    def about(self, frame: Frame, machine: str | None = None) -> dict[str, Any]:
+    def about(
+        self, reviewed: ReviewedCampaign, machine: str | None = None
+    ) -> dict[str, Any]:
         """What a row of this comparison is about."""
         model, environment, workload = self.cell
         metric = self.candidate.metric
         return {
-            "campaign": frame.campaign.name,
+            "campaign": reviewed.campaign.name,
             "model": model,
             "workload": workload,
             "metric": metric.name,
             "unit": metric.unit,
-            "family": family_of(metric, frame),
-            "baseline": frame.campaign.baseline,
+            "family": family_of(metric, reviewed),
+            "baseline": reviewed.campaign.baseline,
             "candidate": environment,
             "machine": machine,
         }
 
 
-def _asked(frame: Frame, include: Include) -> Iterator[_Asked]:
+def _asked(reviewed: ReviewedCampaign, include: Include) -> Iterator[_Asked]:
     """Every metric of every cell that has values on both sides."""
-    against = frame.campaign.baseline
-    for cell, candidate in frame.measurements(include):
+    against = reviewed.campaign.baseline
+    for cell, candidate in reviewed.measurements(include):
         model, environment, workload = cell
         if environment == against:
             continue
         other = (model, against, workload)
-        baseline = frame.series((other,), candidate.metric.name, include)
+        baseline = reviewed.series((other,), candidate.metric.name, include)
         if baseline is not None and baseline.values:
             yield _Asked(cell, baseline, candidate)
 
 
-def _margin(frame: Frame) -> Margin:
+def _margin(reviewed: ReviewedCampaign) -> Margin:
     """The campaign's own margin."""
-    return Margin(frame.campaign.margin_percent, frame.campaign.margin_declared)
+    return Margin(reviewed.campaign.margin_percent, reviewed.campaign.margin_declared)
 
 
-def _over_all(asked: Sequence[_Asked], frame: Frame) -> list[Found]:
+def _over_all(asked: Sequence[_Asked], reviewed: ReviewedCampaign) -> list[Found]:
     """Each comparison over all machines, p-values uncorrected."""
-    together = _together([item for item in asked if len(item.machines) == 1], frame)
+    together = _together([item for item in asked if len(item.machines) == 1], reviewed)
     rows: list[Found] = []
     for item in asked:
         found = together.get(id(item))
         if found is None:
-            found = compared(item.baseline, item.candidate, _margin(frame))
+            found = compared(item.baseline, item.candidate, _margin(reviewed))
         assert found is not None, "both sides have values"
-        rows.append((item.about(frame), found))
+        rows.append((item.about(reviewed), found))
     return rows
 
 
-def _together(asked: Sequence[_Asked], frame: Frame) -> dict[int, Comparison]:
+def _together(
+    asked: Sequence[_Asked], reviewed: ReviewedCampaign
+) -> dict[int, Comparison]:
     """Comparisons of runs of one machine, those of one design worked out at once; by the identity of what was asked."""
     designs: dict[tuple[str, ...], Design] = {}
     parts: dict[Design, list[_Asked]] = {}
@@ -232,21 +236,21 @@ def _together(asked: Sequence[_Asked], frame: Frame) -> dict[int, Comparison]:
     found: dict[int, Comparison] = {}
     for design, items in parts.items():
         for item, comparison in zip(
-            items, _of_design(items, design, frame), strict=True
+            items, _of_design(items, design, reviewed), strict=True
         ):
             found[id(item)] = comparison
     return found
 
 
 def _of_design(
-    items: Sequence[_Asked], design: Design, frame: Frame
+    items: Sequence[_Asked], design: Design, reviewed: ReviewedCampaign
 ) -> Iterator[Comparison]:
     """Comparisons of one design, in the order given."""
     columns = compare_many(
         np.array([item.baseline.values for item in items]),
         np.array([item.candidate.values for item in items]),
         design,
-        margin_percent=frame.campaign.margin_percent,
+        margin_percent=reviewed.campaign.margin_percent,
         directions=[item.candidate.metric.direction for item in items],
         units=[item.candidate.metric.unit for item in items],
         resolutions=np.array(
@@ -258,21 +262,23 @@ def _of_design(
     )
     for place in range(len(items)):
         figures = {name: column[place] for name, column in columns.items()}
-        yield comparison_of(figures, margin_declared=frame.campaign.margin_declared)
+        yield comparison_of(figures, margin_declared=reviewed.campaign.margin_declared)
 
 
-def machines_of(frame: Frame, include: Include) -> tuple[str, ...]:
+def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
     """The machines of the runs that are asked for, the first one used first."""
     if include == "all":
-        return tuple(dict.fromkeys(map(machine_of, frame.campaign.records)))
-    return frame.machines
+        return tuple(dict.fromkeys(map(machine_of, reviewed.campaign.records)))
+    return reviewed.machines
 
 
-def _within(asked: Sequence[_Asked], frame: Frame) -> dict[str, list[Found]]:
+def _within(
+    asked: Sequence[_Asked], reviewed: ReviewedCampaign
+) -> dict[str, list[Found]]:
     """The comparisons within each machine, p-values uncorrected, by machine."""
     found: dict[str, list[Found]] = {}
     for item in asked:
-        within = within_machines(item.baseline, item.candidate, _margin(frame))
+        within = within_machines(item.baseline, item.candidate, _margin(reviewed))
         for machine, one in within.items():
-            found.setdefault(machine, []).append((item.about(frame, machine), one))
+            found.setdefault(machine, []).append((item.about(reviewed, machine), one))
     return found

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sparkpub.review.frame import Frame
 from sparkpub.review.measured import Measured
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.tables.cells import Include, family_of
 from sparkpub.review.tables.column import Column, Columns
@@ -35,24 +35,28 @@ COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def repeats(frame: Frame, against: Frame, include: Include = "counted") -> pd.DataFrame:
+def repeats(
+    reviewed: ReviewedCampaign, against: ReviewedCampaign, include: Include = "counted"
+) -> pd.DataFrame:
     """Each cell of a campaign against the same cell of an earlier one."""
-    return compared_table(COLUMNS, adjusted(list(_found(frame, against, include))))
+    return compared_table(COLUMNS, adjusted(list(_found(reviewed, against, include))))
 
 
-def _found(frame: Frame, against: Frame, include: Include) -> Iterator[Found]:
-    for cell, series in frame.measurements(include):
+def _found(
+    reviewed: ReviewedCampaign, against: ReviewedCampaign, include: Include
+) -> Iterator[Found]:
+    for cell, series in reviewed.measurements(include):
         earlier = against.series((cell,), series.metric.name, include)
         if earlier is None or not earlier.values:
             continue
         model, environment, workload = cell
         about = {
-            "campaign": frame.campaign.name,
+            "campaign": reviewed.campaign.name,
             "model": model,
             "workload": workload,
             "metric": series.metric.name,
             "unit": series.metric.unit,
-            "family": family_of(series.metric, frame),
+            "family": family_of(series.metric, reviewed),
             "against": against.campaign.name,
             "environment": environment,
             "same_specification": _same_specification(series, earlier),

@@ -10,7 +10,7 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record.derived import derived
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.column import Column, Columns, table
 
@@ -44,20 +44,20 @@ COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def runs(frames: Mapping[str, Frame]) -> pd.DataFrame:
+def runs(campaigns: Mapping[str, ReviewedCampaign]) -> pd.DataFrame:
     """Every recorded run of the campaigns, in the order in which they ran: the metrics of its record, and those that
     follow from them."""
     of_runs: dict[str, list[Any]] = {name: [] for name in _OF_A_RUN}
     of_metrics: dict[str, list[Any]] = {name: [] for name in _OF_A_METRIC}
     lengths: list[int] = []
-    for frame in frames.values():
-        for record in frame.campaign.records:
-            for name, value in _about(record, frame).items():
+    for reviewed in campaigns.values():
+        for record in reviewed.campaign.records:
+            for name, value in _about(record, reviewed).items():
                 of_runs[name].append(value)
             for name, metric in record.metrics.items():
                 of_metrics["metric"].append(name)
                 of_metrics["value"].append(metric.value)
-                of_metrics["unit"].append(frame.metrics[name].unit)
+                of_metrics["unit"].append(reviewed.metrics[name].unit)
                 of_metrics["source"].append(metric.source)
                 of_metrics["reason"].append(metric.reason)
             worked_out = derived(record)
@@ -80,7 +80,7 @@ _OF_A_METRIC = ("metric", "value", "unit", "source", "reason")
 _OF_A_RUN = tuple(name for name in COLUMNS if name not in (*_OF_A_METRIC, "counts"))
 
 
-def _about(record: Record, frame: Frame) -> dict[str, Any]:
+def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
     """What all rows of a run share."""
     model, environment, workload = record.cell
     setup = setup_of(record)
@@ -97,8 +97,8 @@ def _about(record: Record, frame: Frame) -> dict[str, Any]:
         "machine": record.machine.id,
         "status": record.status,
         "repeat_of": record.repeat_of,
-        "quarantined": record.run_id in frame.campaign.quarantined,
-        "excluded": frame.excluded.get(record.run_id),
+        "quarantined": record.run_id in reviewed.campaign.quarantined,
+        "excluded": reviewed.excluded.get(record.run_id),
         "model_id": setup.model_id,
         "weights": setup.quantization,
         "engine": setup.engine,

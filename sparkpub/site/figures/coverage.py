@@ -11,8 +11,8 @@ from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, machines, marks, panels
 from sparkpub.site.figures.altair import alt

@@ -1,10 +1,10 @@
 """Every kind of figure. A new one is a module beside this one and a line in `KINDS`."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from pydantic_core import to_json
 
-from sparkpub.review.dataset import CampaignData
 from sparkpub.site.figures import (
     bandwidth,
     bars,
@@ -27,6 +27,8 @@ from sparkpub.site.figures.rows import SHARED, MakeRows, Row, Tables
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
+MOST_OPEN = 16
+"""Campaigns whose rows are kept: pages speak of one campaign after the other, or of the few newest in turn."""
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
     bars.KIND,
@@ -67,16 +69,22 @@ def tables() -> Mapping[str, MakeRows]:
     return wanted
 
 
-def tables_of(publication: Publication, campaign: CampaignData) -> Tables:
-    """What charts read of a campaign."""
-    return {name: list(make(publication, campaign)) for name, make in tables().items()}
+@lru_cache(MOST_OPEN)
+def tables_of(publication: Publication, campaign: str) -> Tables:
+    """What charts read of a campaign, by its name."""
+    data = publication.dataset.campaign(campaign)
+    return {name: list(make(publication, data)) for name, make in tables().items()}
 
 
 def rows(publication: Publication, table: str) -> Iterator[Row]:
-    """A table for the whole site, campaign by campaign."""
+    """A table for the whole site, campaign by campaign: made once for files and charts where all campaigns are kept."""
     make = tables()[table]
+    all_kept = len(publication.campaigns) <= MOST_OPEN
     for campaign in publication.campaigns:
-        yield from make(publication, campaign)
+        if all_kept:
+            yield from tables_of(publication, campaign.name)[table]
+        else:
+            yield from make(publication, campaign)
 
 
 def text(publication: Publication, table: str) -> Iterator[bytes]:

@@ -8,8 +8,8 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt

@@ -21,13 +21,10 @@ from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import diagram, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
-from sparkpub.site.figures.rows import Tables
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, scope
 
-MOST_OPEN = 16
-"""Campaigns whose rows are kept: pages speak of one campaign after the other, or of the few newest in turn."""
 PARTS = frozenset({"model", "environment", "workload"})
 """Into which a figure of a campaign can be cut."""
 
@@ -54,8 +51,7 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._tables = lru_cache(MOST_OPEN)(self._tables_of)
-        self._makers = lru_cache(MOST_OPEN)(self._makers_of)
+        self._makers = lru_cache(kinds.MOST_OPEN)(self._makers_of)
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -120,10 +116,6 @@ class Library:
         data = self.publication.dataset.campaign(campaign)
         return kinds.offered(self._selection(data, scope(self.publication.names, data)))
 
-    def _tables_of(self, campaign: str) -> Tables:
-        data = self.publication.dataset.campaign(campaign)
-        return kinds.tables_of(self.publication, data)
-
     def _maker(self, campaign: CampaignData, name: str) -> Make:
         makers = self.makers(campaign)
         if name in makers:
@@ -156,7 +148,7 @@ class Library:
         )
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        tables = self._tables(campaign.name)
+        tables = kinds.tables_of(self.publication, campaign.name)
         return Selection(self.publication, campaign, cut, tables, self.sources)
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, theme

@@ -7,8 +7,8 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell
 from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.site import sweeps
 from sparkpub.site.publication import (
     Publication,

@@ -8,7 +8,7 @@ from typing import Any
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread
-from sparkpub.review.frame import Cell
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, Row
+from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, RankedModel
 from sparkpub.review.names import flow_name, lengths_name, load_name
 from sparkpub.review.progress import Line
 from sparkpub.review.speeds import GENERATION, Speed
@@ -70,12 +70,12 @@ def _fastest(boards: dict[str, Board]) -> Answer | None:
     )
 
 
-def _best_large(board: Board) -> Row | None:
+def _best_large(board: Board) -> RankedModel | None:
     """The best of the large models."""
     return next((row for row in board.rows if (row.billions or 0) >= LARGE), None)
 
 
-def _named(row: Row) -> str:
+def _named(row: RankedModel) -> str:
     """`Nemotron-3-Nano-30B-A3B in NVFP4`; speculative decoding is said, since it is most of such a figure."""
     best = row.best.speed
     name = row.title

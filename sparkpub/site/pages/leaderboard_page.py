@@ -7,7 +7,13 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import LIMIT_SECONDS, REQUESTS, Board, Entry, Row
+from sparkpub.review.leaderboard import (
+    LIMIT_SECONDS,
+    REQUESTS,
+    Board,
+    Entry,
+    RankedModel,
+)
 from sparkpub.review.names import load_name
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.site.pages import model_links
@@ -90,7 +96,7 @@ def width_name(bits: int | None) -> str:
     return f"{bits}{SPACE}bits"
 
 
-def size_name(row: Row) -> str:
+def size_name(row: RankedModel) -> str:
     """The range of sizes into which a model falls."""
     if row.billions is None:
         return UNKNOWN

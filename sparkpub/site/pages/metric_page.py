@@ -10,6 +10,8 @@ from sparkpub.site.figures import sweep
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, slug
 
+MOST_LISTED = 100
+"""Cells and comparisons of a campaign on the page of a metric; the tables to load have them all."""
 EVERY_RUN = ("",)
 SWEEPS = tuple(f"-{suffix}" for suffix in sweep.SUFFIXES.values())
 
@@ -35,8 +37,10 @@ def context(
     return {
         "campaign": campaign,
         "sentence": differences or sentences.means(publication.names, metric, cells),
-        "comparisons": comparisons,
-        "cells": cells,
+        "comparisons": comparisons[:MOST_LISTED],
+        "more_comparisons": len(comparisons[MOST_LISTED:]),
+        "cells": cells[:MOST_LISTED],
+        "more_cells": len(cells[MOST_LISTED:]),
         "figures": library.place_known(campaign, names),
     }
 

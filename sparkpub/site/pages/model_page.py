@@ -364,7 +364,7 @@ def _accuracy(publication: Publication, model: Model) -> list[dict[str, str]]:
     for row in publication.results.cell_rows:
         if not row.metric.startswith(ACCURACY):
             continue
-        records = publication.review.frames[row.campaign].counted[row.cell]
+        records = publication.review.campaigns[row.campaign].counted[row.cell]
         record = records[0].record
         if publication.names.entity(record) != model.name:
             continue

@@ -24,6 +24,8 @@ CAVEATS = '<details class="sp-caveats'
 """Where a page speaks of its caveats itself."""
 INLINE = 2
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
+MOST_INLINE = 200_000
+"""Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,17 @@ class Placing:
         ]
         if not asked and not within:
             return content
-        blocks = {key: self._drawn(key) for key in (*within, *asked[:INLINE])}
+        first = [key for key in asked[:INLINE] if self._is_light(key)]
+        blocks = {key: self._drawn(key) for key in (*within, *first)}
         if asked and not any(CAVEATS in html for html in content.blocks.values()):
             # A block of its own: another page may have the same figure.
             caveats = self._caveats(asked)
             blocks[block_key(caveats)] = caveats
-            first = placeholder(asked[0])
-            text = text.replace(
-                first, f"{first}\n\n{placeholder(block_key(caveats))}", 1
-            )
-        for key in asked[INLINE:]:
+            top = placeholder(asked[0])
+            text = text.replace(top, f"{top}\n\n{placeholder(block_key(caveats))}", 1)
+        for key in asked:
+            if key in first:
+                continue
             # Under a key of its own: another page may have the same figure drawn.
             blocks[block_key(key)] = self._as_image(key)
             text = text.replace(key, block_key(key))
@@ -106,6 +109,11 @@ class Placing:
         shared = {id(flag): flag for key in keys for flag in self._figures[key].flags}
         told = problems(self._library.publication.names, shared.values())
         return self._templates.text("caveats.html.j2", problems=told)
+
+    def _is_light(self, key: str) -> bool:
+        """Whether a page can hold both drawings of a figure: a point for each of thousands of runs is too much."""
+        chart = self._compiled[self._figures[key].job.key]
+        return len(chart.svg_wide) + len(chart.svg_narrow) <= MOST_INLINE
 
     def _drawn(self, key: str) -> str:
         if key not in self._inline:

@@ -10,7 +10,7 @@ from sparkpub.record.record import Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.ledger import Claim, Verdict, judge
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame
+from sparkpub.review.reviewed import ReviewedCampaign
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Sequence[float]]
@@ -70,9 +70,12 @@ def a_review(
     dataset: Dataset, *findings: Any, excluded: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
     """What the checks found, without asking them."""
-    frames = {name: Frame(data, excluded) for name, data in dataset.campaigns.items()}
+    campaigns = {
+        name: ReviewedCampaign(data, excluded)
+        for name, data in dataset.campaigns.items()
+    }
     return SimpleNamespace(
-        dataset=dataset, findings=findings, excluded=dict(excluded), frames=frames
+        dataset=dataset, findings=findings, excluded=dict(excluded), campaigns=campaigns
     )
 
 

@@ -9,8 +9,8 @@ from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.frame import Frame
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import ReviewedCampaign
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
@@ -86,15 +86,17 @@ def a_campaign(
     return CampaignData(info, Path(name), tuple(runs))
 
 
-def frames_of(dataset: Dataset, out: Mapping[str, str]) -> dict[str, Frame]:
-    """The tables of all campaigns, without the runs in `out` (run id to reason)."""
-    frames = {}
+def reviewed_of(
+    dataset: Dataset, out: Mapping[str, str]
+) -> dict[str, ReviewedCampaign]:
+    """All campaigns, without the runs in `out` (run id to reason)."""
+    campaigns = {}
     for name, data in dataset.campaigns.items():
         own = {record.run_id for record in data.records}
-        frames[name] = Frame(
+        campaigns[name] = ReviewedCampaign(
             data, {run: reason for run, reason in out.items() if run in own}
         )
-    return frames
+    return campaigns
 
 
 def a_dataset(*campaigns: CampaignData) -> Dataset:
@@ -106,5 +108,5 @@ def unreviewed(
     dataset: Dataset, out: Mapping[str, str] | None = None, **asked: Any
 ) -> Results:
     """What a dataset shows where no check takes a run out; those in `out` (run id to reason) do not count."""
-    frames = frames_of(dataset, out or {})
-    return Results(Review(dataset, (), out or {}, frames), **asked)
+    campaigns = reviewed_of(dataset, out or {})
+    return Results(Review(dataset, (), out or {}, campaigns), **asked)

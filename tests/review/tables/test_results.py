@@ -15,8 +15,8 @@ from sparkpub.record.metrics import METRICS, declared
 from sparkpub.record.record import Origin
 from sparkpub.review import stats_told
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame
 from sparkpub.review.results import Results
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
@@ -108,10 +108,10 @@ def test_primary_tests_are_corrected_and_the_others_are_exploratory() -> None:
     assert temperature.p_adjusted == temperature.p_value
 
 
-def a_frame(present: Sequence[str] = ()) -> Frame:
+def a_reviewed_campaign(present: Sequence[str] = ()) -> ReviewedCampaign:
     """A campaign that records these metrics."""
     values = {name: [1.0] for name in present or ["weights_gib"]}
-    return Frame(a_campaign("c", {("m", "native"): values}, matrix=False))
+    return ReviewedCampaign(a_campaign("c", {("m", "native"): values}, matrix=False))
 
 
 @pytest.mark.parametrize(
@@ -132,16 +132,20 @@ def a_frame(present: Sequence[str] = ()) -> Frame:
 def test_which_metrics_are_tests_of_the_study(
     name: str, present: list[str], family: str
 ) -> None:
-    assert family_of(METRICS[name], a_frame(present)) == family
+    assert family_of(METRICS[name], a_reviewed_campaign(present)) == family
 
 
 def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
     assert (
-        family_of(declared("load_mean_ms", "ms", "lower", "Load"), a_frame())
+        family_of(
+            declared("load_mean_ms", "ms", "lower", "Load"), a_reviewed_campaign()
+        )
         == "primary"
     )
     assert (
-        family_of(declared("load_mean_ms", "ms", "neither", "Load"), a_frame())
+        family_of(
+            declared("load_mean_ms", "ms", "neither", "Load"), a_reviewed_campaign()
+        )
         == "secondary"
     )
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import Layout
 from sparkpub.site.figures.pareto import Rates
+from sparkpub.site.figures.rows import SHARED
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.sweeps import LOAD
@@ -222,6 +224,26 @@ def library(data: Path, options: SiteOptions) -> Library:
     return Library(publication, publish_tables(publication)[0])
 
 
+def test_rows_are_made_once_for_proofreading_files_and_charts(
+    data: Path, options: SiteOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def counted(publication: Any, campaign: Any) -> Iterator[dict[str, Any]]:
+        made.append(campaign.name)
+        yield from SHARED["runs"](publication, campaign)
+
+    monkeypatch.setattr(kinds, "SHARED", {**SHARED, "runs": counted})
+    dataset = load(data)
+    for _ in ("proofread", "built"):
+        publication = publish(dataset, options)
+        sources, _ = publish_tables(publication)
+        Library(publication, sources).figure("peak-memory", "c")
+    assert made == ["c"]
+    elsewhere = replace(options, home="elsewhere")
+    assert publish(dataset, elsewhere) is not publication
+
+
 def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_something(
     library: Library,
 ) -> None:
@@ -270,6 +292,7 @@ def test_a_new_kind_is_one_module_and_one_line(
 
     new = Kind(of_campaign=offers, tables={"counts": counts})
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, new))
+    kinds.tables_of.cache_clear()  # the fixture has made the rows of the kinds before
     sources, files = publish_tables(library.publication)
     made = Library(library.publication, sources).figure("count", "c")
     assert made.rows == [{**AXES, "count": 13}]

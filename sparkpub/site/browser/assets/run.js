@@ -7,7 +7,10 @@ export async function start(element) {
   const {page} = await json(new URL(`../${run}/run.packed`, location).href);
   // Scripts in a parsed document do not run, and the policy of the page allows none.
   const parsed = new DOMParser().parseFromString(page, 'text/html');
-  element.closest('article')?.querySelector('h1')?.remove();
+  // The link past the navigation leads to the heading that was there first.
+  const heading = element.closest('article').querySelector('h1');
+  parsed.querySelector('h1').id = heading.id;
+  heading.remove();
   element.replaceWith(...parsed.body.childNodes);
   document.title = document.querySelector('h1')?.textContent ?? run;
   document.dispatchEvent(new Event('sp-content'));

@@ -9,8 +9,8 @@ from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import Chosen, choose, split
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.frame import Frame
 from sparkpub.review.measured import Margin, compared
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.column import rows as rows_of
@@ -46,28 +46,30 @@ def campaign() -> CampaignData:
 
 
 def against(
-    frame: Frame, metric: str, margin_percent: float = 1.0
+    reviewed: ReviewedCampaign, metric: str, margin_percent: float = 1.0
 ) -> Comparison | None:
     """A metric in the VM against native."""
-    native, vm = frame.series((NATIVE,), metric), frame.series((VM,), metric)
+    native, vm = reviewed.series((NATIVE,), metric), reviewed.series((VM,), metric)
     return compared(native, vm, Margin(margin_percent, declared=True))
 
 
 def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
-    frame = Frame(campaign, {"c-native_m_w_01": "exit-status: failed"})
+    reviewed = ReviewedCampaign(campaign, {"c-native_m_w_01": "exit-status: failed"})
     assert [
-        len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)
+        len(cells[NATIVE])
+        for cells in (reviewed.recorded, reviewed.ran, reviewed.counted)
     ] == [3, 2, 2]
-    assert frame.excluded == {"c-native_m_w_01": "exit-status: failed"}
+    assert reviewed.excluded == {"c-native_m_w_01": "exit-status: failed"}
 
 
 def test_the_first_good_record_of_an_iteration_counts(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    frame = Frame(data)
+    reviewed = ReviewedCampaign(data)
     assert [
-        len(cells[NATIVE]) for cells in (frame.recorded, frame.ran, frame.counted)
+        len(cells[NATIVE])
+        for cells in (reviewed.recorded, reviewed.ran, reviewed.counted)
     ] == [4, 4, 3]
-    assert frame.excluded == {
+    assert reviewed.excluded == {
         "c-native_m_w_01-again": "duplicate-iteration: c-native_m_w_01 counts for this iteration"
     }
 
@@ -76,33 +78,33 @@ def test_after_a_bad_record_the_next_one_of_the_iteration_counts(
     campaign: CampaignData,
 ) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    frame = Frame(data, {"c-native_m_w_01": "timeout"})
-    assert list(frame.excluded) == ["c-native_m_w_01"]
-    assert len(frame.counted[NATIVE]) == 3
+    reviewed = ReviewedCampaign(data, {"c-native_m_w_01": "timeout"})
+    assert list(reviewed.excluded) == ["c-native_m_w_01"]
+    assert len(reviewed.counted[NATIVE]) == 3
 
 
 def test_a_repeat_that_names_what_it_repeats_counts(campaign: CampaignData) -> None:
     data = with_runs(
         campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01")
     )
-    assert Frame(data).excluded == {}
-    series = Frame(data).series((NATIVE,), TPUT)
+    assert ReviewedCampaign(data).excluded == {}
+    series = ReviewedCampaign(data).series((NATIVE,), TPUT)
     assert series is not None
     assert series.sample.rounds == (("m", "w", 1), ("m", "w", 2), ("m", "w", 3), None)
 
 
 def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     data = a_campaign("c", CELLS)
-    frame = Frame(CampaignData(data.info, data.folder, data.runs[:1]))
-    assert frame.recorded["k", "native", "w"] == ()
-    assert frame.series((("k", "native", "w"),), TPUT) is None
+    reviewed = ReviewedCampaign(CampaignData(data.info, data.folder, data.runs[:1]))
+    assert reviewed.recorded["k", "native", "w"] == ()
+    assert reviewed.series((("k", "native", "w"),), TPUT) is None
 
 
 def test_values_stand_in_order_of_time_over_several_cells(
     campaign: CampaignData,
 ) -> None:
     """Interleaved by iteration: native and vm of m in turn, k last of each round."""
-    series = choose(Frame(campaign), model=["m"]).series(TPUT)
+    series = choose(ReviewedCampaign(campaign), model=["m"]).series(TPUT)
     assert series is not None
     assert series.values == (100.0, 90.0, 101.0, 91.0, 99.0)
     assert [record.environment for record in series.records] == [
@@ -116,9 +118,9 @@ def test_values_stand_in_order_of_time_over_several_cells(
 
 def test_include_chooses_the_runs(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    frame = Frame(data, {"c-native_m_w_02": "timeout"})
+    reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
     sizes = {
-        include: len(Chosen(frame, (NATIVE,), include).runs)
+        include: len(Chosen(reviewed, (NATIVE,), include).runs)
         for include in ("counted", "ran", "all")
     }  # type: ignore[arg-type]
     assert sizes == {"counted": 2, "ran": 3, "all": 4}
@@ -130,42 +132,42 @@ def test_a_metric_without_a_value_has_a_definition_and_no_description(
     absent = MetricValue(value=None, unit="GiB", source="log", reason="not printed")
     record = a_record({TPUT: 1}, run_id="x", model="m", environment="silent")
     data = with_runs(campaign, record.model_copy(update={"metrics": {PEAK: absent}}))
-    series = choose(Frame(data), environment=["silent"]).series(PEAK)
+    series = choose(ReviewedCampaign(data), environment=["silent"]).series(PEAK)
     assert series is not None
     assert (series.metric.name, series.values, series.description) == (PEAK, (), None)
-    assert choose(Frame(data), environment=["silent"]).series(TPUT) is None
+    assert choose(ReviewedCampaign(data), environment=["silent"]).series(TPUT) is None
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(
     campaign: CampaignData,
 ) -> None:
     with pytest.raises(ClaimError, match="no environment 'container'") as error:
-        choose(Frame(campaign), environment=["container"])
+        choose(ReviewedCampaign(campaign), environment=["container"])
     assert error.value.remedy == "there are native, vm"
 
 
 def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
     campaign: CampaignData,
 ) -> None:
-    frame = Frame(campaign)
+    reviewed = ReviewedCampaign(campaign)
     assert [
         part.label
-        for part in split(choose(frame), ("model", "environment", "workload"))
+        for part in split(choose(reviewed), ("model", "environment", "workload"))
     ] == [
         "m/native",
         "m/vm",
         "k/native",
     ]
-    assert [part.label for part in split(choose(frame), ())] == ["all runs"]
-    everything_out = Frame(
+    assert [part.label for part in split(choose(reviewed), ())] == ["all runs"]
+    everything_out = ReviewedCampaign(
         campaign, dict.fromkeys((record.run_id for record in campaign.records), "bad")
     )
     assert split(choose(everything_out), ("model",)) == []
 
 
 def test_without_a_matrix_parts_come_in_the_order_in_which_they_ran() -> None:
-    frame = Frame(a_campaign("c", CELLS, matrix=False))
-    assert [part.label for part in split(choose(frame), ("environment",))] == [
+    reviewed = ReviewedCampaign(a_campaign("c", CELLS, matrix=False))
+    assert [part.label for part in split(choose(reviewed), ("environment",))] == [
         "native",
         "vm",
     ]
@@ -173,33 +175,33 @@ def test_without_a_matrix_parts_come_in_the_order_in_which_they_ran() -> None:
 
 def test_several_workloads_are_named() -> None:
     data = a_campaign("c", CELLS, matrix=False)
-    frame = Frame(
+    reviewed = ReviewedCampaign(
         with_runs(data, a_record({TPUT: 1}, run_id="x", model="m", workload="other"))
     )
     assert [
-        part.label for part in split(choose(frame, model=["m"]), ("workload",))
+        part.label for part in split(choose(reviewed, model=["m"]), ("workload",))
     ] == ["w", "other"]
 
 
 def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
     """The same runs under another name are the same series: a cell, and a model in its only workload."""
-    frame = Frame(campaign)
-    cell = choose(frame, model=["k"], environment=["native"], workload=["w"]).series(
+    reviewed = ReviewedCampaign(campaign)
+    cell = choose(reviewed, model=["k"], environment=["native"], workload=["w"]).series(
         TPUT
     )
-    assert cell is choose(frame, model=["k"]).series(TPUT)
+    assert cell is choose(reviewed, model=["k"]).series(TPUT)
     assert cell is not None
     assert cell.description is cell.description
-    assert against(frame, TPUT) is against(frame, TPUT)
-    assert against(frame, TPUT) != against(frame, TPUT, 2.0)
+    assert against(reviewed, TPUT) is against(reviewed, TPUT)
+    assert against(reviewed, TPUT) != against(reviewed, TPUT, 2.0)
 
 
 def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
-    frame = Frame(campaign)
-    assert against(frame, PEAK) is None
-    native, vm = frame.series((NATIVE,), PEAK), frame.series((VM,), PEAK)
+    reviewed = ReviewedCampaign(campaign)
+    assert against(reviewed, PEAK) is None
+    native, vm = reviewed.series((NATIVE,), PEAK), reviewed.series((VM,), PEAK)
     assert compared(vm, native, Margin(1.0, declared=True)) is None
-    found = against(frame, TPUT)
+    found = against(reviewed, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
 
@@ -220,15 +222,15 @@ def test_times_of_a_sample_are_seconds() -> None:
         iteration=2,
         started=Moment(value="2026-11-20T10:01:30Z", zone="utc"),
     )
-    series = Frame(with_runs(data, later)).series((NATIVE,), TPUT)
+    series = ReviewedCampaign(with_runs(data, later)).series((NATIVE,), TPUT)
     assert series is not None
     first, second = series.sample.times
     assert second - first == 90
 
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
-    frame = Frame(campaign, {"c-vm_m_w_01": "hot"})
-    rows = [row._asdict() for row in rows_of(runs({"c": frame}))]
+    reviewed = ReviewedCampaign(campaign, {"c-vm_m_w_01": "hot"})
+    rows = [row._asdict() for row in rows_of(runs({"c": reviewed}))]
     assert len(rows) == 3 + 3 + 2 + 3
     assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
@@ -246,27 +248,28 @@ def test_a_series_is_of_the_runs_asked_for_and_the_same_where_they_are(
     campaign: CampaignData,
 ) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    frame = Frame(data, {"c-native_m_w_02": "timeout"})
+    reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
     found = [
-        frame.series((NATIVE,), TPUT, include) for include in ("counted", "ran", "all")
+        reviewed.series((NATIVE,), TPUT, include)
+        for include in ("counted", "ran", "all")
     ]  # type: ignore[arg-type]
     assert [len(series.values) for series in found if series is not None] == [2, 3, 4]
-    assert frame.series((VM,), TPUT, "all") is frame.series((VM,), TPUT)
+    assert reviewed.series((VM,), TPUT, "all") is reviewed.series((VM,), TPUT)
 
 
 def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:
     """A model and an environment of which the matrix knows nothing, the model measured first."""
     unknown_model = a_record({TPUT: 1}, run_id="x", model="z")
     unknown_environment = a_record({TPUT: 1}, run_id="y", model="m", environment="q")
-    frame = Frame(with_runs(campaign, unknown_model, unknown_environment))
-    labels = [part.label for part in split(choose(frame), ("model", "environment"))]
+    reviewed = ReviewedCampaign(with_runs(campaign, unknown_model, unknown_environment))
+    labels = [part.label for part in split(choose(reviewed), ("model", "environment"))]
     assert labels == ["m/native", "m/vm", "m/q", "k/native", "z/native"]
 
 
 def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
     """90.5 tok/s after 100 take 100 / 90.5 times as long; a temperature has no percentage."""
-    frame = Frame(campaign)
-    found = against(frame, TPUT)
+    reviewed = ReviewedCampaign(campaign)
+    found = against(reviewed, TPUT)
     assert found is not None
     assert found.better == "baseline"
     assert found.overhead_percent == pytest.approx(100 * (100 / 90.5 - 1))
@@ -274,7 +277,7 @@ def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
         ("m", "native"): {"gpu_temp_end_celsius": [50.0]},
         ("m", "vm"): {"gpu_temp_end_celsius": [60.0]},
     }
-    hot = Frame(a_campaign("c", warm))
+    hot = ReviewedCampaign(a_campaign("c", warm))
     measured = against(hot, "gpu_temp_end_celsius")
     assert measured is not None
     assert (measured.difference, measured.difference_percent) == (10, None)

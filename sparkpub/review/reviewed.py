@@ -1,7 +1,6 @@
-"""What counts, and what was measured: the runs of a campaign are selected in one place.
+"""What counts: which runs of a campaign are in the figures, and why the rest is not.
 
-A frame says of a campaign which runs count and why the rest does not. The tables, the checks and the claims take their
-runs from it, so that all of them mean the same.
+Tables, checks and claims take their runs and values from here, so that all of them mean the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,10 +22,10 @@ recorded run."""
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class ReviewedCampaign:
     """A campaign with what counts in it. `out` says which runs did not properly happen or are quarantined, and why.
 
-    Whatever is worked out is kept as long as the frame: it is equal to itself alone.
+    The values of a metric are kept once they were asked for: it is equal to itself alone.
     """
 
     campaign: CampaignData
