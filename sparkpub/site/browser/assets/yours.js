@@ -178,6 +178,8 @@ export function start(form) {
   };
   form.addEventListener('submit', (event) => event.preventDefault());
   form.elements.file.addEventListener('change', () => take(form.elements.file.files));
+  // A file that was chosen before this script ran told nobody.
+  if (form.elements.file.files.length) take(form.elements.file.files);
   form.elements.model.addEventListener('change', () => rows.length && show());
   const drop = form.querySelector('.sp-drop');
   for (const name of ['dragover', 'dragenter']) {
