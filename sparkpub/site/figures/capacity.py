@@ -89,7 +89,7 @@ def figure(selection: Selection, key: str) -> Figure:
         {TABLE: shown},
         narrow=Chart(draw, (selection.scope, NARROW_LABEL)),
         title="Capacity: requests per second within a limit of the time to first token",
-        says=_sentence([row for row in shown if row["limit"] == f"{TOLD:g} s"]),
+        says=sentence(shown),
         sample=(
             "The highest arrival rate measured at which 95 % of the requests have their first token within the limit, "
             f"at most 1 % fail, and every lower rate holds, too. Load: {listed(loads)}."
@@ -99,8 +99,12 @@ def figure(selection: Selection, key: str) -> Figure:
     )
 
 
-def _sentence(rows: Sequence[Row]) -> str:
-    """`Within 5 s, 12 of 37 builds bear every rate measured (up to 1 request/s); 10 do not bear even 0.1.`"""
+def sentence(shown: Sequence[Row]) -> str:
+    """What rows of `capacity` show: `Within 5 s to the first token, 15 of 37 builds bear every rate measured, 12 reach
+    a limit, and 10 do not bear even the lowest rate.` Empty where there are none."""
+    rows = [row for row in shown if row["limit"] == f"{TOLD:g} s"]
+    if not rows:
+        return ""
     if len(rows) <= MOST_NAMED:
         each = [f"{row['build']} bears {row['text']} requests/s" for row in rows]
         return f"Within {TOLD:g} s to the first token, {listed(each)}."

@@ -303,6 +303,10 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     shared = publication.shared(campaign)
     if shared:
         return [shared]
+    # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
+    bears = capacity.sentence(list(capacity.capacity(publication, campaign)))
+    if bears:
+        return [bears]
     whole = Selection(publication, campaign, scope(publication.names, campaign), {}, {})
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []

@@ -10,6 +10,7 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
+from sparkpub.site.pages import campaign_page
 from tests.leaderboards import dataset_of, runs_of
 
 RATES = (0.1, 0.5, 1.0)
@@ -63,6 +64,18 @@ def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
         "and none bears < 0.1 requests/s."
     )
     assert '"name":"capacity"' in compile_chart(figure.job).vega_json
+
+
+def test_an_open_loop_is_answered_by_what_it_bears_and_not_by_its_throughput(
+    tmp_path: Path,
+) -> None:
+    """The throughput of an open loop is that of its arrivals."""
+    records = sweep("slow", (3, 12, 30))
+    publication = publish(dataset_of(*records), SiteOptions(tmp_path))
+    (campaign,) = publication.campaigns
+    assert campaign_page.answers(publication, campaign) == [
+        "Within 5 s to the first token, slow bears 0.1 requests/s."
+    ]
 
 
 @pytest.mark.parametrize("more", [0, 2])
