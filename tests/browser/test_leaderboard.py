@@ -229,8 +229,24 @@ def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:
     cell = page.locator("[data-sp-costs] tbody tr").first.locator("td").last
     before = float(cell.inner_text())
     page.fill("input[name=machine]", "8000")
-    assert float(cell.inner_text()) == pytest.approx(2 * before, rel=0.1)
     page.wait_for_url("**machine=8000*")
+    assert float(cell.inner_text()) == pytest.approx(2 * before, rel=0.1)
+
+
+def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
+    page = board.open().page
+    page.route(
+        "**/costs.js*", lambda route: (page.wait_for_timeout(500), route.continue_())
+    )
+    page.goto(board.address + "model.html", wait_until="commit")
+    page.fill("input[name=machine]", "8000")
+    page.wait_for_url("**machine=8000*")
+    row = page.locator("[data-sp-costs] tbody tr").first
+    hours = 1e6 / float(row.get_attribute("data-rate") or 0) / 3600
+    years = float(page.locator("input[name=years]").input_value())
+    assert float(row.locator("td").last.inner_text()) == pytest.approx(
+        8000 / (years * 365.25 * 24) * hours, rel=0.05
+    )
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")

@@ -5,7 +5,8 @@ const money = (value) => (value < 0.995 ? value.toPrecision(2) : value.toFixed(2
 
 export function start(form) {
   const query = new URLSearchParams(location.search);
-  for (const input of form.elements) if (query.get(input.name)) input.value = query.get(input.name);
+  const typed = (input) => input.value !== input.defaultValue;
+  for (const input of form.elements) if (query.get(input.name) && !typed(input)) input.value = query.get(input.name);
   const show = () => {
     const [kwh, machine, years] = ['kwh', 'machine', 'years'].map((name) => Number(form.elements[name].value));
     for (const row of document.querySelectorAll('[data-sp-costs] tbody tr')) {
@@ -15,12 +16,15 @@ export function start(form) {
       share.textContent = years > 0 ? money((machine / (years * HOURS_PER_YEAR)) * hours) : '–';
     }
   };
-  form.addEventListener('submit', (event) => event.preventDefault());
-  form.addEventListener('input', () => {
+  const change = () => {
     show();
     const url = new URL(location.href);
     for (const input of form.elements) if (input.name) url.searchParams.set(input.name, input.value);
     history.replaceState(history.state, '', url.href);
-  });
-  show();
+  };
+  form.addEventListener('submit', (event) => event.preventDefault());
+  form.addEventListener('input', change);
+  // A price may have been typed before this script came.
+  if ([...form.elements].some(typed)) change();
+  else show();
 }
