@@ -287,7 +287,7 @@ def _times(ratios: Iterable[float]) -> str:
 
 
 def _versions(publication: Publication) -> Answer | None:
-    """What changed between versions or sessions of one recipe, on the home machine first."""
+    """What changed between versions or sessions of one set-up, on the home machine first."""
     if not publication.progress:
         return None
     machines = [board.machine for board in publication.boards]

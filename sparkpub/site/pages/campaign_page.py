@@ -11,7 +11,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
-from sparkpub.review import recipes
+from sparkpub.review import differences
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
@@ -116,7 +116,7 @@ def diagnostics(
         "together": together(publication, campaign),
         "problems": problems(publication.names, publication.findings_of(campaign)),
         "environments": environments_of(campaign),
-        "recipes": _recipes(publication, campaign),
+        "recipes": _differences(publication, campaign),
         "coverage": _place(library, campaign, "coverage"),
         "failed": [run for run in campaign.runs if run.record.status != "ok"],
         "quarantined": campaign.quarantined,
@@ -142,13 +142,13 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _recipes(
+def _differences(
     publication: Publication, campaign: CampaignData
-) -> list[recipes.Difference]:
+) -> list[differences.Difference]:
     """What tells builds of one model apart, where no matrix says it."""
     if campaign.matrix is not None:
         return []
-    found = recipes.differences(campaign, publication.names)
+    found = differences.differences(campaign, publication.names)
     return [difference for difference in found if difference.text]
 
 
