@@ -191,7 +191,7 @@ def _result(
     compared = {
         row.workload
         for metric in publication.headlines(campaign)
-        for row in publication.comparisons_of(campaign, metric)
+        for row in publication.results.comparisons_of(campaign.name, metric.name)
     }
     if len(compared) == 1 and len(campaign.axes[2]) > 1:
         every_run = library.place_known(campaign, rest, workload=compared.pop())
@@ -311,8 +311,8 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        rows = publication.comparisons_of(campaign, metric)
-        cells = publication.cells_of(campaign, metric)
+        rows = publication.results.comparisons_of(campaign.name, metric.name)
+        cells = publication.results.cells_of(campaign.name, metric.name)
         shape = _shape(whole, metric)
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
@@ -392,7 +392,7 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
         metric = metrics[row.metric]
         if significant(p):
-            comparisons = publication.comparisons_of(campaign, metric)
+            comparisons = publication.results.comparisons_of(campaign.name, metric.name)
             found.append(sentences.together(metric, row, comparisons))
     return found
 
@@ -401,8 +401,8 @@ def value_box(
     publication: Publication, campaign: CampaignData, metric: Metric
 ) -> dict[str, Any] | None:
     """One leading metric as a value box: the largest difference, or the best mean."""
-    rows = publication.comparisons_of(campaign, metric)
-    cells = publication.cells_of(campaign, metric)
+    rows = publication.results.comparisons_of(campaign.name, metric.name)
+    cells = publication.results.cells_of(campaign.name, metric.name)
     href = metric_page.address(publication, campaign, metric)
     if rows:
         verdicts = Counter(row.verdict for row in rows)
@@ -486,9 +486,9 @@ def summary(
     cells: dict[tuple[str, ...], TableRow] = {}
     rivals: dict[tuple[str, ...], TableRow] = {}
     for metric in metrics:
-        for cell in publication.cells_of(campaign, metric):
+        for cell in publication.results.cells_of(campaign.name, metric.name):
             cells[metric.name, *cell.cell] = cell
-        for row in publication.comparisons_of(campaign, metric):
+        for row in publication.results.comparisons_of(campaign.name, metric.name):
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
             )
