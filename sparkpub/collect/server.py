@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
-    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -23,6 +22,7 @@ from sparkpub.collect.environments.base import (
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.progress import Progress, duration
+from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import Options, Server
 from sparkpub.plan.workloads.base import Command
 from sparkpub.record.errors import CollectError

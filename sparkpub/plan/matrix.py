@@ -38,6 +38,8 @@ from sparkpub.record.store import canonical_json
 Order = Literal["interleaved", "random", "blocked"]
 Machines = Literal["split", "replicate"]
 Percent = Annotated[float, Field(ge=0, le=100)]
+START_CELSIUS = 45.0
+"""The start temperature that the source's methodology allows at most."""
 
 
 class Model(Declared):
@@ -59,7 +61,7 @@ class Gates(Declared):
 
     cooldown: Seconds = 300.0
     """Minimum pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
-    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
+    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = START_CELSIUS
     """Maximum GPU temperature at the start of a run, in °C."""
     max_wait: Seconds = 1800.0
     """How long all gates together may wait before a run, in seconds."""

@@ -19,6 +19,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
+from sparkpub.review.tables.capacities import TOLD_SECONDS
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""
@@ -93,8 +94,6 @@ USES = (
 
 CAPACITY = Use("capacity", "Capacity", (), 1, lambda _: False)
 """How many requests a second users bear: from the table of capacities, not from one load."""
-LIMIT_SECONDS = 10.0
-"""How long users wait at most for the first token, for that."""
 REQUESTS = METRICS["request_throughput_req_s"]
 ALIKE = 1.1
 """Numbers of parameters within this ratio are one model: formats differ in what they count, as tied embeddings."""
@@ -215,7 +214,7 @@ def _capacity(
     found: dict[Load, list[tuple[Any, Speed]]] = {}
     for row in capacities:
         speed = by_cell.get((row.campaign, row.cell))
-        if speed is None or speed.doubts or row.limit_seconds != LIMIT_SECONDS:
+        if speed is None or speed.doubts or row.limit_seconds != TOLD_SECONDS:
             continue
         load = replace(speed.load, request_rate=None, named="")
         found.setdefault(load, []).append((row, speed))

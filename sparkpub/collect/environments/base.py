@@ -12,7 +12,6 @@ from sparkpub.plan.environments import Options, Place
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 from sparkpub.record.record import Container, Isolation
 
-LOOPBACK = "127.0.0.1"
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 

@@ -15,11 +15,10 @@ from datetime import datetime
 
 from sparkpub.collect.importers.layout import Column
 from sparkpub.plan.workloads import reading
+from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
 
 _OURS = "elapsed_seconds"
-_MIB_PER_GIB = 1024
-_FACTORS = {"MiB": 1 / _MIB_PER_GIB, "MB": 1e6 / 2**30, "mW": 1e-3, "GHz": 1e3}
 _COLUMNS: Mapping[str, str] = {
     "utilization.gpu": "gpu_utilization_percent",
     "utilization.memory": "gpu_memory_utilization_percent",
@@ -107,7 +106,7 @@ def _counted(
         for name, column in columns.items():
             value = reading.number(row.get(column.column))
             if name != _OURS and value is not None:
-                ours[name] = f"{value * _FACTORS.get(column.unit or '', 1.0):g}"
+                ours[name] = f"{value * _scale(column.unit, name):g}"
         found.append(ours)
     return found
 
@@ -135,9 +134,13 @@ def _value(column: str, text: str) -> str:
     number = reading.number(text.partition(" ")[0])
     if number is None:
         return ""
-    if column == "gpu_memory_used_gib":
-        number /= _MIB_PER_GIB
-    return f"{number:g}"
+    unit = "MiB" if column == "gpu_memory_used_gib" else None
+    return f"{number * _scale(unit, column):g}"
+
+
+def _scale(unit: str | None, column: str) -> float:
+    """What a number in a unit is multiplied with for a column of ours; without a unit it is that of the column."""
+    return 1.0 if unit is None else factor(unit, unit_of(column)) or 1.0
 
 
 def _time(text: str) -> datetime | None:

@@ -41,7 +41,6 @@ from sparkpub.collect.importers.layout import (
 from sparkpub.collect.importers.reports import key_of
 from sparkpub.collect.importers.sidecars import Sidecars, is_notes, is_sidecar
 from sparkpub.collect.importers.table_mapping import (
-    FACTORS,
     MappingFile,
     MetricColumn,
     read_mapping,
@@ -55,6 +54,7 @@ from sparkpub.collect.importers.table_rows import (
 )
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
+from sparkpub.record import metrics as registry
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import (
@@ -556,8 +556,8 @@ class _Reader:
         if long is None:
             for name, times in self.mapping.declared.requests.items():
                 cell = _Cell(str(times.column), rows[0], times.unit)
-                factor = times.scale or FACTORS.get((times.unit or "", "ms"), 1.0)
-                values = [factor * value for value in cell.numbers]
+                scale = times.scale or registry.factor(times.unit or "ms", "ms") or 1.0
+                values = [scale * value for value in cell.numbers]
                 metrics |= reading.distribution(name, values, "published")
             for name, metric in self.mapping.declared.metrics.items():
                 is_silent = metric.column not in rows[0].cells

@@ -26,7 +26,6 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.measured import power_to_detect
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
-from sparkpub.review.statistics.compare import WANTED_POWER
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -45,7 +44,7 @@ TOO_MANY_OUTLIERS_RUNS = Threshold(
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
-    5.0,
+    describe.POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
 EFFECTIVE_RUNS = Threshold(
@@ -55,7 +54,7 @@ EFFECTIVE_RUNS = Threshold(
 )
 POWER = Threshold(
     "power",
-    WANTED_POWER,
+    describe.WANTED_POWER,
     "Minimum power to detect a difference of 10 % in the methodology.",
 )
 

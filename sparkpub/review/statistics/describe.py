@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 ALPHA = 0.05
+WANTED_POWER = 0.8
+"""The power that a test should have (Cohen 1988)."""
+POOR_VARIATION_PERCENT = 5.0
+"""Coefficient of variation above which the source's methodology calls a cell's data poor."""
 MINIMUM_RUNS = 4
 """Fewest independent runs that carry a statement: with three against three not even a complete separation of the ranks
 is significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would rest on the assumption of normality."""

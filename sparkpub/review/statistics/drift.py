@@ -22,6 +22,7 @@ from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
     SEED,
+    WANTED_POWER,
     Floats,
     autocorrelation,
 )
@@ -59,10 +60,6 @@ class Trend:
     lag1: float | None = None
 
 
-POWER = 0.8
-"""Of the change that a test of trend would have found (Cohen 1988)."""
-
-
 def detectable_change(n: int, sd: float, alpha: float) -> float:
     """The change from the first of n runs to the last that a test of trend finds in four of five campaigns, in the unit
     of `sd`, the spread of the runs.
@@ -71,7 +68,7 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
     Student's t with n − 2 degrees of freedom. Mann-Kendall needs a little more: 3 / π as efficient on normal values
     (Stuart 1956, Journal of the American Statistical Association 51, 285-287).
     """
-    quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, POWER))
+    quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, WANTED_POWER))
     error = sd / math.sqrt(n * (n * n - 1) / 12)
     return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi))
 

@@ -20,6 +20,8 @@ from sparkpub.review.tables.column import Column, Columns, rows, table_of
 
 LIMITS_SECONDS = (2.0, 5.0, 10.0)
 """How long users may wait for the first token."""
+TOLD_SECONDS = 10.0
+"""The limit of these of which sentences and the leaderboard speak."""
 MOST_FAILED_PERCENT = 1.0
 """Share of requests that may fail."""
 TTFT = "ttft_p95_ms"

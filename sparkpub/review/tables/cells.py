@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import Metric
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
@@ -140,14 +140,9 @@ def _families(
     for name, metric in zip(first["campaign"], first["metric"], strict=True):
         if (name, metric) not in known:
             reviewed = campaigns[name]
-            known[name, metric] = family_of(_metric(metric, reviewed), reviewed)
+            known[name, metric] = family_of(reviewed.metrics[metric], reviewed)
         found.append(known[name, metric])
     return found
-
-
-def _metric(name: str, reviewed: ReviewedCampaign) -> Metric:
-    """A metric of a campaign's records, or one that is derived from them."""
-    return reviewed.metrics.get(name) or METRICS[name]
 
 
 def _described(values: Any, sizes: Any) -> dict[str, Any]:
@@ -239,7 +234,7 @@ def _trends(
     names = [item.name for item in fields(Trend)]
     found = {f"trend_{name}": np.full(len(starts), np.nan) for name in names}
     for place, name in enumerate(columns["metric"]):
-        metric = _metric(name, campaigns[columns["campaign"][place]])
+        metric = campaigns[columns["campaign"][place]].metrics[name]
         if columns["family"][place] != "primary" and metric.memory_of is None:
             continue
         part = slice(starts[place], starts[place] + columns["n"][place])

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.text import counted, listed, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.tables.capacities import LIMITS_SECONDS
+from sparkpub.review.tables.capacities import LIMITS_SECONDS, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
@@ -18,8 +18,6 @@ from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
 NAME = TABLE = "capacity"
-TOLD = 5.0
-"""The limit, in seconds, of which the sentence speaks, and by which the rows are sorted."""
 MOST_NAMED = 4
 """Builds that the sentence names one by one."""
 LETTER, MOST_LABEL, NARROW_LABEL = 7, 330, 150
@@ -38,7 +36,7 @@ def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     found = rows(table[table["campaign"] == campaign.name])
     of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
     told = {
-        build: next(item for item in items if item.limit_seconds == TOLD)
+        build: next(item for item in items if item.limit_seconds == TOLD_SECONDS)
         for build, items in of_builds.items()
     }
     for build in sorted(told, key=lambda build: _place(told[build]), reverse=True):
@@ -102,19 +100,19 @@ def figure(selection: Selection, key: str) -> Figure:
 def sentence(shown: Sequence[Row]) -> str:
     """What rows of `capacity` show: `Within 5 s to the first token, 15 of 37 builds bear every rate measured, 12 reach
     a limit, and 10 do not bear even the lowest rate.` Empty where there are none."""
-    rows = [row for row in shown if row["limit"] == f"{TOLD:g} s"]
+    rows = [row for row in shown if row["limit"] == f"{TOLD_SECONDS:g} s"]
     if not rows:
         return ""
     if len(rows) <= MOST_NAMED:
         each = [f"{row['build']} bears {row['text']} requests/s" for row in rows]
-        return f"Within {TOLD:g} s to the first token, {listed(each)}."
+        return f"Within {TOLD_SECONDS:g} s to the first token, {listed(each)}."
     open_ended = [row for row in rows if row["text"].startswith("≥")]
     none = [row for row in rows if row["text"].startswith("<")]
     between = len(rows) - len(open_ended) - len(none)
     do_not = "does not" if len(none) == 1 else "do not"
     return (
-        f"Within {TOLD:g} s to the first token, {len(open_ended)} of {counted(len(rows), 'build')} bear every rate "
-        f"measured, {between} reach a limit, and {len(none)} {do_not} bear even the lowest rate."
+        f"Within {TOLD_SECONDS:g} s to the first token, {len(open_ended)} of {counted(len(rows), 'build')} bear every "
+        f"rate measured, {between} reach a limit, and {len(none)} {do_not} bear even the lowest rate."
     )
 
 

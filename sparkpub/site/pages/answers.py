@@ -11,10 +11,11 @@ from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, RankedModel
-from sparkpub.review.names import flow_name, lengths_name, load_name
+from sparkpub.review.leaderboard import Board, Entry, RankedModel
+from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
 from sparkpub.review.progress import Line
 from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
@@ -23,7 +24,6 @@ from sparkpub.site.publication import Publication
 LARGE = 20
 """Parameters in 10**9 from which on a model is large: readers ask for the best of these too."""
 MOST_ENGINES = MOST_LINES = 3
-_NATIVE = ("host", "chroot")
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _capacity(board: Board | None) -> str:
     row = _best_large(board) or board.rows[0]
     bound, _, rate = row.best.text.rpartition(" ")
     noun = "request" if rate == "1" else "requests"
-    waits = f"waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
+    waits = f"waits over {TOLD_SECONDS:g}{SPACE}s for the first token"
     before = f"before one in twenty {waits}"
     if bound == "≥":
         before = f"and fewer than one in twenty {waits}; more were not tried"
@@ -228,7 +228,7 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
                 continue
             measured = 100 * row.difference / row.mean_baseline
             kinds = (native.setup.environment_type, docker.setup.environment_type)
-            if kinds[0] not in _NATIVE or kinds[1] != "docker":
+            if tuple(map(environment_name, kinds)) != ("native", "Docker"):
                 continue
             low, high = (100 * end / row.mean_baseline for end in interval)
             yield Cost(row, docker, -measured, -high, -low)

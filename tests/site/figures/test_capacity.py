@@ -60,7 +60,7 @@ def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
         *(("none", limit, "< 0.1") for limit in ("2 s", "5 s", "10 s")),
     ]
     assert figure.says == (
-        "Within 5 s to the first token, fast bears ≥ 1 requests/s, slow bears 0.1 requests/s "
+        "Within 10 s to the first token, fast bears ≥ 1 requests/s, slow bears 0.1 requests/s "
         "and none bears < 0.1 requests/s."
     )
     assert '"name":"capacity"' in compile_chart(figure.job).vega_json
@@ -74,16 +74,16 @@ def test_an_open_loop_is_answered_by_what_it_bears_and_not_by_its_throughput(
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
     (campaign,) = publication.campaigns
     assert campaign_page.answers(publication, campaign) == [
-        "Within 5 s to the first token, slow bears 0.1 requests/s."
+        "Within 10 s to the first token, slow bears 0.1 requests/s."
     ]
 
 
 @pytest.mark.parametrize("more", [0, 2])
 def test_of_many_builds_it_counts_how_far_they_get(more: int, tmp_path: Path) -> None:
     builds = {f"fast{number}": (1.0, 1.0, 1.0) for number in range(2 + more)}
-    builds |= {f"slow{number}": (1.0, 1.0, 6.0) for number in range(2)}
-    figure = capacity_of(builds | {"none": (9.0, 9.0, 9.0)}, tmp_path)
+    builds |= {f"slow{number}": (1.0, 1.0, 12.0) for number in range(2)}
+    figure = capacity_of(builds | {"none": (11.0, 11.0, 11.0)}, tmp_path)
     assert figure.says == (
-        f"Within 5 s to the first token, {2 + more} of {5 + more} builds bear every rate measured, "
+        f"Within 10 s to the first token, {2 + more} of {5 + more} builds bear every rate measured, "
         "2 reach a limit, and 1 does not bear even the lowest rate."
     )
