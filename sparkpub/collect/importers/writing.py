@@ -26,6 +26,7 @@ from sparkpub.record.record import (
     Plan,
     Record,
     Requested,
+    stem_of,
 )
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
@@ -335,7 +336,8 @@ def _record(
     about = given.about
     workload = draft.workload
     assert workload is not None
-    stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
+    cell = (draft.model, str(draft.environment), workload)
+    stem = stem_of(cell, iteration, draft.started)
     evidence, files, notes = _evidence(draft, stem, cleaner, originals)
     said = (*draft.all_notes, *notes)
     requested = _requested(draft, given)
