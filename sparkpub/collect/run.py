@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases
-from sparkpub.collect.bench import Bench, Job
+from sparkpub.collect.bench import Bench, RunJob
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.git import own_commit
@@ -56,7 +56,7 @@ OF_ANOTHER_MACHINE = (
 
 
 def measure(
-    bench: Bench, job: Job, passed: Passed, server: LiveServer | None = None
+    bench: Bench, job: RunJob, passed: Passed, server: LiveServer | None = None
 ) -> Stored:
     """Run it, as a client of `server` where there is one. The record is written whatever the run does; raises
     CollectError where nothing could be started."""
@@ -106,7 +106,7 @@ def _described(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
-def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
+def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
     """The record as it is if nothing more becomes of the run."""
     run, matrix = job.run, bench.matrix
     while True:
@@ -194,7 +194,7 @@ def declared_architecture(model: Model) -> Architecture | None:
     return found or model.architecture
 
 
-def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
+def _reproducibility(bench: Bench, job: RunJob) -> Reproducibility:
     commit, clean = own_commit()
     inherited = job.environment.inherited(job.environment_options)
     variables = (
@@ -223,7 +223,7 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 
 def _record(
     bench: Bench,
-    job: Job,
+    job: RunJob,
     draft: Record,
     followed: Followed,
     sealed: Sealed,
@@ -340,7 +340,7 @@ def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[
 
 
 def _unavailable(
-    job: Job, followed: Followed, sealed: Sealed, server: LiveServer | None
+    job: RunJob, followed: Followed, sealed: Sealed, server: LiveServer | None
 ) -> dict[str, str]:
     """What the record lacks, and why."""
     reasons = followed.unavailable | sealed.unavailable

@@ -91,7 +91,7 @@ class Gates(Declared):
     stop, an unreadable sensor counts as not met."""
 
 
-class Telemetry(Declared):
+class TelemetryOptions(Declared):
     """How often the sampler reads its sensors."""
 
     interval: Annotated[float, WRITTEN, Field(ge=0.02, le=60)] = 1.0
@@ -132,7 +132,7 @@ class Matrix(Declared):
     timeout: Annotated[float, WRITTEN, Field(gt=0)] = 1800.0
     retries: Annotated[int, Field(ge=0, le=10)] = 1
     repeat_outliers: Outliers | None = None
-    telemetry: Telemetry = Telemetry()
+    telemetry: TelemetryOptions = TelemetryOptions()
     equivalence_margin_percent: Annotated[PositiveFloat, Field(le=100)] = 1.0
     """Differences smaller than it do not matter, in percent of the baseline."""
     margin_reason: Annotated[str, Field(min_length=1)] | None = None

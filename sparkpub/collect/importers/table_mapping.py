@@ -26,7 +26,7 @@ Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
-class Names(Declared):
+class RunColumns(Declared):
     """The names of a run, and what it was. `columns` and `same` both have them."""
 
     model: Column | None = None
@@ -50,7 +50,7 @@ class Names(Declared):
     driver: Column | None = None
 
 
-class Columns(Names):
+class TableColumns(RunColumns):
     """Which column says what of a run."""
 
     iteration: Column | None = None
@@ -103,8 +103,8 @@ class TableMapping(Declared):
     """What writes such results, where it is a tool that others use, too."""
     when: tuple[Column, ...] = ()
     """Dotted paths that a document of the tool has: by them its files are found."""
-    columns: Columns | None = None
-    same: Names = Names()
+    columns: TableColumns | None = None
+    same: RunColumns = RunColumns()
     """What holds for every row."""
     options: dict[Option, Column] = Field(default_factory=dict)
     """Columns of what was asked for: `input_tokens`, `output_tokens`, `concurrency`, `batch_size`, ..."""
@@ -159,7 +159,7 @@ def _faults(mapping: TableMapping) -> Iterator[Fault]:
     """What no single key shows."""
     if mapping.is_wide and not mapping.metrics and not mapping.requests:
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
-    for name in Names.model_fields if mapping.columns is not None else ():
+    for name in RunColumns.model_fields if mapping.columns is not None else ():
         if getattr(mapping.columns, name) and getattr(mapping.same, name):
             what = f"same.{name} says what columns.{name} says for each row"
             yield ("same", name), what, "keep one"
@@ -218,7 +218,7 @@ def _faults_of_own(name: str, metric: MetricColumn) -> Iterator[Fault]:
 
 
 EXPORTED = TableMapping(
-    columns=Columns(
+    columns=TableColumns(
         model="model",
         environment="environment",
         workload="workload",
@@ -238,7 +238,7 @@ class MappingFile:
     """A mapping with its columns, and the file that declares it."""
 
     declared: TableMapping
-    columns: Columns
+    columns: TableColumns
     long: Long | None
     name: str
     content: bytes = b""
@@ -314,5 +314,5 @@ def _with_columns(
         exported: dict[str, Any] = EXPORTED.columns.model_dump(exclude_none=True)
         for told in declared.same.model_dump(exclude_none=True):
             exported.pop(told, None)
-        columns, long = Columns.model_validate(exported), long or EXPORTED.long
+        columns, long = TableColumns.model_validate(exported), long or EXPORTED.long
     return MappingFile(declared, columns, long, name, content, lines)

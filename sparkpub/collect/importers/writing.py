@@ -55,7 +55,7 @@ _UNSAID = (
 
 
 @dataclass
-class Outcome:
+class ImportOutcome:
     """What became of everything found."""
 
     imported: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Outcome:
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
-    def __iadd__(self, other: "Outcome") -> "Outcome":
+    def __iadd__(self, other: "ImportOutcome") -> "ImportOutcome":
         """With what became of another campaign's."""
         self.imported += other.imported
         self.skipped += other.skipped
@@ -146,12 +146,12 @@ def write(
     *,
     originals: bool = True,
     preview: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     """Write every draft as a record with its evidence, in order of time. What is there already is left alone.
 
     With `preview` nothing is written.
     """
-    outcome, folder = Outcome(), data / given.campaign
+    outcome, folder = ImportOutcome(), data / given.campaign
     if preview:
         outcome.previewed = []
     known = _Known()

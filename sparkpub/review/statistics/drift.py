@@ -284,7 +284,7 @@ def theil_sen(values: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """A least-squares line; `r_squared` is the share of the variation that it explains."""
 
     slope: float
@@ -292,13 +292,13 @@ class Line:
     r_squared: float
 
 
-def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
+def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
     """The line of y on x, of three points or more that differ in x."""
     (xx, xy), (_, yy) = np.cov(x, y, bias=True).tolist()
     slope = xy / xx
     intercept = float(np.mean(y)) - slope * float(np.mean(x))
     explained = min(1.0, abs(xy) / math.sqrt(xx * yy)) if yy > 0 else math.nan
-    return Line(slope, intercept, explained**2)
+    return FittedLine(slope, intercept, explained**2)
 
 
 @dataclass(frozen=True, kw_only=True)

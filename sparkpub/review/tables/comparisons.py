@@ -154,7 +154,7 @@ def _figures(found: Comparison) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Sides:
     """A metric of a cell that is to be compared with the baseline's."""
 
     cell: Cell
@@ -185,7 +185,7 @@ class _Asked:
         }
 
 
-def _asked(reviewed: ReviewedCampaign, include: Include) -> Iterator[_Asked]:
+def _asked(reviewed: ReviewedCampaign, include: Include) -> Iterator[_Sides]:
     """Every metric of every cell that has values on both sides."""
     against = reviewed.campaign.baseline
     for cell, candidate in reviewed.measurements(include):
@@ -195,7 +195,7 @@ def _asked(reviewed: ReviewedCampaign, include: Include) -> Iterator[_Asked]:
         other = (model, against, workload)
         baseline = reviewed.series((other,), candidate.metric.name, include)
         if baseline is not None and baseline.values:
-            yield _Asked(cell, baseline, candidate)
+            yield _Sides(cell, baseline, candidate)
 
 
 def _margin(reviewed: ReviewedCampaign) -> Margin:
@@ -203,7 +203,7 @@ def _margin(reviewed: ReviewedCampaign) -> Margin:
     return Margin(reviewed.campaign.margin_percent, reviewed.campaign.margin_declared)
 
 
-def _over_all(asked: Sequence[_Asked], reviewed: ReviewedCampaign) -> list[Found]:
+def _over_all(asked: Sequence[_Sides], reviewed: ReviewedCampaign) -> list[Found]:
     """Each comparison over all machines, p-values uncorrected."""
     together = _together([item for item in asked if len(item.machines) == 1], reviewed)
     rows: list[Found] = []
@@ -217,11 +217,11 @@ def _over_all(asked: Sequence[_Asked], reviewed: ReviewedCampaign) -> list[Found
 
 
 def _together(
-    asked: Sequence[_Asked], reviewed: ReviewedCampaign
+    asked: Sequence[_Sides], reviewed: ReviewedCampaign
 ) -> dict[int, Comparison]:
     """Comparisons of runs of one machine, those of one design worked out at once; by the identity of what was asked."""
     designs: dict[tuple[str, ...], Design] = {}
-    parts: dict[Design, list[_Asked]] = {}
+    parts: dict[Design, list[_Sides]] = {}
     for item in asked:
         runs = [*item.baseline.records, *item.candidate.records]
         # The rounds and times of runs are those of every metric that has values in the same runs.
@@ -243,7 +243,7 @@ def _together(
 
 
 def _of_design(
-    items: Sequence[_Asked], design: Design, reviewed: ReviewedCampaign
+    items: Sequence[_Sides], design: Design, reviewed: ReviewedCampaign
 ) -> Iterator[Comparison]:
     """Comparisons of one design, in the order given."""
     columns = compare_many(
@@ -273,7 +273,7 @@ def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]
 
 
 def _within(
-    asked: Sequence[_Asked], reviewed: ReviewedCampaign
+    asked: Sequence[_Sides], reviewed: ReviewedCampaign
 ) -> dict[str, list[Found]]:
     """The comparisons within each machine, p-values uncorrected, by machine."""
     found: dict[str, list[Found]] = {}

@@ -25,7 +25,7 @@ from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto,
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind, metric_page
-from sparkpub.site.pages.campaign_kind import Asked
+from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import (
     Publication,
     cell_keys,
@@ -156,7 +156,7 @@ def answering(
     publication: Publication,
     library: Library,
     campaign: CampaignData,
-    question: Asked,
+    question: CampaignQuestions,
 ) -> list[Section]:
     """The sections that answer what the campaign asks."""
     leading = [slug(metric.name) for metric in publication.headlines(campaign)]
@@ -232,7 +232,7 @@ def _asking(
     publication: Publication,
     library: Library,
     campaign: CampaignData,
-    question: Asked,
+    question: CampaignQuestions,
 ) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
     headlines = publication.headlines(campaign)
@@ -336,18 +336,18 @@ def _shape(whole: Selection, metric: Metric) -> str:
 
 
 @dataclass(frozen=True)
-class Tests:
+class AskedLengths:
     """What the workloads of a sweep ask for, as the study lists its tests: column heads, and workload to values."""
 
     heads: tuple[str, ...] = ()
     rows: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
 
-def tests(campaign: CampaignData, question: Asked) -> Tests:
+def tests(campaign: CampaignData, question: CampaignQuestions) -> AskedLengths:
     """The loads of the workloads of a sweep; where all parts are known, the tokens of all requests at once as well.
     Empty for a campaign that sweeps nothing."""
     if not question.sweeps:
-        return Tests()
+        return AskedLengths()
     by_workload: dict[str, Load] = {}
     for record in campaign.records:
         if record.workload not in by_workload:
@@ -369,7 +369,7 @@ def tests(campaign: CampaignData, question: Asked) -> Tests:
         if column and None not in column
     }
     rows = dict(zip(by_workload, zip(*shown.values(), strict=True), strict=False))
-    return Tests(tuple(shown), rows)
+    return AskedLengths(tuple(shown), rows)
 
 
 def _total_tokens(load: Load) -> int | None:

@@ -10,7 +10,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import (
     REQUESTS,
     Board,
-    Entry,
+    RankedFigure,
     RankedModel,
 )
 from sparkpub.review.names import load_name
@@ -107,7 +107,7 @@ def size_name(row: RankedModel) -> str:
 
 
 def _cell(
-    entries: Sequence[Entry],
+    entries: Sequence[RankedFigure],
     board: Board,
     formats: Sequence[str],
     engines: Sequence[str],
