@@ -1,4 +1,4 @@
-"""The whole command line called in this process: a process of its own takes a second of a processor to start."""
+"""The whole command line called in this process: most commands take less time than a process of their own to start."""
 
 import contextlib
 import io
