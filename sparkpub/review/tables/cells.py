@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
     bootstrap_many,
@@ -22,7 +22,7 @@ from sparkpub.review.statistics.describe import (
 from sparkpub.review.statistics.drift import Trend, trend_many
 from sparkpub.review.statistics.replication import describe_machines, levelled
 from sparkpub.review.tables.column import Column, Columns, table
-from sparkpub.review.tables.values import Include, Values
+from sparkpub.review.tables.values import Values
 
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),

@@ -14,7 +14,7 @@ import pandas as pd
 
 from sparkpub.review.grouping import grouped
 from sparkpub.review.measured import Margin, machine_of, over_all
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
@@ -29,7 +29,7 @@ from sparkpub.review.statistics.compare import (
 from sparkpub.review.statistics.describe import ALPHA, resolution_of
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
-from sparkpub.review.tables.values import Include, Values
+from sparkpub.review.tables.values import Values
 
 FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),

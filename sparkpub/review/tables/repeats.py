@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.review.measured import Margin
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.tables.column import Column, Columns
 from sparkpub.review.tables.comparisons import (
     FIGURES,
@@ -18,7 +18,7 @@ from sparkpub.review.tables.comparisons import (
     compare_pairs,
     compared_table,
 )
-from sparkpub.review.tables.values import Include, Values
+from sparkpub.review.tables.values import Values
 
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""

@@ -11,10 +11,8 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 
-Include = Literal["counted", "all"]
-"""Which runs: those in the figures, or every recorded one."""
 Family = Literal["primary", "secondary"]
 
 CELL = ["campaign", "model", "environment", "workload"]
