@@ -379,7 +379,8 @@ class Words:
 
     def evidence(self, name: str) -> str:
         """The figures behind a verdict, in one sentence."""
-        return plain(self._verdict(name).text)
+        verdict = self._verdict(name)
+        return plain(self._readers.in_words(verdict.claim.campaign, verdict.text))
 
     def fact(self, name: str) -> str:
         """A figure that is not from runs, linked to its source."""
@@ -392,7 +393,7 @@ class Words:
     def findings(self, check: str = "", **scope: Any) -> str:
         """Every finding of a check (or of all) as a list, in plain words."""
         found = dict.fromkeys(
-            f"- **{item.severity}**: {plain(item.message)}"
+            f"- **{item.severity}**: {plain(self._readers.in_words(item.campaign, item.message))}"
             for item in self._findings(check, **scope)
         )
         return "\n".join(found) or "- none"
@@ -421,11 +422,18 @@ class Words:
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(self._campaign(**scope), self._review.excluded)
+        return reference.coverage(
+            self._campaign(**scope), self._review.excluded, self._readers
+        )
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""
-        return reference.ledger(self._chosen(word, campaign))
+        links = {
+            name: f"[{plain(data.info.title)}]({self._address(f'campaigns/{name}.md')})"
+            for name, data in self._dataset.campaigns.items()
+        }
+        chosen = self._chosen(word, campaign)
+        return reference.ledger(chosen, self._readers, links)
 
     def _chosen(self, word: str, campaign: str) -> list[Verdict]:
         """Verdicts with a word and of a campaign, where these are given."""

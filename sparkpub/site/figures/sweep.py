@@ -216,23 +216,23 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     shape = max(shapes, key=shapes.count)
     alike = [curve for curve in found if curve.growth.shape == shape]
     those = [curve.growth for curve in alike]
-    which = f"all {len(found)} lines"
-    if len(found) == 2:
-        which = "both lines"
+    along = f"with {found[0].line.word}"
+    text = f"{metric.subject} {VERBS[shape]}"
+    end = "."
     if len(those) < len(found):
-        which = f"{len(those)} of {counted(len(found), 'line')}"
-    text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"
+        end = f"; {len(found) - len(those)} of {counted(len(found), 'line')} differ."
     factors = sorted(grown.factor for grown in those if grown.factor is not None)
     if shape == "level" or not factors:
-        return f"{text}."
+        return f"{text} {along}{end}"
     if factors[-1] < FOLD:
         shares = sorted(abs(100 * (factor - 1)) for factor in factors)
-        return f"{text}, by {spread([f'{share:.0f}' for share in shares], '%')}."
+        by = spread([f"{share:.0f}" for share in shares], "%")
+        return f"{text} by {by} {along}{end}"
     least, most = rounded(factors[0], 2), rounded(factors[-1], 2)
     fold = f"{most}-fold"
     if least != most:
         fold = f"{least}- to {fold}"
-    return f"{text}, {fold}, up to {_highest(metric, alike)}."
+    return f"{text} {fold} {along}, up to {_highest(metric, alike)}{end}"
 
 
 def _highest(metric: Metric, found: Sequence[Curve]) -> str:

@@ -178,16 +178,8 @@ class Pages:
         metrics = self.publication.by_metric
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, gathered in metrics.items():
-            parts = [
-                metric_page.context(
-                    self.publication, self.library, campaign, gathered.metric
-                )
-                for campaign in gathered.shown
-            ]
-            page = self._page(
-                "metric", metric=gathered.metric, parts=parts, earlier=gathered.listed
-            )
-            yield f"metrics/{slug(name)}.md", page
+            found = metric_page.context(self.publication, self.library, gathered)
+            yield f"metrics/{slug(name)}.md", self._page("metric", **found)
 
     def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
         listed = campaign.runs[:MOST_LISTED] if in_full else ()
