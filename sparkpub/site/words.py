@@ -55,6 +55,7 @@ _NAMES = (
     "says",
     "evidence",
     "fact",
+    "name",
     "model",
     "machine",
     "ceiling",
@@ -401,6 +402,19 @@ class Words:
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
         return str(len(self._chosen(word, campaign)))
+
+    def name(self, *, campaign: str = "", **keys: str) -> str:
+        """What readers call a model, an environment or a workload of a campaign: `name(model="qwen72b")`; of several,
+        one after the other."""
+        of = self._readers.campaign(self._campaign(campaign=campaign).name).by_axis
+        said = []
+        for axis, key in keys.items():
+            if key not in of.get(axis, ()):
+                near = suggestion(key, sorted(of.get(axis, ())))
+                remedy = near if axis in of else f"write one of {', '.join(of)}"
+                raise ClaimError(f"no {axis} {key!r} to name", remedy=remedy)
+            said.append(of[axis][key])
+        return plain(", ".join(said))
 
     def model(self, name: str, fact: str, **scope: Any) -> str:
         """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""

@@ -135,8 +135,9 @@ def test_what_is_not_ranked_is_said_in_a_sentence() -> None:
         findings=[a_finding("roofline", "error")],
     )
     assert [text(row) for row in rows(html)] == ["n 100"]
-    assert "Not ranked: m of c on machine not stated, because checks doubt" in text(
-        html
+    assert (
+        "Not ranked: m of c on machine not stated, because their figures failed checks"
+        in text(html)
     )
 
 

@@ -187,7 +187,7 @@ def _containers(publication: Publication) -> Answer | None:
             f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
         )
     rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
-    note = f"{rounds}; change of throughput, with the interval behind the verdict"
+    note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
 
@@ -307,6 +307,8 @@ def _versions(publication: Publication) -> Answer | None:
         if (line.machine, line.load) == (first.machine, first.load)
     ]
     text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
+    if not any(is_of_versions(line) for line in alike):
+        text = f"Nothing was measured on two versions yet. One version, two sessions: {text}"
     note = f"{first.machine}, {load_name(first.load)}"
     return Answer(
         "Did the new version make it faster?",
@@ -314,6 +316,11 @@ def _versions(publication: Publication) -> Answer | None:
         f"{model_links.page(first.model)}#versions",
         note,
     )
+
+
+def is_of_versions(line: Line) -> bool:
+    """Whether the first and the last point are of different versions of the engine."""
+    return line.points[0].speed.engine != line.points[-1].speed.engine
 
 
 def line_in_words(line: Line) -> str:

@@ -280,6 +280,7 @@ def coverage(campaign: CampaignData, excluded: Mapping[str, str], names: Names) 
     )
 
 
+_SPEED = "Speed"
 _TOPICS = {
     "GiB": "Memory",
     "tokens": "Memory",
@@ -305,8 +306,10 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
 
 
 def _place(question: str) -> int:
-    """Comparisons come first, then what holds of one side, and at the end how it was measured and what is open."""
-    return 2 * (question in (_CONDUCT, _OPEN)) + (question == _OPEN) - (":" in question)
+    """Comparisons come first, that of speed before others, then what holds of one side, and at the end how it was
+    measured and what is open."""
+    late = 4 * (question in (_CONDUCT, _OPEN)) + (question == _OPEN)
+    return late - 2 * (":" in question) - question.startswith(_SPEED)
 
 
 def _question(verdict: Verdict, names: Names) -> str:
@@ -315,7 +318,7 @@ def _question(verdict: Verdict, names: Names) -> str:
     if claim.metric is None:
         return _OPEN if claim.expect is None else _CONDUCT
     metric = METRICS.get(claim.metric)
-    topic = "Speed"
+    topic = _SPEED
     if metric is not None:
         topic = _TOPICS.get(metric.unit, topic)
     if claim.compare is None:
