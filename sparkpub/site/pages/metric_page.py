@@ -85,7 +85,7 @@ def _sections(
 
 def _question(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
     """What a campaign says of a metric: a comparison goes before a shape, and this before a rank."""
-    if publication.comparisons_of(campaign, metric):
+    if publication.results.comparisons_of(campaign.name, metric.name):
         return COMPARED
     if campaign_kind.asked(publication, campaign).sweeps:
         return GROWN
@@ -93,8 +93,8 @@ def _question(publication: Publication, campaign: CampaignData, metric: Metric) 
 
 
 def _part(publication: Publication, campaign: CampaignData, metric: Metric) -> Part:
-    cells = publication.cells_of(campaign, metric)
-    comparisons = publication.comparisons_of(campaign, metric)
+    cells = publication.results.cells_of(campaign.name, metric.name)
+    comparisons = publication.results.comparisons_of(campaign.name, metric.name)
     names = publication.names
     says = (
         sentences.differences(names, metric, comparisons)
@@ -131,7 +131,7 @@ def _chart(
     """Every run, or how the metric grows, in the first campaign that it leads; empty where it leads none."""
     for campaign in campaigns:
         leads = metric in publication.headlines(campaign)
-        if leads and publication.cells_of(campaign, metric):
+        if leads and publication.results.cells_of(campaign.name, metric.name):
             grows = sweeps.has_a_shape(publication.lines(campaign))
             kinds = SWEEPS if grows else EVERY_RUN
             for kind in kinds:
