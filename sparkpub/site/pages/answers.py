@@ -121,7 +121,8 @@ def _capacity(board: Board | None) -> str:
     waits = f"waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
     before = f"before one in twenty {waits}"
     if bound == "≥":
-        before = f"and fewer than one in twenty {waits}; more were not tried"
+        rate = f"{rate} or more"
+        noun = "requests"
     if bound == "<":
         rate = f"fewer than {rate}"
     return (
@@ -183,9 +184,8 @@ def _containers(publication: Publication) -> Answer | None:
         f"A container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
     ]
     for cost in worst[1:MOST_ENGINES]:
-        said.append(
-            f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
-        )
+        words = cost.words.removesuffix(" of throughput")
+        said.append(f"{cost.speed.setup.engine} {words}")
     rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
     note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
@@ -307,7 +307,7 @@ def _versions(publication: Publication) -> Answer | None:
     ]
     text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
     if not any(is_of_versions(line) for line in alike):
-        text = f"Nothing was measured on two versions yet. One version, two sessions: {text}"
+        text = f"No two versions are measured yet. In two sessions of one: {line_in_words(first)}"
     note = f"{first.machine}, {load_name(first.load)}"
     return Answer(
         "Did the new version make it faster?",

@@ -299,6 +299,7 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     ]
     severities = [finding.severity for finding in publication.findings_of(campaign)]
     times = sorted(record.started.value for record in records)
+    found = answers(publication, campaign)
     return {
         "campaign": campaign,
         "href": f"campaigns/{campaign.name}/",
@@ -310,7 +311,8 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
         "ended": times[-1][:10] if times else None,
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
-        "answer": " ".join(answers(publication, campaign)[:2]),
+        "says": found[0] if found else "",
+        "answer": " ".join(found[:2]),
     }
 
 

@@ -22,7 +22,7 @@ ALIKE = (
     ("version", "release", "upgrade"),
 )
 """Words of which readers type one and pages say another."""
-RANKS = "fastest best model, which model should I run, how many users"
+RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
 MEASURE = "measure benchmark test my own Spark or server, compare mine with the published results"
 """What readers type who look for a page, and what the page says in other words."""
 MOST = 2000

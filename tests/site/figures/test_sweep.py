@@ -250,7 +250,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
     assert len(context["charts"]) == 1
-    assert context["answers"][0].startswith("Output throughput grows proportionally")
+    assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
     # The lengths are the tool's defaults; 640 tokens a request.
     assert context["tests"].heads == (
         "Requests at once",
