@@ -82,6 +82,7 @@ class RunPages:
             stored=stored,
             campaign=campaign,
             place=index + 1,
+            names=self.publication.names,
             label=cell_label(self.publication.names, campaign, stored.record.cell),
             standings=list(self._standings(stored)),
             measured=self.publication.by_metric,
