@@ -169,7 +169,9 @@ class Publication:
         found = {}
         for name, reviewed in self.review.campaigns.items():
             measured = self._values[name]["metric"].unique()
-            found[name] = tuple(ranked(reviewed.metrics[metric] for metric in measured))
+            # The table has computed metrics too, which have no page.
+            recorded = [metric for metric in measured if metric in reviewed.metrics]
+            found[name] = tuple(ranked(reviewed.metrics[metric] for metric in recorded))
         return found
 
     @cached_property
