@@ -168,10 +168,11 @@ class Publication:
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
         found = {}
         for name, reviewed in self.review.campaigns.items():
-            measured = self._values[name]["metric"].unique()
-            # The table has computed metrics too, which have no page.
-            recorded = [metric for metric in measured if metric in reviewed.metrics]
-            found[name] = tuple(ranked(reviewed.metrics[metric] for metric in recorded))
+            measured = set(self._values[name]["metric"])
+            held = [
+                metric for key, metric in reviewed.metrics.items() if key in measured
+            ]
+            found[name] = tuple(ranked(held))
         return found
 
     @cached_property
