@@ -12,7 +12,6 @@ Functions that take arrays work on the last axis, so that many samples can be de
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -180,8 +179,9 @@ def resolution_of(values: Sequence[float] | Floats) -> float:
     finest = _TRUSTED_DIGITS * max(abs(float(value)) for value in values)
     step = 1.0
     for value in values:
-        last_digit = Decimal(repr(float(value))).normalize().as_tuple().exponent
-        step = min(step, 10.0 ** int(last_digit))
+        digits, _, exponent = repr(float(value)).partition("e")
+        decimals = digits.partition(".")[2].rstrip("0")
+        step = min(step, 10.0 ** (int(exponent or 0) - len(decimals)))
         if step <= finest:
             return finest
     return step
