@@ -93,7 +93,12 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         if len(rows) > 1:
             found += rows
     for row in found:
-        yield {**row, "front": not any(_beats(other, row) for other in found)}
+        yield {
+            **row,
+            "front": not any(
+                beats(other, row) for other in found if other["model"] == row["model"]
+            ),
+        }
 
 
 def _means(cells: Sequence[TableRow]) -> dict[Cell, TableRow]:
@@ -101,10 +106,8 @@ def _means(cells: Sequence[TableRow]) -> dict[Cell, TableRow]:
     return {cell.cell: cell for cell in cells if cell.mean > 0}
 
 
-def _beats(other: Row, row: Row) -> bool:
-    """Whether another cell of the same model has at least as much of both rates, and more of one."""
-    if other["model"] != row["model"]:
-        return False
+def beats(other: Row, row: Row) -> bool:
+    """Whether another point has at least as much of both rates, `machine` and `user`, and more of one."""
     ahead = [float(other[rate] - row[rate]) for rate in ("machine", "user")]
     return min(ahead) >= 0 and max(ahead) > 0
 

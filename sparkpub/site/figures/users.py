@@ -18,6 +18,7 @@ from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.figure import Entry, Figure, Table
+from sparkpub.site.figures.pareto import beats
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.theme import Series
 
@@ -160,7 +161,7 @@ def curves(
         for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0)
     ]
     for row in rows:
-        row["front"] = not any(_beats(other, row) for other in rows)
+        row["front"] = not any(beats(other, row) for other in rows)
     first = next(iter(lines.values()))[0]
     most = max(rows, key=lambda row: float(row["machine"]))
     key = f"users-of-{model.slug}"
@@ -231,12 +232,6 @@ def _point(speed: Speed, name: str) -> Row:
         "machine": round(speed.figures[GENERATION].mean, 2),
         "user": round(speed.per_user or 0, 2),
     }
-
-
-def _beats(other: Row, row: Row) -> bool:
-    """Whether another point has at least as much of both rates, and more of one."""
-    ahead = [float(other[rate] - row[rate]) for rate in ("machine", "user")]
-    return min(ahead) >= 0 and max(ahead) > 0
 
 
 def draw_curves(names: tuple[str, ...]) -> dict[str, Any]:
