@@ -101,7 +101,7 @@ def test_doubted_figures_are_named_and_drawn_nowhere() -> None:
     (model,) = model_page.models(publication)
     figure = model_page.figure(publication, model)
     assert figure is not None
-    assert [row["users"] for row in figure.rows] == [1, 8]
+    assert [row["users"] for row in figure.data["points"]] == [1, 8]
 
 
 def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
@@ -116,8 +116,8 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         model.name, model.speeds, model_page.recipe_names(publication, model)
     )
     assert figure is not None
-    assert [row["front"] for row in figure.rows] == [True, True, False]
-    assert [row["user"] for row in figure.rows] == [50.0, 30.0, 12.5]
+    assert [row["front"] for row in figure.data["points"]] == [True, True, False]
+    assert [row["user"] for row in figure.data["points"]] == [50.0, 30.0, 12.5]
     assert figure.says.startswith(
         "At most 240 tok/s in all, with 8 users at 30.0 tok/s each"
     )

@@ -13,9 +13,9 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, machines, marks, panels
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_fields, cell_of
@@ -117,22 +117,15 @@ def figure(selection: Selection, key: str) -> Figure:
     undone = _undone(rows)
     layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
     signs = "● done, × failed, ◘ quarantined, ○ missing; + means that the iteration was recorded more than once."
-    chart = Chart(draw, (layout, names))
     return selection.figure(
         key,
-        chart,
+        Chart(draw, (layout, names), phone=(True,)),
         {TABLE: rows},
-        narrow=chart.given(True),
         title="Planned and completed runs",
         says=f"Of {len(rows)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
         sample=signs + layout.note(undone),
         table=_table(selection, rows, names),
-        rows=[_without_sign(row) for row in rows],
     )
-
-
-def _without_sign(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "glyph"}
 
 
 def _table(selection: Selection, rows: Sequence[Row], names: Sequence[str]) -> Table:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 
@@ -26,7 +26,6 @@ def figure(
         chart=Chart(draw, (across.name, up.name, environments)),
         data={"runs": rows},
         table=Table((), ()),
-        rows=rows,
         sources={"runs": sources["runs"]},
     )
 

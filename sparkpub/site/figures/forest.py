@@ -12,13 +12,12 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import Publication
 
 TABLE = "comparisons"
@@ -133,16 +132,14 @@ def of_differences(
     verdicts = {row["verdict"] for row in rows}
     ordered = tuple(word for word in SHAPES if word in verdicts)
     margin = selection.campaign.margin_percent
-    chart = Chart(draw, (selection.scope, table, groups, margin, ordered))
+    subject = (selection.scope, table, groups, margin, ordered)
     titles = {group.metric: group.title for group in groups}
     body = [[titles[row["metric"]], *columns(row)] for row in rows]
     return selection.figure(
         key,
-        chart,
+        Chart(draw, subject, phone=(True,)),
         {table: rows},
-        narrow=chart.given(True),
         table=Table(("Metric", *head), body),
-        rows=rows,
         **members,
     )
 

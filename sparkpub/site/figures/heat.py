@@ -6,13 +6,12 @@ from typing import Any
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, samples, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import Publication, cell_label, run_address
 
 TABLE = "heat"
@@ -91,7 +90,6 @@ def figure(selection: Selection, key: str) -> Figure:
             ("Run", "Seconds", "Mean utilisation"),
             [_table_row(run, stretches) for run, stretches in runs.items()],
         ),
-        rows=rows,
     )
 
 

@@ -8,7 +8,6 @@ from pydantic_core import to_json
 from sparkpub.site.figures import (
     bandwidth,
     bars,
-    box,
     capacity,
     coverage,
     forest,
@@ -32,7 +31,6 @@ MOST_OPEN = 16
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
     bars.KIND,
-    box.KIND,
     order.KIND,
     sweep.KIND,
     pareto.KIND,

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.site.figures import theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Scope
 from sparkpub.site.figures.theme import Series
 
 FEWEST_STEPS = 6

@@ -10,13 +10,12 @@ from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, kind, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.figures.theme import Series
 from sparkpub.site.publication import Publication
 

@@ -13,12 +13,10 @@ from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.compile import NARROW, WIDE, Chart
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import cell_keys
 
 MOST_ROWS = 24
@@ -311,7 +309,7 @@ def chart(
             means[cell.cell] = cell.mean
     rows = of_cells(selection, means, highest_first=metric.direction != "lower")
     rows = replace(rows, shown=_shown(selection, metric))
-    return Chart(draw, (metric, rows, *more)), rows.note(means)
+    return Chart(draw, (metric, rows, *more), phone=(True,)), rows.note(means)
 
 
 def _shown(selection: Selection, metric: Metric) -> tuple[tuple[str, marks.Span], ...]:
@@ -385,7 +383,7 @@ def stacked(
 ) -> dict[str, Any]:
     """Panels below each other, each under its title; a single one goes without. `room` is that for names beside."""
     if len(titled) == 1:
-        return theme.finish(titled[0][1], narrow=narrow)
+        return theme.finish(titled[0][1])
     total, frame = WIDE, "group"
     if narrow:
         # On a phone a long title needs the room of the names as well.
@@ -404,4 +402,4 @@ def stacked(
         }
         panels.append({**view, "width": total - room - GAP, "title": title})
     stack = theme.stacked(panels, spacing=16, shared_x=shared_x)
-    return theme.finish(stack, narrow=narrow)
+    return theme.finish(stack)

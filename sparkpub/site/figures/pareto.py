@@ -12,13 +12,12 @@ from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.figures.sweep import MOST_LINES, nothing_varies
 from sparkpub.site.figures.theme import Series
 from sparkpub.site.publication import Publication
@@ -138,7 +137,6 @@ def figure(selection: Selection, key: str) -> Figure:
         says=_sentence(shown, line, both),
         sample=" ".join(notes),
         table=_table(shown, line.title),
-        rows=shown,
     )
 
 

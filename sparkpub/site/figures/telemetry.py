@@ -6,10 +6,9 @@ from typing import Any
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import NARROW, WIDE, Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.samples import Point
@@ -105,17 +104,14 @@ def figure_of(stored: Stored, found: Trace) -> Figure:
         says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
     file = run_file(stored)
-    chart = Chart(draw, (found.signals,))
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=chart,
-        narrow=chart.given(NARROW),
+        chart=Chart(draw, (found.signals,), phone=(NARROW,)),
         data=rows,
         table=_table(found),
-        rows=found.samples,
         sources={name: f"{file}#{name}" for name in rows},
         drawn=False,
     )

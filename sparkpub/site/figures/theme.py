@@ -12,9 +12,9 @@ from itertools import cycle, islice
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.compile import LEGEND_COLUMNS, NARROW_LEGEND_COLUMNS
-from sparkpub.site.drawing.output import FONT
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import LEGEND_COLUMNS
+from sparkpub.site.figures.output import FONT
 
 LONG_NAME = 22
 """Letters from which on names of a legend stand below each other."""
@@ -97,22 +97,11 @@ def stacked(views: Sequence[View], *, spacing: int, shared_x: bool) -> View:
     return {"vconcat": list(views), "spacing": spacing, "resolve": {"scale": scale}}
 
 
-def finish(
-    chart: "View | alt.LayerChart | alt.FacetChart", *, narrow: bool = False
-) -> View:
-    """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows.
-
-    `narrow` is for a chart that is laid out for a phone, where a legend has room for two columns.
-    """
-    config = CONFIG
-    if narrow:
-        config = {
-            **CONFIG,
-            "legend": {**CONFIG["legend"], "columns": NARROW_LEGEND_COLUMNS},
-        }
+def finish(chart: "View | alt.LayerChart | alt.FacetChart") -> View:
+    """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows."""
     if not isinstance(chart, dict):
         chart = chart.to_dict(validate=False)
-    return {"$schema": alt.SCHEMA_URL, **chart, "config": config}
+    return {"$schema": alt.SCHEMA_URL, **chart, "config": CONFIG}
 
 
 @dataclass(frozen=True)

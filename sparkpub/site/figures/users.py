@@ -12,9 +12,9 @@ from sparkpub.review.leaderboard import USUAL, Board
 from sparkpub.review.names import ModelName, flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION, Recipe, Speed
 from sparkpub.site.content import Content
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.theme import Series
@@ -81,7 +81,6 @@ def of_models(one: Board, some: Board, addresses: dict[str, str]) -> Figure | No
                 for row in rows
             ],
         ),
-        rows=rows,
         sample=f"Each point is a model in one format on a {one.machine}: {lengths_name(one.load)} ({one.load.tool}).",
         sources=_source(key),
     )
@@ -191,7 +190,6 @@ def curves(
                 for row in rows
             ],
         ),
-        rows=rows,
         sample=(
             f"{first.machine}, {lengths_name(first.load)} ({tool}); users beside each point. "
             "Filled: no other point gives both more."

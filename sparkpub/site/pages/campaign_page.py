@@ -23,14 +23,13 @@ from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Selection, scope
 from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import Asked
 from sparkpub.site.publication import (
     Publication,
     cell_keys,
     cell_label,
-    scope,
     slug,
 )
 

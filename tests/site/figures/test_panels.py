@@ -14,8 +14,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures import panels
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import LEAST_ROWS, MOST_PANELS, MOST_ROWS
 from tests.building import a_record
@@ -105,7 +105,6 @@ def test_of_two_hundred_cells_a_screen_is_drawn_and_the_table_has_all(
     for name in (
         "output-throughput",
         "output-throughput-bars",
-        "output-throughput-box",
         "coverage",
     ):
         figure = library.figure(name)

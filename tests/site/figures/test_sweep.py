@@ -15,8 +15,8 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions, placeholder
-from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures import pareto
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, campaign_page
@@ -161,7 +161,7 @@ def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -
     assert figure.table.head[:2] == ("Line", "Concurrency")
     rows = [(row[1], row[2], row[3], row[5]) for row in figure.table.rows]
     assert rows == [("1", "2", "100.00", "× 1.00"), ("2", "1", "250.00", "× 2.50")]
-    assert [row[THROUGHPUT] for row in figure.rows] == [90.0, 110.0, 250.0]
+    assert [row[THROUGHPUT] for row in figure.data["runs"]] == [90.0, 110.0, 250.0]
     assert drawn(figure).count('href="') == 3
 
 
@@ -202,7 +202,7 @@ def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> 
     """1000 / 5 ms = 200 tok/s, 1000 / 10 = 100, 1000 / 20 = 50."""
     runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.rows] == [200, 100, 50]
+    assert [row["user"] for row in figure.data[pareto.TABLE]] == [200, 100, 50]
     assert figure.says == (
         "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100 after the first "
         "token; at 4, 220 and 50.0."
@@ -219,7 +219,7 @@ def test_a_measured_rate_of_a_user_goes_before_a_time_per_token(
     for load, rate in ((1, 77.0), (2, 66.0)):
         runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.rows] == [77, 66]
+    assert [row["user"] for row in figure.data[pareto.TABLE]] == [77, 66]
 
 
 def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
@@ -234,7 +234,9 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
         ("n", 2): both(20, 60),
     }
     figure = a_library(runs, options).figure("pareto-front")
-    assert [(row["model"], row["load"], row["front"]) for row in figure.rows] == [
+    assert [
+        (row["model"], row["load"], row["front"]) for row in figure.data[pareto.TABLE]
+    ] == [
         ("m", 1, True),
         ("m", 2, True),
         ("m", 4, False),
