@@ -24,7 +24,7 @@ WIDE, NARROW = 640, 344
 """Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
 MOST_LETTERS = 500
 """Of a text in a row; far more than fit beside a chart."""
-LEGEND_COLUMNS = 4
+LEGEND_COLUMNS = 3
 NARROW_LEGEND_COLUMNS = 2
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
 """Members of a specification that hold other views."""

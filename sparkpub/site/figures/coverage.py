@@ -10,6 +10,7 @@ from sparkpub.plan.coverage import State
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -112,7 +113,6 @@ def figure(selection: Selection, key: str) -> Figure:
     """How many runs are in which state; the cells with most left to do come first."""
     rows = selection.rows(TABLE)
     numbers = Counter(row["state"] for row in rows)
-    counts = [f"{number} {state}" for state, number in numbers.items()]
     names = tuple(dict.fromkeys(row["machine"] for row in rows))
     undone = _undone(rows)
     layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
@@ -122,10 +122,19 @@ def figure(selection: Selection, key: str) -> Figure:
         Chart(draw, (layout, names), phone=(True,)),
         {TABLE: rows},
         title="Planned and completed runs",
-        says=f"Of {len(rows)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
+        says=_sentence(numbers),
         sample=signs + layout.note(undone),
         table=_table(selection, rows, names),
     )
+
+
+def _sentence(numbers: Mapping[str, int]) -> str:
+    """`All 100 runs done.`, `Of 100 runs: 98 done, 2 failed.`"""
+    runs = counted(sum(numbers.values()), "run")
+    if len(numbers) == 1:
+        return f"All {runs} {next(iter(numbers))}."
+    states = [f"{number} {state}" for state, number in numbers.items()]
+    return f"Of {runs}: {', '.join(states)}."
 
 
 def _table(selection: Selection, rows: Sequence[Row], names: Sequence[str]) -> Table:

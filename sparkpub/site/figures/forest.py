@@ -201,8 +201,9 @@ def draw(
     The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
     rest hollow. `verdicts` are those that any row has.
     """
-    room = panels.label_width([label for group in groups for label in group.labels])
-    above = narrow and room > panels.BESIDE
+    names = [label for group in groups for label in group.labels]
+    room = panels.label_width(names)
+    above = panels.stand_above(names, narrow=narrow)
     most = _room(groups)
     step = ROW
     if above:
@@ -220,10 +221,10 @@ def draw(
         once = marks.once(table)
         layers = _layers(rows, once, y, margin_percent, verdicts, last=last)
         if above:
-            layers.append(marks.names(rows, y, "label"))
+            layers.append(marks.names(rows, y, "label", height=ROW // 2))
         height = max(1, min(len(group.labels), most)) * step
         titled.append((group.title, theme.layered(layers, height=height)))
-    return panels.stacked(titled, room, narrow=narrow, shared_x=True)
+    return panels.stacked(titled, names, narrow=narrow, shared_x=True)
 
 
 def _y(group: MetricRows, room: int, *, above: bool, alone: bool) -> "alt.Y":

@@ -42,7 +42,13 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     cells = [cell for cell in selection.cells(metric) if cell.cell in compared]
     sample = sentences.sample(cells, selection.excluded(shown))
     chart, note = panels.chart(
-        draw, selection, metric, pair.baseline, margin, cells=compared
+        draw,
+        selection,
+        metric,
+        pair.baseline,
+        margin,
+        cells=compared,
+        percent=shown,
     )
     return selection.figure(
         key,

@@ -59,14 +59,13 @@ CONFIG: dict[str, Any] = {
         "titleColor": FAINT,
         "labelFontSize": 12,
         "titleFontSize": 12,
+        "titleLimit": 300,
         "orient": "top",
         "titleFontWeight": "normal",
         "symbolStrokeColor": FAINT,
         "symbolBaseFillColor": FAINT,
-        # The sign of a dashed line is whole: its dashes would fray the edge.
-        "symbolDash": [1, 0],
         "offset": 6,
-        "labelLimit": 260,
+        "labelLimit": 300,
         "columns": LEGEND_COLUMNS,
         # The browser's letters may be wider than those that the build measured.
         "columnPadding": 20,
@@ -116,6 +115,8 @@ class Series:
     title: str | None = None
     called: Sequence[str] = ()
     """What readers call them, where that is another word."""
+    listed: Sequence[str] = ()
+    """Those in the legend, where it has not all."""
 
     @property
     def colour(self) -> "alt.Color":
@@ -134,8 +135,11 @@ class Series:
 
     @property
     def dash(self) -> "alt.StrokeDash":
-        """The dashes of a line."""
-        return alt.StrokeDash(self._field, scale=self._among(DASHES), legend=None)
+        """The dashes of a line. A name more than the colours have keeps them out of the legend, where Vega-Lite would
+        fray the edges of its signs with them."""
+        scale = self._among(DASHES)
+        scale.domain, scale.range = [*scale.domain, ""], [*scale.range, [1, 0]]
+        return alt.StrokeDash(self._field, scale=scale, legend=None)
 
     @property
     def _field(self) -> str:
@@ -147,6 +151,8 @@ class Series:
         if not self.title:
             return None
         legend: alt.Legend = alt.Legend(title=self.title)
+        if self.listed:
+            legend["values"] = list(self.listed)
         called = list(self.called or self.names)
         if called != list(self.names):
             place = f"indexof({json.dumps(list(self.names))}, datum.label)"

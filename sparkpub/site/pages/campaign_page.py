@@ -21,7 +21,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection, scope
 from sparkpub.site.pages import campaign_kind, metric_page
@@ -223,7 +223,7 @@ def _along(
         names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, pareto.NAME)
+            figures[1:1] = _place(library, campaign, users.NAME)
         yield Section(ALONG[axis.name], figures)
 
 

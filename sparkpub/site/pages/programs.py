@@ -67,7 +67,9 @@ def _first_view(
     up: Metric,
 ) -> Figure:
     """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
-    figure = explore.figure(rows, library.sources, across, up)
+    figure = explore.figure(
+        rows, library.sources, library.publication.names, across, up
+    )
     points = [row for row in rows if across.name in row and up.name in row]
     if len(points) <= MOST_DRAWN:
         return figure

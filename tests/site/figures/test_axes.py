@@ -19,7 +19,7 @@ def numbers(drawing: str) -> list[str]:
     return re.findall(r">(−?[\d,]+\.\d+)<", drawing)
 
 
-@pytest.mark.parametrize("figure", ["device-used-peak", "device-used-peak-order"])
+@pytest.mark.parametrize("figure", ["device-used-peak"])
 def test_an_axis_of_nearly_equal_values_has_no_digits_that_nobody_measured(
     figure: str, options: SiteOptions
 ) -> None:

@@ -26,12 +26,13 @@ from sparkpub.site.figures import (
     ledger,
     order,
     overlay,
-    pareto,
     relative,
     scatter,
     strip,
     sweep,
     telemetry,
+    users,
+    versions,
 )
 from sparkpub.site.figures.compile import (
     Chart,
@@ -47,7 +48,6 @@ from sparkpub.site.figures.forest import MetricRows
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import Layout
-from sparkpub.site.figures.pareto import Rates
 from sparkpub.site.figures.rows import SHARED
 from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.sweeps import LOAD
@@ -104,6 +104,19 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "front": i < 3,
         }
         for i in (1, 2, 3)
+    ],
+    "versions": [
+        {
+            "line": "m",
+            "when": when,
+            "value": 100.0,
+            "percent": change,
+            "lo": change - 1,
+            "hi": change + 1,
+            "beyond": change > 1,
+            "change": "",
+        }
+        for when, change in (("one, v1", 0.0), ("two, v2", 5.0))
     ],
     "trends": [
         {**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
@@ -165,13 +178,14 @@ CHARTS = {
     "bars": Chart(bars.draw, (PEAK, ROOM, 80.0)),
     "order": Chart(order.draw, (CUT, PEAK)),
     "sweep": Chart(sweep.draw, SWEEP),
-    "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
+    "users": Chart(users.draw, (("m",), CUT)),
+    "versions": Chart(versions.draw, (("m", "n"), ("one, v1", "two, v2"))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
     "relative": Chart(relative.draw, (PEAK, ROOM, "native", 1.0)),
     "forest": Chart(forest.draw, (CUT, "comparisons", GROUPS, 1.0, ("higher",))),
     "ledger": Chart(ledger.draw, (("KV cache", "free"), PAIRS)),
     "coverage": Chart(coverage.draw, (PAIRS, ("one", "two"))),
-    "heat": Chart(heat.draw, (CUT, 90)),
+    "heat": Chart(heat.draw, (PAIRS,)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }
 MARKS = {
@@ -180,7 +194,6 @@ MARKS = {
     "order": 3,
     "scatter": 3,
     "sweep": 3,
-    "pareto": 3,
 }
 
 
@@ -204,14 +217,30 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
         == set()
     )
     assert "var(--sp-" in drawn.svg_wide
+    for svg in (drawn.svg_wide, drawn.svg_narrow):
+        assert min(map(float, re.findall(r'font-size="([\d.]+)px"', svg))) >= 11
     assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
 
 
 @pytest.mark.parametrize(
-    "chart", [Chart(explore.draw, ("a", "b", ("native",))), Chart(overlay.draw)]
+    "chart",
+    [Chart(explore.draw, ("a", "b", ("native",), ("native",))), Chart(overlay.draw)],
 )
 def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
     alt.Chart.from_dict(chart.specification()).to_dict()
+
+
+def test_a_legend_names_what_parts_lines_under_what_they_share_and_its_signs_are_whole() -> (
+    None
+):
+    names = ("m, Docker, 512 in", "m, Docker, 1,024 in")
+    found = json.loads(
+        compile_chart(Job("k", Chart(users.draw, (names,)), ROWS)).vega_json
+    )
+    (legend,) = found["legends"]
+    assert legend["title"] == "m, Docker"
+    assert "512 in" in json.dumps(legend["encode"])
+    assert "strokeDash" not in legend
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     """Two environments, 8 rounds, 2 machines: 32 planned runs, none of which repeats another."""
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure("coverage")
-    assert figure.says == "Of 32 runs of campaign c: 32 done."
+    assert figure.says == "All 32 runs done."
     assert {row["machine"] for row in figure.data["slots"]} == {
         "dgx-spark a",
         "dgx-spark b",
