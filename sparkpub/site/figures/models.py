@@ -22,7 +22,7 @@ MOST_LABELS = 6
 
 
 def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | None:
-    """Every recipe under the loads of both boards. None for fewer than three. `addresses` are those of the models'
+    """Every set-up under the loads of both boards. None for fewer than three. `addresses` are those of the models'
     pages by name."""
     rows = _rows(one, some)
     if len(rows) < FEWEST:
@@ -55,10 +55,10 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
 def _rows(one: Board, some: Board) -> list[Row]:
     """`model, weights, alone, together` (tok/s), `label`: the name of a model whose point has room for it, `slowest`:
     whether no other is slower alone."""
-    together = {speed.recipe: speed for speed in some.speeds}
+    together = {speed.setup: speed for speed in some.speeds}
     rows: list[Row] = []
     for speed in one.speeds:
-        other = together.get(speed.recipe)
+        other = together.get(speed.setup)
         if other is None:
             continue
         rows.append(

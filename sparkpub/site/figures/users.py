@@ -1,4 +1,4 @@
-"""Throughput of a machine against the speed of one user: along the load of a campaign, or of one model's recipes."""
+"""Throughput of a machine against the speed of one user: along the load of a campaign, or of one model's set-ups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
@@ -9,8 +9,10 @@ from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import USUAL
-from sparkpub.review.names import ModelName, lengths_name
-from sparkpub.review.speeds import GENERATION, Recipe, Speed
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import lengths_name
+from sparkpub.review.setup import Setup
+from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.growth import growth
 from sparkpub.site import sweeps
 from sparkpub.site.figures import kind, marks, theme
@@ -136,25 +138,25 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
 
 # ---- A model ---------------------------------------------------------------------------------------------------------
 
-Recipes = Mapping[Recipe, Sequence[Speed]]
-"""Recipe to its speeds under loads that differ in their users alone."""
+Setups = Mapping[Setup, Sequence[Speed]]
+"""Set-up to its speeds under loads that differ in their users alone."""
 
 
 def of_model(
-    model: ModelName, speeds: Sequence[Speed], names: Mapping[Recipe, str]
+    model: ModelName, speeds: Sequence[Speed], names: Mapping[Setup, str]
 ) -> Figure | None:
-    """A curve for each recipe over its users, for the machine, tool and lengths with the most points; None where no
-    recipe was measured with several numbers of users. `names` are those of the recipes."""
-    recipes = _usual(speeds)
-    if not recipes:
+    """A curve for each set-up over its users, for the machine, tool and lengths with the most points; None where no
+    set-up was measured with several numbers of users. `names` are those of the set-ups."""
+    setups = _usual(speeds)
+    if not setups:
         return None
     points = []
-    for recipe, mine in recipes.items():
+    for setup, mine in setups.items():
         for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0):
-            points.append(_point(speed, names[recipe], speed.load.at_once or 0))
+            points.append(_point(speed, names[setup], speed.load.at_once or 0))
     rows = _with_front(points)
     most = max(rows, key=lambda row: float(row["machine"]))
-    first = next(iter(recipes.values()))[0]
+    first = next(iter(setups.values()))[0]
     shown = tuple(dict.fromkeys(row[LINE] for row in rows))[:MOST_LINES]
     key = f"users-of-{model.slug}"
     return Figure(
@@ -172,7 +174,7 @@ def of_model(
     )
 
 
-def _usual(speeds: Sequence[Speed]) -> Recipes:
+def _usual(speeds: Sequence[Speed]) -> Setups:
     """Of the lengths that were measured with several numbers of users those nearest to a usual request; empty where
     there are none."""
     closed = []
@@ -180,10 +182,10 @@ def _usual(speeds: Sequence[Speed]) -> Recipes:
         is_closed = speed.load.at_once and speed.load.request_rate is None
         if is_closed and speed.per_user and GENERATION in speed.figures:
             closed.append(speed)
-    choices: list[Recipes] = []
+    choices: list[Setups] = []
     for mine in grouped(closed, _shape).values():
-        by_recipe = grouped(mine, lambda speed: speed.recipe)
-        lines = {recipe: found for recipe, found in by_recipe.items() if len(found) > 1}
+        by_setup = grouped(mine, lambda speed: speed.setup)
+        lines = {setup: found for setup, found in by_setup.items() if len(found) > 1}
         if lines:
             choices.append(lines)
     return min(choices, key=_unusual, default={})
@@ -196,16 +198,16 @@ def _shape(speed: Speed) -> tuple[object, ...]:
     return speed.machine, load.tool, load.dataset, *lengths
 
 
-def _unusual(recipes: Recipes) -> tuple[Any, ...]:
+def _unusual(setups: Setups) -> tuple[Any, ...]:
     """Sorts lengths: those with curves of at least three points first, then those nearest to a usual request."""
-    load: Load = next(iter(recipes.values()))[0].load
+    load: Load = next(iter(setups.values()))[0].load
     wanted_in, wanted_out = USUAL
     before = (load.input_tokens or 0) + load.depth or 1
     away = abs(log2(before / wanted_in)) + abs(
         log2((load.output_tokens or 1) / wanted_out)
     )
-    is_short = max(map(len, recipes.values())) < sweeps.SHOWS_A_SHAPE
-    return is_short, away, -len(recipes)
+    is_short = max(map(len, setups.values())) < sweeps.SHOWS_A_SHAPE
+    return is_short, away, -len(setups)
 
 
 # ---- Drawing ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.text import counted, percent, rounded, spread
-from sparkpub.review.names import ModelName, Names, load_name
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import Names, load_name
 from sparkpub.review.progress import Line, Point, change_between
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt

@@ -20,8 +20,8 @@ from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
-from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import rows
+from sparkpub.review.tables.values import family_of
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"

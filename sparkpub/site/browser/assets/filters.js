@@ -14,9 +14,11 @@ export const passes = (fields) => (read) =>
     return value === undefined || value === null || values.includes(String(value));
   });
 
+/** Tick what the address asks for. A box that was changed before this script came stays as the reader left it. */
 export function restore(form) {
   const query = new URLSearchParams(location.search);
   for (const box of form.querySelectorAll('input[type=checkbox]')) {
+    if (box.checked !== box.defaultChecked) continue;
     box.checked = (query.get(box.name)?.split(',') ?? []).includes(box.value);
   }
 }

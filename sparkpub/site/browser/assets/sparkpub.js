@@ -60,7 +60,8 @@ function chartsOf(pass) {
         chart.view ??= import('./live.js').then((live) => live.start(element, link, pass())).catch(() => null);
       },
     };
-    for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
+    // A pointer may have come before this script: it asks as soon as it moves.
+    for (const kind of ['pointerenter', 'pointermove', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
     // A figure that the build did not draw draws itself as it comes into view.
