@@ -115,9 +115,8 @@ def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
     """All native runs came before all runs in the container, so no difference can be told from a change over time."""
     publication = publish(load(published_data), options)
     metric = METRICS["peak_memory_gib"]
-    answer = sentences.differences(
-        publication.names, metric, publication.comparisons["phase1", metric.name]
-    )
+    rows = publication.results.comparisons_of("phase1", metric.name)
+    answer = sentences.differences(publication.names, metric, rows)
     assert answer.startswith("Peak memory (engine-profiled) differs by +")
     assert answer.endswith(
         "Docker and native ran in separate blocks of time, so time explains it as well."
@@ -362,7 +361,7 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
 def test_pages_that_gather_campaigns_list_the_earlier_ones(
     data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Charts of the earlier campaign are on its own page, and its runs are linked in its diagnostics."""
+    """What the earlier campaign found is on its own page, and its runs are linked in its diagnostics."""
     later = data / "later"
     shutil.copytree(data / "c", later)
     for path in later.glob("*.json"):
@@ -379,9 +378,11 @@ def test_pages_that_gather_campaigns_list_the_earlier_ones(
     assert link in whole(tree, page)
     assert "## Earlier campaigns" not in whole(everything, page)
     for campaign, shown in (("c", False), ("later", True)):
-        figure = f'id="{campaign}-output-throughput'
-        assert (figure in whole(tree, page)) is shown
-        assert figure in whole(everything, page)
+        heading = f"{{ #{campaign} }}"
+        assert (heading in whole(tree, page)) is shown
+        assert heading in whole(everything, page)
+    # One chart for the question that both answer.
+    assert whole(everything, page).count("<figure") == 1
     _, _, runs = whole(tree, "runs/index.md").partition("data-sp-static")
     assert f"runs/{RUN.replace('c-', 'later-', 1)}/" in runs
     assert f"runs/{RUN}/" not in runs
@@ -428,11 +429,11 @@ def test_more_comparisons_than_a_page_bears_are_left_to_the_downloads(
     """Two models with three metrics each: six comparisons."""
     monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 4)
     page = whole(build(load(data), options), "compare/index.md")
-    assert page.count("container vs native") == 4
+    assert page.count("native (container) vs native") == 4
     assert "2 more comparisons" in page
     monkeypatch.setattr("sparkpub.site.pages.programs.MOST_LISTED", 6)
     page = whole(build(load(data), options), "compare/index.md")
-    assert page.count("container vs native") == 6
+    assert page.count("native (container) vs native") == 6
     assert "more comparisons" not in page
 
 

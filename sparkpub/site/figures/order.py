@@ -7,6 +7,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import Names
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.tables.column import TableRow
@@ -60,17 +61,19 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, metric, shown)),
         selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=_drift(metric, cells)
+        says=_drift(selection.names, metric, cells)
         or differences
         or sentences.means(selection.names, metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
 
-def _drift(metric: Metric, cells: Sequence[TableRow]) -> str:
+def _drift(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
     drifting = [
-        ", ".join(cell.cell) for cell in tested if cell.trend_p_adjusted < ALPHA
+        " · ".join(names.cell(cell.campaign, cell.cell))
+        for cell in tested
+        if cell.trend_p_adjusted < ALPHA
     ]
     if not tested:
         return ""

@@ -44,6 +44,16 @@ function filters(charts) {
   return (read) => pass(read);
 }
 
+// ---- The menu of a phone opens at its top, and not within the section of the page ---------------------------------
+
+function menu() {
+  const drawer = document.getElementById('__drawer');
+  drawer?.addEventListener('change', () => {
+    if (!drawer.checked) return;
+    for (const section of document.querySelectorAll('.md-nav--primary .md-nav__toggle:checked')) section.checked = false;
+  });
+}
+
 // ---- Charts ----------------------------------------------------------------------------------------------------
 
 function chartsOf(pass) {
@@ -235,6 +245,7 @@ function begin() {
   }
 }
 
+menu();
 begin();
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);
