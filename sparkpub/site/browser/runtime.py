@@ -40,7 +40,6 @@ MODULES = (
     "log.js",
     "leaderboard.js",
     "yours.js",
-    "copy.js",
     "costs.js",
     "run.js",
     "sparkpub.js",
