@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.names import Names
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -17,44 +16,34 @@ KEY = "explorer"
 def figure(
     rows: Sequence[Row],
     sources: Mapping[str, str],
-    names: Names,
     across: Metric,
     up: Metric,
+    called: Mapping[str, str],
 ) -> Figure:
-    """The figure with which the explorer begins; `rows` are the runs of all campaigns."""
-    environments = _environments(rows, names)
+    """The figure with which the explorer begins; `rows` are the runs of all campaigns, and `called` gives environments
+    their names."""
+    environments = tuple(dict.fromkeys(row["environment"] for row in rows))
+    names = tuple(called.get(key, key) for key in environments)
     return Figure(
         key=KEY,
         title="Any metric against any other",
         says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
         sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
-        chart=Chart(draw, (across.name, up.name, *environments)),
+        chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
         sources={"runs": sources["runs"]},
     )
 
 
-def _environments(
-    rows: Sequence[Row], names: Names
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The environments of the runs, and what readers call each: its key where campaigns call it differently."""
-    called: dict[str, set[str]] = {}
-    for row in rows:
-        name = names.environment(row["campaign"], row["environment"])
-        called.setdefault(row["environment"], set()).add(name)
-    said = [min(each) if len(each) == 1 else key for key, each in called.items()]
-    return tuple(called), tuple(said)
-
-
 def draw(
-    across: str, up: str, environments: tuple[str, ...], called: tuple[str, ...]
+    across: str, up: str, environments: Sequence[str], names: Sequence[str]
 ) -> dict[str, Any]:
     """Every run as a point. The signals `xfield` and `yfield` name its metrics, `brush` says what is dragged over.
 
     Rows `runs`: `run, campaign, cell, environment, state, start_temp, flags, href` and one column per metric.
     """
-    series = theme.Series("environment", environments, "Environment", called)
+    series = theme.Series("environment", environments, "Environment", names)
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
     scale = alt.Scale(zero=False, nice=False, padding=12)
     points = (

@@ -7,7 +7,7 @@ from typing import Any
 from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, load_name
-from sparkpub.review.progress import Line, Point, change_between
+from sparkpub.review.progress import Point, VersionLine, change_between
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -23,7 +23,9 @@ Session = tuple[str, str, str]
 """Campaign, engine and day."""
 
 
-def of_model(model: ModelName, lines: Sequence[Line], names: Names) -> Figure | None:
+def of_model(
+    model: ModelName, lines: Sequence[VersionLine], names: Names
+) -> Figure | None:
     """The lines of a model, those to be drawn first; None where nothing was measured more than once."""
     if not lines:
         return None
@@ -49,7 +51,7 @@ def of_model(model: ModelName, lines: Sequence[Line], names: Names) -> Figure | 
     )
 
 
-def _name(line: Line, names: Names) -> str:
+def _name(line: VersionLine, names: Names) -> str:
     """`BF16, 8 users, 512 in, 128 out, Docker, DGX Spark`."""
     first = line.points[0].speed
     environment = names.environment(first.campaign, first.cell[1])
@@ -60,7 +62,7 @@ def _session(point: Point) -> Session:
     return point.speed.campaign, point.speed.engine, point.day
 
 
-def _sessions(lines: Sequence[Line]) -> dict[Session, str]:
+def _sessions(lines: Sequence[VersionLine]) -> dict[Session, str]:
     """What stands below each session, in order of time: `2026-08-16, vLLM 0.26.0`; a second one of a day has a 2."""
     points = [point for line in lines for point in line.points]
     points.sort(key=lambda point: point.speed.records[0].started.value)
@@ -75,7 +77,7 @@ def _sessions(lines: Sequence[Line]) -> dict[Session, str]:
     return found
 
 
-def _rows(line: Line, name: str, sessions: Mapping[Session, str]) -> list[Row]:
+def _rows(line: VersionLine, name: str, sessions: Mapping[Session, str]) -> list[Row]:
     """One row per point: `line, when, value` (tok/s), `percent, lo, hi` (change from the first, 95 %),
     `beyond` (whether the change from the point before is beyond the noise), `change` (in words)."""
     first = line.points[0].sample
@@ -99,7 +101,7 @@ def _rows(line: Line, name: str, sessions: Mapping[Session, str]) -> list[Row]:
     return rows
 
 
-def _sentence(lines: Sequence[Line]) -> str:
+def _sentence(lines: Sequence[VersionLine]) -> str:
     """`10 of 30 loads changed beyond the noise, by −6.9 to +1.7 %.`"""
     if len(lines) == 1:
         (line,) = lines
@@ -119,7 +121,7 @@ def _sentence(lines: Sequence[Line]) -> str:
     return f"{len(beyond)} of {loads} changed beyond the noise of their runs, by {changes}."
 
 
-def _table(lines: Sequence[Line], called: Sequence[str]) -> Table:
+def _table(lines: Sequence[VersionLine], called: Sequence[str]) -> Table:
     body = []
     for line, name in zip(lines, called, strict=True):
         points = [

@@ -32,7 +32,7 @@ TTFT = ("ttft_p50_ms", "ttft_mean_ms")
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelPage:
     """A model with everything that was measured of it."""
 
     name: ModelName
@@ -49,14 +49,14 @@ class Model:
         return grouped(self.speeds, lambda speed: speed.setup)
 
 
-def models(publication: Publication) -> list[Model]:
+def models(publication: Publication) -> list[ModelPage]:
     """Every model whose speed was measured, in the order of their names."""
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
-    return [Model(name, speeds) for name, speeds in ordered]
+    return [ModelPage(name, speeds) for name, speeds in ordered]
 
 
-def entry(model: Model) -> dict[str, Any]:
+def entry(model: ModelPage) -> dict[str, Any]:
     """The model in the list of all."""
     formats = dict.fromkeys(speed.weights for speed in model.speeds)
     machines = dict.fromkeys(speed.machine for speed in model.speeds)
@@ -69,7 +69,7 @@ def entry(model: Model) -> dict[str, Any]:
     }
 
 
-def figure(publication: Publication, model: Model) -> Figure | None:
+def figure(publication: Publication, model: ModelPage) -> Figure | None:
     """Throughput of the machine against the speed of one user, on the machine that comes first."""
     names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
@@ -82,7 +82,7 @@ def figure(publication: Publication, model: Model) -> Figure | None:
     return None
 
 
-def versions_figure(publication: Publication, model: Model) -> Figure | None:
+def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
     """What was measured more than once over versions and days, the loads of the leaderboard first."""
     lines = [line for line in publication.progress if line.model == model.name]
     shown = {board.load for board in publication.boards}
@@ -91,7 +91,7 @@ def versions_figure(publication: Publication, model: Model) -> Figure | None:
 
 
 def context(
-    publication: Publication, model: Model, chart: str, versions_chart: str
+    publication: Publication, model: ModelPage, chart: str, versions_chart: str
 ) -> dict[str, Any]:
     """What the template needs, with the placeholders of two charts; each may be empty."""
     names = setup_names(publication, model)
@@ -112,7 +112,7 @@ def context(
     }
 
 
-def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
+def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
     parts: dict[Setup, list[str]] = {}
     more: dict[Setup, str] = {}
@@ -134,7 +134,7 @@ def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
     return names
 
 
-def _about(model: Model) -> str:
+def _about(model: ModelPage) -> str:
     """`30B-A3B; BF16 and NVFP4 on DGX Spark; 105 runs`."""
     told = entry(model)
     return f"{told['about']}; {counted(told['runs'], 'run')}"
@@ -143,7 +143,7 @@ def _about(model: Model) -> str:
 # -- answers -----------------------------------------------------------------------------------------------
 
 
-def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
+def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
     """What the model reaches on each board: its best figure, and its place."""
     found = []
     for board in boards:
@@ -170,7 +170,7 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
     return found
 
 
-def _doubts(model: Model) -> list[dict[str, str]]:
+def _doubts(model: ModelPage) -> list[dict[str, str]]:
     """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
     doubted = [speed for speed in model.speeds if speed.doubts]
     found = []
@@ -180,7 +180,7 @@ def _doubts(model: Model) -> list[dict[str, str]]:
     return found
 
 
-# -- recipes -----------------------------------------------------------------------------------------------
+# -- set-ups -----------------------------------------------------------------------------------------------
 
 
 def _setup(
@@ -269,7 +269,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
     container = record.container
     image = record.requested.environment.get("image")
     found = {
-        "Model": record.requested.model_id,
+        "ModelPage": record.requested.model_id,
         "Engine": speed.engine,
         "Image": image if isinstance(image, str) else None,
         "Digest": None,
@@ -286,7 +286,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
+def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
     """Of each set-up the load with the most throughput, of those whose energy was measured where there are some: its
     rate, and the GPU's energy."""
     found = []
@@ -339,7 +339,7 @@ def money(amount: float) -> str:
     return f"{amount:.2f}"
 
 
-def _accuracy(publication: Publication, model: Model) -> list[dict[str, str]]:
+def _accuracy(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
     """How right the model's answers were, in campaigns that asked."""
     found = []
     for row in publication.results.cell_rows:
