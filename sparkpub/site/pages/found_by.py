@@ -72,7 +72,7 @@ def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:
     more = ["throughput"]
     if page["costs"]:
         more.append("energy and cost of a token")
-    if page["lines"]:
+    if page["versions"]:
         more.append("a new version of the engine")
     return with_synonyms([*names, *_about(speeds), *more])
 
