@@ -254,5 +254,6 @@ CHECKS = (
             DEPENDENCE_ROUNDING,
             DEPENDENCE_RUNS,
         ),
+        remedy="Report one of them.",
     ),
 )

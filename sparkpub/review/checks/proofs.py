@@ -504,6 +504,7 @@ CHECKS = (
         "Did the requested model run?",
         identity,
         thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),
+        remedy="Keep the server's log, which names the model that it loaded, and correct a name that is wrong.",
     ),
     Check(
         "does-not-fit",
@@ -511,6 +512,7 @@ CHECKS = (
         ("error",),
         "Do weights and KV cache fit into memory?",
         does_not_fit,
+        remedy="Look in the log for the weights that were loaded, and correct the model's name.",
     ),
     Check(
         "roofline",
@@ -519,6 +521,7 @@ CHECKS = (
         "Is the throughput possible with the machine's memory bandwidth?",
         roofline,
         thresholds=(ROOFLINE_SUSPICIOUS, EMBEDDING_SHARE),
+        remedy="Look in the log for model, batch size and number of requests before you publish.",
     ),
     Check(
         "same-numbers",
@@ -531,5 +534,6 @@ CHECKS = (
             SAME_NUMBERS_BYTES_RATIO,
             SAME_NUMBERS_BOUND_BY_MEMORY,
         ),
+        remedy="Look in the log for the model that each run loaded.",
     ),
 )

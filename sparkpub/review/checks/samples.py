@@ -160,5 +160,6 @@ CHECKS = (
             POWER_SHARE,
             POWER_SAMPLES,
         ),
+        remedy="Quarantine the runs, or import them without this telemetry.",
     ),
 )

@@ -7,6 +7,7 @@ from itertools import count, islice, pairwise
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
+from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -189,6 +190,7 @@ def _gone(view: View) -> Iterator[Finding]:
         "follows an iteration without a record: it was deleted, or never committed",
         "follow iterations without a record: they were deleted, or never committed",
     )
+    yield from _removed(view)
     positions = {stored.record.plan.position for stored in view.runs}
     places = max(positions, default=-1) + 1
     lacking = places - len(positions)
@@ -208,6 +210,34 @@ def _gone(view: View) -> Iterator[Finding]:
             runs=ids(view.runs),
             cells=[label(cell) for cell in view.recorded],
         )
+
+
+_RECORD = re.compile(r".+_iter\d+_[^.]+\.json")
+
+
+def _removed(view: View) -> Iterator[Finding]:
+    """Records that we collected, that were committed once and are gone. Nobody has to delete one: a quarantine takes it
+    out in sight. Who imports results again may get other names for them."""
+    if all(run.record.plan.order == "as-published" for run in view.runs):
+        return
+    names = [
+        name
+        for name in committed.removed(view.campaign.folder)
+        if _RECORD.fullmatch(name)
+    ]
+    if not names:
+        return
+    which = f"{names[0]} was"
+    if len(names) > 1:
+        which = f"{names[0]} and {len(names) - 1} more were"
+    yield view.finding(
+        "time-consistency",
+        "error",
+        f"Not every record that was committed is there: {which} deleted.",
+        cells=[label(cell) for cell in view.recorded],
+        removed=names,
+        what="records that were committed",
+    )
 
 
 def _holes(view: View) -> list[Case]:
@@ -242,5 +272,6 @@ CHECKS = (
         time_consistency,
         implies=frozenset({"order-confound", "unbalanced"}),
         thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
+        remedy="Restore deleted records from git; where clocks differ, synchronise them and re-run.",
     ),
 )

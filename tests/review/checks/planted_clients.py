@@ -76,7 +76,11 @@ class ClientFault:
         if not self.whole:
             copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
         if self.committed:
-            _commit(copy.write(data))
+            folder = copy.write(data)
+            _commit(folder)
+            for file in folder.glob("*.*"):
+                if file.is_file():
+                    file.unlink()
         if planted:
             self.plant(copy)
         copy.write(data)
@@ -434,6 +438,13 @@ def slowest_deleted(copy: Copy) -> None:
         copy.runs.remove(slow)
 
 
+def last_round_deleted(copy: Copy) -> None:
+    """The matrix asks for one round less, so that nothing is missing."""
+    last = max(run["iteration"] for run in copy.runs)
+    copy.runs = [run for run in copy.runs if run["iteration"] < last]
+    copy.info["matrix"]["iterations"] = last - 1
+
+
 def slowest_deleted_and_renumbered(copy: Copy) -> None:
     """The slowest run of a side is gone, and those after it have moved up."""
     runs = copy.of("container")
@@ -756,6 +767,14 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         "the slowest run deleted, the others renumbered",
         slowest_deleted_and_renumbered,
         check="not-as-requested",
+    ),
+    ClientFault(
+        "the last round deleted, and declared away",
+        last_round_deleted,
+        "h200-llama",
+        check="time-consistency",
+        whole=True,
+        committed=True,
     ),
     ClientFault("a wider margin afterwards", wider_margin, check="not-as-requested"),
     ClientFault(
