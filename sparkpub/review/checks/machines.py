@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain
 
 from sparkpub.record.record import Record
@@ -16,6 +17,7 @@ from sparkpub.review.checks.blocks import (
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.facts import ABSENT, FACTS, MACHINE, Fact, several
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.review.checks.timing import began, ended_at
 from sparkpub.review.checks.view import (
     View,
     about_cells,
@@ -41,6 +43,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         if alike:
             yield _broken(view, alike)
     yield from _one_gpu_of_several(view)
+    yield from _one_host_at_once(view)
     errors = [block for block in blocks if block.severity == "error"]
     broken = {cell for block in errors for cell in block.cells}
     told: dict[str, set[Cell]] = {MACHINE.what: broken}
@@ -147,6 +150,44 @@ def _one_gpu_of_several(view: View) -> Iterator[Finding]:
             runs=ids(runs),
             what="GPU of several machines",
         )
+
+
+def _one_host_at_once(view: View) -> Iterator[Finding]:
+    """Machines that are containers of one host and measured at the same time: they shared processors, memory and power,
+    so one does not repeat the other independently."""
+    hosts = grouped(view.happened, lambda run: run.record.machine.boot)
+    for boot, runs in hosts.items():
+        machines = several_machines(runs)
+        if boot is None or len(machines) < 2:
+            continue
+        at_once = _at_once(runs)
+        if not at_once:
+            continue
+        cells = list(dict.fromkeys(run.record.cell for run in at_once))
+        text = (
+            f"{len(machines)} machines ({few(machines)}) are parts of one host, and {len(at_once)} of their runs ran "
+            "beside another one's: they are not independent. Measure one machine after the other."
+        )
+        yield view.finding(
+            "mixed-machines",
+            "error",
+            text,
+            **about_cells(cells),
+            runs=ids(at_once),
+            what="host of several machines",
+        )
+
+
+def _at_once(runs: Sequence[Stored]) -> list[Stored]:
+    """Runs that began while one of another machine was running."""
+    over: dict[str | None, datetime] = {}
+    found = []
+    for run in sorted(runs, key=lambda run: began(run.record)):
+        here, start = run.record.machine.id, began(run.record)
+        if any(end > start for machine, end in over.items() if machine != here):
+            found.append(run)
+        over[here] = max(ended_at(run.record) or start, over.get(here, start))
+    return found
 
 
 def _broken(view: View, blocks: Sequence[Broken]) -> Finding:

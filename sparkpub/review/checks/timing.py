@@ -61,7 +61,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
 def _problem(view: View, stored: Stored) -> str | None:
     """What cannot be in the times of one run, in words."""
     record = stored.record
-    start, end, lasted = _start(record), _end(record), record.duration_seconds
+    start, end, lasted = began(record), ended_at(record), record.duration_seconds
     if end is not None and end < start:
         return f"it ended {_ago(start - end)} before it started"
     if record.ended is not None and lasted is not None and end is not None:
@@ -82,7 +82,7 @@ def _other_clock(view: View, stored: Stored) -> str | None:
     record, answer = stored.record, view.evidence.of(stored).answer
     if answer is None or record.started.zone != "utc":
         return None
-    start = _start(record)
+    start = began(record)
     if answer.epoch is not None:
         said, what = datetime.fromtimestamp(answer.epoch, start.tzinfo), "was begun at"
     elif answer.said_at is not None:
@@ -108,16 +108,16 @@ def _in_the_nearest_zone(said: datetime, start: datetime) -> datetime:
     return said - timedelta(seconds=quarters * QUARTER_SECONDS)
 
 
-def _start(record: Record) -> datetime:
+def began(record: Record) -> datetime:
     return datetime.fromisoformat(record.started.value)
 
 
-def _end(record: Record) -> datetime | None:
+def ended_at(record: Record) -> datetime | None:
     """When a run ended, by its record or else by how long it took."""
     if record.ended is not None:
         return datetime.fromisoformat(record.ended.value)
     if record.duration_seconds is not None:
-        return _start(record) + timedelta(seconds=record.duration_seconds)
+        return began(record) + timedelta(seconds=record.duration_seconds)
     return None
 
 
@@ -134,14 +134,14 @@ def _ago(span: timedelta) -> str:
 
 def _overlapping(view: View) -> list[Case]:
     """Runs that began before the one before them on the same GPU was over."""
-    ended = [run for run in view.happened if _end(run.record) is not None]
+    ended = [run for run in view.happened if ended_at(run.record) is not None]
     cases = []
     for runs in by_gpu(ended):
-        runs.sort(key=lambda run: _start(run.record))
+        runs.sort(key=lambda run: began(run.record))
         for before, after in pairwise(runs):
-            end = _end(before.record)
+            end = ended_at(before.record)
             assert end is not None
-            early = (end - _start(after.record)).total_seconds()
+            early = (end - began(after.record)).total_seconds()
             if early > CLOCK_SECONDS:
                 detail = f"it started {early:.0f} s before {before.run_id} was over"
                 cases.append((after, detail))
