@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
-    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -23,7 +22,8 @@ from sparkpub.collect.environments.base import (
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.plan.environments import Options, Server
+from sparkpub.plan.address import LOOPBACK
+from sparkpub.plan.environments import LaunchOptions, Server
 from sparkpub.plan.workloads.base import Command
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError
@@ -82,7 +82,7 @@ class Serves:
     """What tells one server from another: where it runs, and with which command."""
 
     environment: str
-    options: Options
+    options: LaunchOptions
     command: Command
 
     @property

@@ -514,7 +514,7 @@ class Record(Strict):
         stem = self.run_id.removeprefix(f"{self.campaign}-")
         if stem != self.run_id:
             return stem
-        return f"{self.environment}_{self.model}_{self.workload}_iter{self.iteration:02d}_{self.started.compact}"
+        return stem_of(self.cell, self.iteration, self.started)
 
     def value(self, metric: str) -> float | None:
         """The value of a metric in its own unit; None where absent or not available."""
@@ -549,6 +549,12 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
             f"{where}.value: {value.value} is outside {known.minimum}…{known.maximum} {known.unit}"
         ]
     return []
+
+
+def stem_of(cell: tuple[str, str, str], iteration: int, started: Moment) -> str:
+    """How the file names of a run of a cell (model, environment, workload) begin."""
+    model, environment, workload = cell
+    return f"{environment}_{model}_{workload}_iter{iteration:02d}_{started.compact}"
 
 
 def metric_of(name: str, value: MetricValue) -> Metric:

@@ -25,7 +25,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Sample:
+class MeasuredMean:
     """Mean, standard deviation (by n - 1) and number of what was measured."""
 
     mean: float
@@ -55,7 +55,7 @@ class Point:
     """What was measured once: a set-up, with the day of its first run."""
 
     speed: Speed
-    sample: Sample
+    sample: MeasuredMean
     change: Change | None = None
     """From the point before; None for the first."""
 
@@ -66,7 +66,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class VersionLine:
     """One model, format, machine, engine and load, measured more than once."""
 
     model: ModelName
@@ -88,7 +88,7 @@ class Line:
         return change_between(self.points[0].sample, self.points[-1].sample)
 
 
-def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[Line]:
+def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[VersionLine]:
     """Every line with at least two points, in the order met. What checks doubt is on none."""
     having = []
     for speed in speeds:
@@ -126,7 +126,7 @@ def _session(speed: Speed) -> tuple[object, ...]:
     return (speed.campaign, speed.setup.engine_version, day)
 
 
-def _line(speeds: list[Speed], metric: str) -> Line:
+def _line(speeds: list[Speed], metric: str) -> VersionLine:
     ordered = sorted(speeds, key=lambda speed: speed.records[0].started.value)
     points: list[Point] = []
     for speed in ordered:
@@ -136,7 +136,7 @@ def _line(speeds: list[Speed], metric: str) -> Line:
             change = change_between(points[-1].sample, sample)
         points.append(Point(speed, sample, change))
     first = ordered[0]
-    return Line(
+    return VersionLine(
         first.model,
         first.weights,
         first.machine,
@@ -146,15 +146,15 @@ def _line(speeds: list[Speed], metric: str) -> Line:
     )
 
 
-def sample_of(speed: Speed, metric: str) -> Sample:
+def sample_of(speed: Speed, metric: str) -> MeasuredMean:
     """The runs of a cell; of a single run its repetitions, as far as they are known."""
     row = speed.figures[metric]
     if row.n > 1:
-        return Sample(row.mean, row.sd, row.n)
-    return _repetitions(speed.records[0], metric) or Sample(row.mean, None, 1)
+        return MeasuredMean(row.mean, row.sd, row.n)
+    return _repetitions(speed.records[0], metric) or MeasuredMean(row.mean, None, 1)
 
 
-def _repetitions(record: Record, metric: str) -> Sample | None:
+def _repetitions(record: Record, metric: str) -> MeasuredMean | None:
     """What a run says of its own repetitions."""
     value = record.value(metric)
     spread = record.spreads.get(metric)
@@ -166,10 +166,10 @@ def _repetitions(record: Record, metric: str) -> Sample | None:
     sd = spread.deviation
     if spread.divisor != "n-1":  # where nothing says it, the larger of the two
         sd *= sqrt(n / (n - 1))
-    return Sample(value, sd, n)
+    return MeasuredMean(value, sd, n)
 
 
-def change_between(before: Sample, after: Sample) -> Change:
+def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     """The change of the mean in percent, with its interval."""
     percent = 100 * (after.mean / before.mean - 1)
     if before.sd is None or after.sd is None:

@@ -17,7 +17,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
-from sparkpub.review.progress import Line, lines
+from sparkpub.review.progress import VersionLine, lines
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
@@ -103,7 +103,7 @@ class Publication:
         return boards(self.speeds, self.options.home, rows(self.results.capacities))
 
     @cached_property
-    def progress(self) -> list[Line]:
+    def progress(self) -> list[VersionLine]:
         """What was measured more than once: versions and sessions of one recipe."""
         return lines(self.speeds)
 

@@ -299,6 +299,29 @@ def test_search_on_a_phone(site: Host) -> None:
     assert results(page) > 1
 
 
+def test_the_menu_of_a_phone_opens_at_its_top(site: Host) -> None:
+    """And not within the section of the page, from which a reader has to go back first."""
+    page = site.open(
+        "models/",
+        viewport={"width": 390, "height": 800},
+        has_touch=True,
+        is_mobile=True,
+    ).page
+    settle(page)
+    within = page.locator(".md-nav--primary .md-nav__item .md-nav__toggle:checked")
+    assert within.count() > 0
+    page.tap(".md-header [for=__drawer]")
+    assert within.count() == 0
+
+
+def test_a_link_to_a_claim_opens_its_line(site: Host) -> None:
+    page = site.open("claims/").page
+    anchor = "details.sp-claim:not([open]) [id]"
+    name = page.locator(anchor).last.get_attribute("id")
+    page.goto(f"{site.address}claims/#{name}")
+    page.wait_for_selector(f"details.sp-claim[open] #{name}")
+
+
 @pytest.mark.parametrize("address", ["?q=bandwidth", "method/checks/?h=bandwidth"])
 def test_an_address_that_asks_for_a_search_gets_it(site: Host, address: str) -> None:
     page = site.open(address).page
@@ -477,6 +500,16 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
     again = explorer(site, page.url.partition("runs/")[2])
     assert again.locator("tbody tr").first.inner_text() == first
     assert shown(again) == 10
+
+
+def test_explorer_calls_models_by_their_names_whatever_their_keys(site: Host) -> None:
+    """Two campaigns have this model under two keys: one box stands for both."""
+    page = explorer(site, "?model=deepseek")
+    assert page.is_checked('[name=model][value*="dense7b"][value*="deepseek"]')
+    page.wait_for_url("**model=*dense7b*")
+    rows = page.locator("[data-sp-explorer] tbody tr")
+    assert "DeepSeek-R1-Distill-Qwen-7B" in rows.first.inner_text()
+    assert "dense7b" not in rows.first.inner_text()
 
 
 def test_explorer_brush_narrows_the_table(site: Host) -> None:

@@ -29,7 +29,7 @@ class Source(Strict):
     url: str
 
 
-class _Entry(Strict):
+class _SourcedValue(Strict):
     value: Value
     source: str
     how: str | None = None
@@ -37,7 +37,7 @@ class _Entry(Strict):
 
 class _File(Strict):
     sources: dict[str, Source]
-    entries: dict[str, dict[str, _Entry]]
+    entries: dict[str, dict[str, _SourcedValue]]
 
     @model_validator(mode="after")
     def _sourced(self) -> Self:

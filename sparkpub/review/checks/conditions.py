@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
 from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
@@ -15,7 +16,7 @@ from sparkpub.review.checks.view import Case, View
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
-    45.0,
+    START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
 )
 SLOW_CLOCK_SHARE = Threshold(

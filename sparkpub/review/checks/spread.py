@@ -26,7 +26,6 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.measured import power_to_detect
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
-from sparkpub.review.statistics.compare import WANTED_POWER
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -45,7 +44,7 @@ TOO_MANY_OUTLIERS_RUNS = Threshold(
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
-    5.0,
+    describe.POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
 EFFECTIVE_RUNS = Threshold(
@@ -55,7 +54,7 @@ EFFECTIVE_RUNS = Threshold(
 )
 POWER = Threshold(
     "power",
-    WANTED_POWER,
+    describe.WANTED_POWER,
     "Minimum power to detect a difference of 10 % in the methodology.",
 )
 
@@ -168,7 +167,7 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
             )
 
 
-class Spread(NamedTuple):
+class Variation(NamedTuple):
     """A metric of a cell that varies too much between runs, by its coefficient of variation in percent."""
 
     metric: Metric
@@ -178,7 +177,7 @@ class Spread(NamedTuple):
 
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs differ more than repeatable ones do."""
-    by_cause: dict[str, list[Spread]] = defaultdict(list)
+    by_cause: dict[str, list[Variation]] = defaultdict(list)
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
@@ -191,7 +190,7 @@ def high_variation(view: View) -> Iterator[Finding]:
             if cv_percent > HIGH_VARIATION_PERCENT and not _by_outliers(
                 view, cell, name
             ):
-                by_cause[cause(metric)].append(Spread(metric, cell, cv_percent))
+                by_cause[cause(metric)].append(Variation(metric, cell, cv_percent))
     for spreads in by_cause.values():
         yield _variation(view, spreads)
 
@@ -207,7 +206,7 @@ def _by_outliers(view: View, cell: Cell, name: str) -> bool:
     return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
 
-def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
+def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
     worst = max(spreads, key=lambda spread: spread.cv_percent)
     values = view.figures(worst.cell, worst.metric.name)
     places = dict.fromkeys(spread.cell for spread in spreads)

@@ -102,7 +102,7 @@ def null_metric(view: View) -> Iterator[Finding]:
         values = [
             run.record.metrics[name] for run in view.runs if name in run.record.metrics
         ]
-        if all(value.value is None for value in values):
+        if values and all(value.value is None for value in values):
             severity: Severity = (
                 "info"
                 if all(value.source == "sampler" for value in values)

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.tables.capacities import LIMITS_SECONDS
+from sparkpub.review.tables.capacities import LIMITS_SECONDS, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
@@ -18,9 +18,7 @@ from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication
 
 NAME = TABLE = "capacity"
-TOLD = 5.0
-"""The limit, in seconds, of which the sentence speaks, and by which the rows are sorted."""
-FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD:g}{SPACE}s"
+FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD_SECONDS:g}{SPACE}s"
 MOST_NAMED = 4
 """Builds that the sentence names one by one."""
 LETTER, MOST_LABEL, NARROW_LABEL = 7, 330, 150
@@ -39,7 +37,7 @@ def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     found = rows(table[table["campaign"] == campaign.name])
     of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
     told = {
-        build: next(item for item in items if item.limit_seconds == TOLD)
+        build: next(item for item in items if item.limit_seconds == TOLD_SECONDS)
         for build, items in of_builds.items()
     }
     for build in sorted(told, key=lambda build: _place(told[build]), reverse=True):
@@ -103,7 +101,7 @@ def figure(selection: Selection, key: str) -> Figure:
 def sentence(shown: Sequence[Row]) -> str:
     """What rows of `capacity` show: `15 of 37 builds keep 95 % of the first tokens within 5 s at every rate measured,
     13 up to a lower one, 9 at none.` Empty where there are none."""
-    rows = [row for row in shown if row["limit"] == f"{TOLD:g} s"]
+    rows = [row for row in shown if row["limit"] == f"{TOLD_SECONDS:g} s"]
     if not rows:
         return ""
     if len(rows) <= MOST_NAMED:

@@ -14,7 +14,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import load_name
-from sparkpub.review.progress import Line
+from sparkpub.review.progress import VersionLine
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 from sparkpub.site.figures import users
@@ -34,7 +34,7 @@ TTFT = ("ttft_p50_ms", "ttft_mean_ms")
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelPage:
     """A model with everything that was measured of it."""
 
     name: ModelName
@@ -51,14 +51,14 @@ class Model:
         return grouped(self.speeds, lambda speed: speed.setup)
 
 
-def models(publication: Publication) -> list[Model]:
+def models(publication: Publication) -> list[ModelPage]:
     """Every model whose speed was measured, in the order of their names."""
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
-    return [Model(name, speeds) for name, speeds in ordered]
+    return [ModelPage(name, speeds) for name, speeds in ordered]
 
 
-def entry(model: Model) -> dict[str, Any]:
+def entry(model: ModelPage) -> dict[str, Any]:
     """The model in the list of all."""
     formats = dict.fromkeys(speed.weights for speed in model.speeds)
     machines = dict.fromkeys(speed.machine for speed in model.speeds)
@@ -71,7 +71,7 @@ def entry(model: Model) -> dict[str, Any]:
     }
 
 
-def figure(publication: Publication, model: Model) -> Figure | None:
+def figure(publication: Publication, model: ModelPage) -> Figure | None:
     """Throughput of the machine against the speed of one user, on the machine that comes first."""
     names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
@@ -84,7 +84,7 @@ def figure(publication: Publication, model: Model) -> Figure | None:
     return None
 
 
-def context(publication: Publication, model: Model, chart: str) -> dict[str, Any]:
+def context(publication: Publication, model: ModelPage, chart: str) -> dict[str, Any]:
     """What the template needs; `chart` is the placeholder of one, or empty."""
     names = setup_names(publication, model)
     lines = [line for line in publication.progress if line.model == model.name]
@@ -108,7 +108,7 @@ def context(publication: Publication, model: Model, chart: str) -> dict[str, Any
     }
 
 
-def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
+def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
     parts: dict[Setup, list[str]] = {}
     more: dict[Setup, str] = {}
@@ -130,7 +130,7 @@ def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
     return names
 
 
-def _about(model: Model) -> str:
+def _about(model: ModelPage) -> str:
     """`30B-A3B; BF16 and NVFP4 on DGX Spark; 105 runs`."""
     told = entry(model)
     return f"{told['about']}; {counted(told['runs'], 'run')}"
@@ -139,7 +139,7 @@ def _about(model: Model) -> str:
 # -- answers -----------------------------------------------------------------------------------------------
 
 
-def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
+def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
     """What the model reaches on each board: its best figure, and its place."""
     found = []
     for board in boards:
@@ -166,7 +166,7 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
     return found
 
 
-def _doubts(model: Model) -> list[dict[str, str]]:
+def _doubts(model: ModelPage) -> list[dict[str, str]]:
     """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
     doubted = [speed for speed in model.speeds if speed.doubts]
     found = []
@@ -179,7 +179,9 @@ def _doubts(model: Model) -> list[dict[str, str]]:
 # -- versions ----------------------------------------------------------------------------------------------
 
 
-def _lines(lines: Sequence[Line], names: Mapping[Setup, str]) -> list[dict[str, Any]]:
+def _lines(
+    lines: Sequence[VersionLine], names: Mapping[Setup, str]
+) -> list[dict[str, Any]]:
     """What was measured more than once, the usual loads first."""
     found = []
     for line in lines[:MOST_LINES]:
@@ -294,7 +296,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
     container = record.container
     image = record.requested.environment.get("image")
     found = {
-        "Model": record.requested.model_id,
+        "ModelPage": record.requested.model_id,
         "Engine": speed.engine,
         "Image": image if isinstance(image, str) else None,
         "Digest": None,
@@ -311,7 +313,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
+def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
     """Of each set-up the load with the most throughput, of those whose energy was measured where there are some: its
     rate, and the GPU's energy."""
     found = []
@@ -364,7 +366,7 @@ def money(amount: float) -> str:
     return f"{amount:.2f}"
 
 
-def _accuracy(publication: Publication, model: Model) -> list[dict[str, str]]:
+def _accuracy(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
     """How right the model's answers were, in campaigns that asked."""
     found = []
     for row in publication.results.cell_rows:

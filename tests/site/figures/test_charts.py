@@ -211,7 +211,8 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "chart", [Chart(explore.draw, ("a", "b", ("native",))), Chart(overlay.draw)]
+    "chart",
+    [Chart(explore.draw, ("a", "b", ("native",), ("native",))), Chart(overlay.draw)],
 )
 def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
     alt.Chart.from_dict(chart.specification()).to_dict()

@@ -178,7 +178,7 @@ class Compare {
     const runs = [one, two].map((side) => side.rows.find((row) => row.samples));
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const none = () => {
-      note.textContent = common ? 'Telemetry over time: not recorded for both sides, or not published as a series.' : '';
+      note.textContent = common ? 'No telemetry over time is published for both.' : '';
       if (card) card.hidden = true;
     };
     if (!common || !figure || runs.includes(undefined)) return none();

@@ -168,7 +168,7 @@ class Explorer {
         return make('td', {}, make('span', {className: 'sp-none', textContent: metric ? 'not available' : ''}));
       }
       const cell = make('td', {textContent: metric ? number(value, metric.decimals) : value});
-      if (name === 'flags') cell.className = 'sp-wide-cell';
+      if (['model', 'workload', 'flags'].includes(name)) cell.className = 'sp-wide-cell';
       if (metric) cell.dataset.value = value;
       return cell;
     });
