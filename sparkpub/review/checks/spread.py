@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -80,17 +80,28 @@ def outlier(view: View) -> Iterator[Finding]:
             apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(
                 detail
             )
-    for about, found in apart.items():
-        cases = [(run, "; ".join(details)) for run, details in found.values()]
-        names = list(dict.fromkeys(metrics[about]))
+    for abouts in _of_the_same_runs(apart):
+        details: dict[str, tuple[Stored, list[str]]] = {}
+        for about in abouts:
+            for run_id, (run, told) in apart[about].items():
+                details.setdefault(run_id, (run, []))[1].extend(told)
+        names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
         yield from view.cases(
             "outlier",
             severity_of(view, names),
-            cases,
+            [(run, "; ".join(told)) for run, told in details.values()],
             f"is an outlier, {_TO_DO}",
             f"are outliers, {_TO_DO}",
             **about_metrics(names),
         )
+
+
+def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """What runs are odd in, together where it is the same runs: they have one cause."""
+    groups: dict[frozenset[str], list[str]] = defaultdict(list)
+    for about, found in apart.items():
+        groups[frozenset(found)].append(about)
+    return list(groups.values())
 
 
 _TO_DO = (
@@ -367,6 +378,7 @@ CHECKS = (
         too_many_outliers,
         implies=frozenset({"outlier"}),
         thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
+        remedy="Look for another load on the machine, and re-run.",
     ),
     Check(
         "high-variation",
@@ -375,6 +387,7 @@ CHECKS = (
         "Do runs vary by less than 5 %?",
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
+        remedy="Make each run longer (more requests), or measure more runs.",
     ),
     Check(
         "small-sample",
@@ -383,5 +396,6 @@ CHECKS = (
         "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),
+        remedy="Measure more runs, with longer pauses if each resembles the one before.",
     ),
 )

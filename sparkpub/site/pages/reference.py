@@ -81,8 +81,16 @@ def _checks() -> str:
     rows = []
     for check in CHECKS.values():
         severities = ", ".join(check.severities)
-        rows.append((f"`{check.name}`", check.question, severities, check.kind))
-    return table(("check", "question", "severity", "kind"), rows)
+        rows.append(
+            (
+                f"`{check.name}`",
+                check.question,
+                check.remedy or "–",
+                severities,
+                check.kind,
+            )
+        )
+    return table(("check", "question", "what to do", "severity", "kind"), rows)
 
 
 def _thresholds() -> str:
