@@ -21,7 +21,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
@@ -251,7 +251,7 @@ def _along(
         names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, pareto.NAME)
+            figures[1:1] = _place(library, campaign, users.NAME)
         yield Section(ALONG[axis.name], figures)
 
 
