@@ -4,6 +4,7 @@ Everything works on arrays with any number of leading axes, so that one call jud
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -253,3 +254,35 @@ def of_rounds(baseline: Floats, candidate: Floats, resolution: Any) -> TwoMeans:
         n_effective=worth,
         paired=True,
     )
+
+
+def of_servers(
+    baseline: Floats,
+    candidate: Floats,
+    baseline_blocks: Sequence[Sequence[int]],
+    candidate_blocks: Sequence[Sequence[int]],
+    resolution: Any,
+    by_order: Callable[[Floats, Floats, Any], TwoMeans],
+) -> TwoMeans:
+    """The means of all runs, with errors from the servers that served them, two or more a side.
+
+    Runs of one server are no independent runs, so that the server is the unit of the analysis: the variance is that
+    between clusters (Liang and Zeger 1986, Biometrika 73, 13-22), with one degree of freedom fewer than there are. Each
+    run is in one block: the runs of a server or, where `by_order` compares within rounds, of neighbouring servers.
+    """
+    return by_order(
+        _of_blocks(baseline, baseline_blocks),
+        _of_blocks(candidate, candidate_blocks),
+        resolution,
+    )
+
+
+def _of_blocks(values: Floats, blocks: Sequence[Sequence[int]]) -> Floats:
+    """What each block of places adds to the mean along the last axis, as a value of its own: the block's mean where all
+    are of one size. The mean of these is that of the values."""
+    mean = values.mean(axis=-1, keepdims=True)
+    weight = len(blocks) / values.shape[-1]
+    apart = values - mean
+    parts = [apart[..., list(places)].sum(axis=-1) for places in blocks]
+    found: Floats = mean + weight * np.stack(parts, axis=-1)
+    return found

@@ -38,6 +38,7 @@ FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
     "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
     "machines": Column("integer", "Machines within which both are compared"),
+    "servers": Column("count", "Servers a side that the errors rest on; empty where no two runs shared one"),
     "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
     "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
     "left_out": Column("integer", "Runs outside of complete rounds"),

@@ -186,7 +186,10 @@ def _containers(publication: Publication) -> Answer | None:
         said.append(
             f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
         )
-    rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
+    rounds = f"{first.row.n_candidate} rounds"
+    if first.row.servers is not None:
+        rounds += f" of {counted(first.row.servers, 'server')} a side"
+    rounds += f" on {_one(first.speed.machine)}"
     note = f"{rounds}; change of throughput, with the interval behind the verdict"
     text = f"{', '.join(said)}. {unknown}".strip()
     return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
