@@ -12,6 +12,7 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.server import Serves
 from sparkpub.plan import serving
+from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
@@ -66,6 +67,12 @@ class Job:
     def runs_already(self) -> bool:
         """Whether the run measures a server that was there before it."""
         return self.workload_options.running_server is not None
+
+    @property
+    def port(self) -> int | None:
+        """Where the server that was there before the run answers."""
+        server = self.workload_options.running_server
+        return None if server is None else port_of(server.url)
 
     @property
     def serves(self) -> Serves | None:

@@ -129,7 +129,7 @@ class _Run:
             interval,
             indices,
             None if tree is None else tree.pid,
-            tenants=self.job.runs_already,
+            port=self.job.port,
         ) as sampler:
             for row in sampler.fresh():
                 self.watch.sample(row)

@@ -198,7 +198,9 @@ def declare(
         "workloads": workloads,
         "iterations": wanted.rounds,
         "gates": dict(_OPEN_GATES),
-        "telemetry": {"interval": 0.5},  # a round may be over within seconds
+        "telemetry": {
+            "interval": 0.2
+        },  # one request on a fast GPU is over within a second
         "retries": 2,
     }
 

@@ -61,12 +61,12 @@ def sampling(
     gpus: Sequence[int] | None,
     server: int | None = None,
     *,
-    tenants: bool = False,
+    port: int | None = None,
 ) -> Iterator[Sampling]:
     """A sampler that has taken its first baseline sample. Raises CollectError where it does not start.
 
-    `server` is the root process of the server that the run will be a client of. `tenants`: what is on the GPU before
-    the run belongs to it, as a server does that nobody here started.
+    `server` is the root process of the server that the run will be a client of; `port` the one where a server answers
+    that nobody here started.
     """
     chosen = None if gpus is None else list(gpus)
     settings = json.dumps(
@@ -75,7 +75,7 @@ def sampling(
             "interval": interval,
             "gpus": chosen,
             "server": server,
-            "tenants": tenants,
+            "port": port,
         }
     )
     with subprocess.Popen(

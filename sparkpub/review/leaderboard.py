@@ -16,8 +16,9 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import rounded
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import ModelName, flow_name
-from sparkpub.review.speeds import GENERATION, PROMPT, Speed, billions
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import flow_name
+from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""
@@ -101,7 +102,7 @@ ALIKE = 1.1
 
 @dataclass(frozen=True)
 class Entry:
-    """The figure of a recipe on a board. `share` is its part of the best on the board: 1 is the best. `text` stands for
+    """The figure of a set-up on a board. `share` is its part of the best on the board: 1 is the best. `text` stands for
     a figure that is a bound, such as `≥ 1`."""
 
     speed: Speed
@@ -137,7 +138,7 @@ class RankedModel:
     @property
     def billions(self) -> float | None:
         """The parameters in the model's name."""
-        return billions(self.model)
+        return self.model.billions
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ def boards(
 def _capacity(
     machine: str, speeds: Sequence[Speed], capacities: Sequence[Any]
 ) -> Board | None:
-    """How many requests a second each recipe bears, for the load of most models; None where none was swept."""
+    """How many requests a second each set-up bears, for the load of most models; None where none was swept."""
     by_cell = {(speed.campaign, speed.cell): speed for speed in speeds}
     found: dict[Load, list[tuple[Any, Speed]]] = {}
     for row in capacities:

@@ -10,7 +10,6 @@ A key is short, and means something to whoever wrote the matrix. A name is made 
 the matrix goes before it. Within a campaign different keys have different names.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,21 +18,13 @@ from typing import Any
 
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
-from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.models import ModelName, model_name, named, short_name
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 
-_FORMAT = re.compile(
-    r"[-_.](BF16|FP?16|FP8(-dynamic|-block)?|NVFP4(A16)?|MXFP[48]|INT[48]|W\d+A\d+|[48]-?bit|AWQ|GPTQ(-Int[48])?"
-    r"|GGUF|I?Q\d\w*)$",
-    re.IGNORECASE,
-)
-"""The end of a model's name that says in which format its weights are."""
-_SIZE = re.compile(r"(?<![A-Za-z0-9.])E?\d+(\.\d+)?[BM](-A\d+(\.\d+)?B)?(?![A-Za-z0-9])", re.IGNORECASE)  # fmt: skip
-"""The size that stands in a model's name: `7B`, `30B-A3B`."""
 _PLACES = {
     "host": "native",
     "chroot": "native",
@@ -43,57 +34,6 @@ _PLACES = {
 """Type of an environment to what readers call it."""
 _PLAIN_KEYS = ("container", "docker", "native", "host", "chroot", "nspawn")
 """Keys of environments that say no more than the type."""
-
-
-@dataclass(frozen=True)
-class ModelName:
-    """A model over all campaigns and formats of its weights."""
-
-    key: str
-    """The same for every spelling of the name."""
-    name: str
-    """Its name without owner and format: `Qwen3.6-35B-A3B`."""
-
-    @property
-    def short(self) -> str:
-        """`35B-A3B`; the whole name where it holds no size."""
-        return short_name(self.name)
-
-    @property
-    def slug(self) -> str:
-        """What it is called in addresses."""
-        return re.sub(r"[^a-z0-9.]+", "-", self.key).strip("-.") or "model"
-
-
-def model_name(record: Record) -> ModelName:
-    """The model of a run, whatever the format of its weights."""
-    owner, slash, last = _base(record.requested.model_id).rpartition("/")
-    if not slash:
-        owner, last = "", setup_of(record).model
-    name = last
-    while (shorter := _FORMAT.sub("", name)) != name and shorter:
-        name = shorter
-    rest = name[len(owner) + 1 :]
-    # `nvidia/NVIDIA-Nemotron-...` names its owner twice; in `meta-llama/Meta-Llama-3-8B` it is a part of the name.
-    if owner and name.lower().startswith(f"{owner.lower()}-") and rest[0].isalpha():
-        name = rest
-    return ModelName(name.casefold(), name)
-
-
-def _base(model_id: str) -> str:
-    """The id of the model that these weights are, where the catalogue knows that they have another name."""
-    build = catalogue.builds().get(model_id)
-    if build is None or build.model is None:
-        return model_id.replace("\\", "/").rstrip("/")
-    return build.model
-
-
-def short_name(name: str) -> str:
-    """The size in a model's name, in capitals: `7B`; the whole name where it holds none."""
-    found = _SIZE.search(name)
-    if found is None:
-        return name
-    return found[0].upper()
 
 
 def environment_name(kind: str | None) -> str:
@@ -208,7 +148,8 @@ class CampaignNames:
             names[key] = self.of_all.entity(record).name
             weights[key] = setup_of(record).quantization or key
         for key, model in _declared(self.data, "models").items():
-            names.setdefault(key, _last_part(model.id))
+            known = named(model.id)
+            names.setdefault(key, key if known is None else known.name)
         told = _told_apart(names, lambda key: f"{names[key]} {weights.get(key, key)}")
         return told | self._labels("models")
 
@@ -263,10 +204,6 @@ def _declared(campaign: CampaignData, axis: str) -> Mapping[str, Any]:
         return {}
     found: Mapping[str, Any] = getattr(campaign.matrix, axis)
     return found
-
-
-def _last_part(model_id: str) -> str:
-    return model_id.rstrip("/").rpartition("/")[2]
 
 
 def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:

@@ -1,4 +1,4 @@
-"""Whether a recipe became faster: what was measured of one model, format and load at different times.
+"""Whether a set-up became faster: what was measured of one model, format and load at different times.
 
     series(speeds)  ->  lines of points in order of time, each with its change from the one before
 
@@ -16,9 +16,9 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
+from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import ModelName
-from sparkpub.review.recipes import difference, recipe_of
+from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
 
 CONFIDENCE = 0.95
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Point:
-    """What was measured once: a recipe, with the day of its first run."""
+    """What was measured once: a set-up, with the day of its first run."""
 
     speed: Speed
     sample: Sample
@@ -78,9 +78,9 @@ class Line:
 
     @property
     def differs(self) -> str:
-        """What of the recipe is another at the last point than at the first; empty where nothing is known to be."""
+        """What is told differently at the last point than at the first; empty where nothing is known to be."""
         first, last = (self.points[place].speed.records[0] for place in (0, -1))
-        return difference(recipe_of(first), recipe_of(last))
+        return difference(told(first), told(last))
 
     @property
     def total(self) -> Change:

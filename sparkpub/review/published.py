@@ -1,6 +1,5 @@
 """A figure just measured beside those published of the same model."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +10,11 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import number, percent
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import Dataset, load
+from sparkpub.review.models import model_name
 from sparkpub.review.setup import Setup, setup_of
 from sparkpub.review.statistics.describe import describe
 
 METRIC = "output_throughput_tok_s"
-_WORDS = re.compile(r"[^a-z0-9]+")
-_ENDINGS = (
-    *("instruct", "chat", "it", "latest", "gguf", "awq", "gptq", "4bit", "8bit"),
-    *("fp8", "nvfp4", "mxfp4", "bf16", "fp16", "f16", "f32"),
-)
-_QUANTISED = re.compile(r"[-_.:]i?q\d(_[a-z0-9]+)*$")
-"""What names of one model have or lack at their end, from one engine to the next."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +22,8 @@ class CellRate:
     """The mean output throughput of a cell."""
 
     campaign: str
+    model: str
+    """Its key over all campaigns."""
     setup: Setup
     load: Load
     rate: float
@@ -45,11 +40,10 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
     own = [figure for figure in figures if figure.campaign == campaign]
     if not own:
         return None
-    model = _same_name(own[0].setup.model)
     others = [
         figure
         for figure in figures
-        if figure.campaign != campaign and _same_name(figure.setup.model) == model
+        if figure.campaign != campaign and figure.model == own[0].model
     ]
     pairs = [(mine, theirs) for mine in own for theirs in others]
     if not pairs:
@@ -66,22 +60,19 @@ def _figures(dataset: Dataset) -> Iterator[CellRate]:
             rate = _mean(records)
             if rate is not None:
                 first = records[0]
-                yield CellRate(name, setup_of(first), load_of(first), rate)
+                yield CellRate(
+                    name,
+                    model_name(first).key,
+                    setup_of(first),
+                    load_of(first),
+                    rate,
+                )
 
 
 def _mean(records: Sequence[Record]) -> float | None:
     values = [record.value(METRIC) for record in records]
     known = [value for value in values if value is not None]
     return describe(known).mean if known else None
-
-
-def _same_name(model: str) -> str:
-    """A model's name as every engine would write it: `llama3.1:8b-instruct-q4_K_M` as `llama318b`."""
-    name = _QUANTISED.sub("", model.lower())
-    words = [word for word in _WORDS.split(name) if word]
-    while len(words) > 1 and words[-1] in _ENDINGS:
-        words.pop()
-    return "".join(words).removeprefix("meta")
 
 
 def _distance(mine: CellRate, theirs: CellRate) -> tuple[float, ...]:

@@ -209,22 +209,13 @@ def _benchmark(workload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _figure(results: Results, record: Record) -> str:
     """What was measured, on which machine, with which tool."""
-    cells = results.cells
-    model, environment, workload = record.cell
-    found = cells[
-        (cells["campaign"] == record.campaign)
-        & (cells["model"] == model)
-        & (cells["environment"] == environment)
-        & (cells["workload"] == workload)
-        & (cells["metric"] == METRIC)
-    ]
+    row = results.cell(record.campaign, record.cell, METRIC)
     setup = setup_of(record)
     where = f" on {setup.machine}" if setup.machine else ""
     tool = str(record.requested.workload.get("type"))
-    if found.empty:
+    if row is None:
         return f"Measured{where} with {tool}"
-    row = found.iloc[0]
-    return f"{number(row['mean'], 1)} output tok/s{where} (n = {row['n']:.0f}, {tool})"
+    return f"{number(row.mean, 1)} output tok/s{where} (n = {row.n}, {tool})"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -15,7 +15,8 @@ from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
 from sparkpub.review.checks import Review, review
 from sparkpub.review.dataset import Dataset
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
 from sparkpub.review.tables import (
     bandwidths,
     capacities,
@@ -27,7 +28,6 @@ from sparkpub.review.tables import (
     replications,
     runs,
 )
-from sparkpub.review.tables.cells import Include
 from sparkpub.review.tables.column import TableRow, rows, table
 
 
@@ -200,15 +200,30 @@ class Results:
         """The comparisons over all machines row by row."""
         return rows(self.overall)
 
-    @cached_property
-    def _cells(self) -> Mapping[tuple[str, ...], TableRow]:
-        return {(row.campaign, *row.cell, row.metric): row for row in self.cell_rows}
+    def cells_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
+        """The cells of a campaign that have a metric."""
+        return tuple(self._cells.get((campaign, metric), {}).values())
 
-    def cell(
-        self, campaign: str, model: str, environment: str, workload: str, metric: str
-    ) -> TableRow | None:
+    def comparisons_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
+        """The comparisons of a metric in a campaign."""
+        return self._comparisons.get((campaign, metric), ())
+
+    def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
-        return self._cells.get((campaign, model, environment, workload, metric))
+        return self._cells.get((campaign, metric), {}).get(cell)
+
+    @cached_property
+    def _cells(self) -> Mapping[tuple[str, str], Mapping[Cell, TableRow]]:
+        groups = grouped(self.cell_rows, _campaign_and_metric)
+        return {of: {row.cell: row for row in found} for of, found in groups.items()}
+
+    @cached_property
+    def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
+        return grouped(self.comparison_rows, _campaign_and_metric)
+
+
+def _campaign_and_metric(row: TableRow) -> tuple[str, str]:
+    return row.campaign, row.metric
 
 
 def load(

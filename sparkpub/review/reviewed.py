@@ -16,9 +16,10 @@ from sparkpub.review.measured import Measured, machine_of, measured
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
-Include = Literal["counted", "ran", "all"]
-"""Which runs: those in the figures; those that happened properly, further records of one iteration included; or every
-recorded run."""
+Include = Literal["counted", "all"]
+"""Which runs are asked for: those in the figures, or every recorded one."""
+Taken = Include | Literal["ran"]
+"""Which runs are taken: also those that happened properly, further records of one iteration included."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +31,10 @@ class ReviewedCampaign:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    _runs: dict[tuple[tuple[Cell, ...], Include], tuple[Stored, ...]] = field(
+    _runs: dict[tuple[tuple[Cell, ...], Taken], tuple[Stored, ...]] = field(
         default_factory=dict, repr=False
     )
-    _series: dict[tuple[tuple[Cell, ...], str, Include], Measured | None] = field(
+    _series: dict[tuple[tuple[Cell, ...], str, Taken], Measured | None] = field(
         default_factory=dict, repr=False
     )
 
@@ -119,7 +120,7 @@ class ReviewedCampaign:
     # -- what was measured -------------------------------------------------------------------------------------
 
     def runs_of(
-        self, cells: tuple[Cell, ...], include: Include = "counted"
+        self, cells: tuple[Cell, ...], include: Taken = "counted"
     ) -> tuple[Stored, ...]:
         """The runs of some cells together, in order of time."""
         by_cell = {"counted": self.counted, "ran": self.ran, "all": self.recorded}[
@@ -150,7 +151,7 @@ class ReviewedCampaign:
                     yield cell, found
 
     def series(
-        self, cells: tuple[Cell, ...], metric: str, include: Include = "counted"
+        self, cells: tuple[Cell, ...], metric: str, include: Taken = "counted"
     ) -> Measured | None:
         """The values of a metric over the runs of some cells; None where no run has the metric."""
         runs = self.runs_of(cells, include)

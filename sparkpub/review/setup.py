@@ -4,13 +4,14 @@ Records hold what was requested and what was observed, each in the vocabulary of
 campaigns beside each other reads them here. What no run says stays None; nothing is guessed.
 """
 
-import re
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkpub.plan.requested import options_of
-from sparkpub.record import catalogue
+from sparkpub.record import catalogue, weights
 from sparkpub.record.record import Record
+from sparkpub.record.store import canonical_json
 
 _ENGINES = {
     "ctranslate2": "CTranslate2",
@@ -28,35 +29,58 @@ _PACKAGES = {
     "vLLM": "vllm",
 }
 """Engine to its package in `pip freeze`."""
-_DATA_TYPES = {
-    "bfloat16": "BF16",
-    "float16": "FP16",
-    "float32": "FP32",
-    "half": "FP16",
-}
-_WEIGHTS_FILE = re.compile(
-    r"[-_.](?P<format>I?Q\d\w*|MXFP4\w*|BF16|F16|F32)(-\d{5}-of-\d{5})?$", re.IGNORECASE
-)
-"""The end of the name of a GGUF file: the format of its weights, and which part of several files it is."""
-_UNIX_SEPARATOR, _WINDOWS_SEPARATOR = "/", "\\"
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What was measured: model, format of the weights, engine, machine and environment, in words for a reader."""
+    """What was measured: weights, engine, machine and environment, in words for a reader. It is set up once, for every
+    load and over all campaigns: two figures of one set-up differ in their loads and days alone."""
 
-    model: str
-    """The model's own name, without its owner: `Qwen2.5-32B-Instruct`."""
     model_id: str
-    parameters: int | None
+    """Id of the weights."""
     quantization: str | None
     """Format of the weights: `BF16`, `Q4_K - Medium`, `MXFP4`."""
     engine: str | None
     engine_version: str | None
     machine: str | None
     environment: str
+    """Key of the environment."""
+    options: str
+    """The environment's options as JSON."""
     environment_type: str | None
-    random_weights: bool
+    parameters: int | None = field(compare=False)
+    random_weights: bool = field(compare=False)
+
+    @property
+    def weights(self) -> str:
+        """Format of the weights in words."""
+        return self.quantization or "not stated"
+
+    @property
+    def engine_with_version(self) -> str:
+        """Engine and version: `vLLM 0.26.0`."""
+        parts = [self.engine or "engine not stated", self.engine_version]
+        return " ".join(filter(None, parts))
+
+    @property
+    def machine_in_short(self) -> str:
+        """The machine in short: `DGX Spark` of `NVIDIA DGX Spark (GB10)`."""
+        if self.machine is None:
+            return "machine not stated"
+        return self.machine.removeprefix("NVIDIA ").partition(" (")[0]
+
+    @property
+    def digest(self) -> str:
+        """Six digits that part it from other set-ups of its model."""
+        told = {
+            "model": self.model_id,
+            "weights": self.weights,
+            "engine": self.engine_with_version,
+            "environment": self.environment,
+            "machine": self.machine_in_short,
+            "options": self.options,
+        }
+        return hashlib.sha256(canonical_json(told).encode()).hexdigest()[:6]
 
 
 def setup_of(record: Record) -> Setup:
@@ -64,15 +88,15 @@ def setup_of(record: Record) -> Setup:
     engine = record.observed.engine or _engine_of_tool(record)
     environment_type = record.requested.environment.get("type")
     return Setup(
-        model=_model_name(record),
         model_id=record.requested.model_id,
-        parameters=_parameters(record),
         quantization=_quantization(record),
         engine=engine,
         engine_version=_engine_version(record, engine),
         machine=_machine(record),
         environment=record.environment,
+        options=canonical_json(record.requested.environment),
         environment_type=_known_word(environment_type),
+        parameters=_parameters(record),
         random_weights=_random_weights(record),
     )
 
@@ -91,15 +115,6 @@ def _engine_of_tool(record: Record) -> str | None:
     return _ENGINES.get(_tool(record))
 
 
-def _model_name(record: Record) -> str:
-    """The last part of the id; of a file of weights its name without the format."""
-    path = record.requested.model_id.replace(_WINDOWS_SEPARATOR, _UNIX_SEPARATOR)
-    name = path.rstrip(_UNIX_SEPARATOR).rpartition(_UNIX_SEPARATOR)[2]
-    if name.lower().endswith(".gguf"):
-        name = _WEIGHTS_FILE.sub("", name[: -len(".gguf")])
-    return name or record.model
-
-
 def _parameters(record: Record) -> int | None:
     if record.observed.parameters is not None:
         return record.observed.parameters
@@ -112,29 +127,14 @@ def _parameters(record: Record) -> int | None:
 def _quantization(record: Record) -> str | None:
     """What the run showed, else the end of the file's name, else what was requested."""
     seen = record.observed
-    if seen.quantization is not None:
-        return _format(seen.quantization)
-    if seen.dtype is not None:
-        return _format(seen.dtype)
+    said = seen.quantization or seen.dtype
     file = (record.requested.model_path or record.requested.model_id).lower()
-    found = _WEIGHTS_FILE.search(file.removesuffix(".gguf"))
-    if found and file.endswith(".gguf"):
-        return _format(found["format"])
+    if said is None and file.endswith(".gguf"):
+        said = weights.last_in(file.removesuffix(".gguf"))
     architecture = record.requested.architecture
-    if architecture is not None:
-        declared = architecture.quantization or architecture.dtype
-        if declared is not None:
-            return _format(declared)
-    return None
-
-
-def _format(name: str) -> str:
-    """`BF16` for `bfloat16`, `MXFP4` for `mxfp4`; a name with capitals of its own stays."""
-    if name in _DATA_TYPES:
-        return _DATA_TYPES[name]
-    if name.islower():
-        return name.upper()
-    return name
+    if said is None and architecture is not None:
+        said = architecture.quantization or architecture.dtype
+    return None if said is None else weights.called(said)
 
 
 def _engine_version(record: Record, engine: str | None) -> str | None:

@@ -4,19 +4,17 @@ The figures are rows of the table of cells; what surrounds them is read from the
 and front page select from these.
 """
 
-import hashlib
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
-from sparkpub.record.store import canonical_json
+from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review
-from sparkpub.review.names import ModelName, Names
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import Names
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
 
@@ -27,30 +25,6 @@ RATES = (GENERATION, PROMPT)
 MILLISECONDS = 1000
 MOST_HITS_PERCENT = 5.0
 """Hits in the prefix cache up to which a load counts as computed: what prompts share is their first tokens."""
-_BITS = re.compile(r"\d+")
-_FOUR_BITS = ("awq",)
-"""Formats of weights without a number, of four bits."""
-_BILLION = re.compile(r"E?(?P<number>\d+(\.\d+)?)(?P<unit>[BM])")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a model was run: two figures of one recipe differ in their loads and days alone."""
-
-    model: str
-    """Id of the weights."""
-    weights: str
-    engine: str
-    environment: str
-    machine: str
-    options: str
-    """The environment's options as JSON."""
-
-    @property
-    def digest(self) -> str:
-        """Six digits that part it from other recipes of its model."""
-        text = canonical_json(asdict(self))
-        return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 @dataclass(frozen=True)
@@ -68,23 +42,10 @@ class Speed:
     doubts: tuple[str, ...] = ()
     """Checks whose errors change what the figures mean: such figures are not ranked."""
 
-    @cached_property
-    def recipe(self) -> "Recipe":
-        """What is set up once, for every load and over all campaigns."""
-        record = self.records[0]
-        return Recipe(
-            model=record.requested.model_id,
-            weights=self.weights,
-            engine=self.engine,
-            environment=self.cell[1],
-            machine=self.machine,
-            options=canonical_json(record.requested.environment),
-        )
-
     @property
     def bits(self) -> int | None:
         """The width of the weights; None where their format is not known."""
-        return bits_of(self.setup.quantization)
+        return bits(self.setup.quantization)
 
     @property
     def is_speculative(self) -> bool:
@@ -94,18 +55,17 @@ class Speed:
     @property
     def weights(self) -> str:
         """Format of the weights in words."""
-        return self.setup.quantization or "not stated"
+        return self.setup.weights
 
     @property
     def machine(self) -> str:
-        """The machine in words."""
-        return machine_name(self.setup.machine)
+        """The machine in short."""
+        return self.setup.machine_in_short
 
     @property
     def engine(self) -> str:
         """Engine and version: `vLLM 0.26.0`."""
-        parts = [self.setup.engine or "engine not stated", self.setup.engine_version]
-        return " ".join(filter(None, parts))
+        return self.setup.engine_with_version
 
     def mean(self, *metrics: str) -> float | None:
         """The mean of the first of these metrics that was measured."""
@@ -171,33 +131,3 @@ def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
         if finding.severity == "error" and CHECKS[finding.check].kind == "meaning":
             checks.append(finding.check)
     return tuple(dict.fromkeys(checks))
-
-
-def bits_of(weights: str | None) -> int | None:
-    """The width of a format of weights in bits: 16 of `BF16`, 4 of `NVFP4` and `Q4_K_M`."""
-    if weights is None:
-        return None
-    number = _BITS.search(weights)
-    if number is not None:
-        return int(number[0])
-    if weights.lower() in _FOUR_BITS:
-        return 4
-    return None
-
-
-def machine_name(machine: str | None) -> str:
-    """`DGX Spark` of `NVIDIA DGX Spark (GB10)`."""
-    if machine is None:
-        return "machine not stated"
-    return machine.removeprefix("NVIDIA ").partition(" (")[0]
-
-
-def billions(model: ModelName) -> float | None:
-    """The parameters in a model's name, in 10**9; None where its name does not hold them."""
-    found = _BILLION.match(model.short)
-    if found is None:
-        return None
-    number = float(found["number"])
-    if found["unit"] == "M":
-        number /= 1000
-    return number

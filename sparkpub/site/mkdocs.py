@@ -25,13 +25,12 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
-from mkdocs.utils import write_file
 from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.store import DEFAULT_DATA, write_atomic
 from sparkpub.review.dataset import Dataset, FilesState, load, state_of
-from sparkpub.site import link_preview, manual
+from sparkpub.site import kept, link_preview, manual
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.build import build, refuse
 from sparkpub.site.cache import user_folder
@@ -118,14 +117,17 @@ class TreeFile(File):
         return super().is_modified()
 
     def copy_file(self, dirty: bool = False) -> None:
-        """Put the file into the site."""
-        if self.made is None:
-            super().copy_file(dirty)
-        elif not dirty or self.is_modified():
-            try:
-                write_file(self.made(), self.abs_dest_path)
-            except SparkpubError as error:
-                raise PluginError("\n".join(error.lines())) from None
+        """Put the file into the site, unless it lies there as it is."""
+        if dirty and not self.is_modified():
+            return
+        if self.abs_src_path is not None:
+            kept.copy(Path(self.abs_dest_path), Path(self.abs_src_path))
+            return
+        try:
+            data = self.content_bytes if self.made is None else self.made()
+        except SparkpubError as error:
+            raise PluginError("\n".join(error.lines())) from None
+        kept.write(Path(self.abs_dest_path), data)
 
 
 class WithoutIndents(Extension):
@@ -180,6 +182,10 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             name for name in features if not name.startswith(INSTANT)
         ]
         return config
+
+    def on_pre_build(self, *, config: MkDocsConfig) -> None:
+        """Keep what MkDocs would remove from the site and this build would write again."""
+        kept.aside(Path(config.site_dir))
 
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -322,6 +328,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Give the templates what they ask for, now that all pages are known."""
         self._refuse_twins(files)
         self._refuse_markup(files)
+        kept.back(Path(config.site_dir), {file.dest_uri for file in files})
         env.auto_reload = False  # every build has an environment of its own
         env.bytecode_cache = self._templates_of_theme
         # The blank lines and indents of templates are a fortieth of a page as it travels.

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pandas as pd
+
 from sparkpub.record import metrics as registry
 from sparkpub.record.metrics import METRICS, Metric, ranked
-from sparkpub.record.record import metric_of
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
 from sparkpub.review.progress import Line, lines
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
-from sparkpub.review.tables.column import TableRow, rows
+from sparkpub.review.tables.column import rows
 from sparkpub.site import sweeps
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.scope import Scope
@@ -128,30 +128,6 @@ class Publication:
         """`counted` or `excluded`: whether a run is in the pooled figures."""
         return "excluded" if run in self.review.excluded else "counted"
 
-    @cached_property
-    def cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
-        """(campaign, metric) to the statistics of its cells."""
-        return grouped(
-            self.results.cell_rows, lambda cell: (cell.campaign, cell.metric)
-        )
-
-    @cached_property
-    def comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
-        """(campaign, metric) to its comparisons."""
-        return grouped(
-            self.results.comparison_rows, lambda row: (row.campaign, row.metric)
-        )
-
-    def cells_of(self, campaign: CampaignData, metric: Metric) -> Sequence[TableRow]:
-        """The statistics of a metric's cells in a campaign."""
-        return self.cells.get((campaign.name, metric.name), ())
-
-    def comparisons_of(
-        self, campaign: CampaignData, metric: Metric
-    ) -> Sequence[TableRow]:
-        """The comparisons of a metric in a campaign."""
-        return self.comparisons.get((campaign.name, metric.name), ())
-
     def joined(self, campaign: CampaignData) -> tuple[str, ...]:
         """The campaign and those that a claim joins with it, as measurements of the same: see `repeated_in`."""
         names = [campaign.name]
@@ -190,9 +166,19 @@ class Publication:
 
     @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
+        found = {}
+        for name, reviewed in self.review.campaigns.items():
+            measured = self._values[name]["metric"].unique()
+            found[name] = tuple(ranked(reviewed.metrics[metric] for metric in measured))
+        return found
+
+    @cached_property
+    def _values(self) -> Mapping[str, pd.DataFrame]:
+        """The rows of the table of runs that have a value, by campaign."""
+        runs = self.results.runs
+        known = runs[runs["value"].notna()]
         return {
-            campaign.name: tuple(ranked(_measured(campaign)))
-            for campaign in self.campaigns
+            name: known[known["campaign"] == name] for name in self.review.campaigns
         }
 
     def shared(self, campaign: CampaignData) -> str:
@@ -219,17 +205,22 @@ class Publication:
     @cached_property
     def _headlines(self) -> Mapping[str, tuple[Metric, ...]]:
         return {
-            campaign.name: _headlines(campaign, self.metrics(campaign))
+            campaign.name: _headlines(
+                campaign, self.metrics(campaign), self._values[campaign.name]
+            )
             for campaign in self.campaigns
         }
 
 
-def _headlines(campaign: CampaignData, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+def _headlines(
+    campaign: CampaignData, metrics: Sequence[Metric], values: pd.DataFrame
+) -> tuple[Metric, ...]:
+    """`values` are the campaign's rows of the table of runs. What the sampler saw beside a workload comes last."""
     declared = campaign.matrix.primary if campaign.matrix else ()
     primary = [metric for metric in metrics if metric.name in declared]
     primary.sort(key=lambda metric: declared.index(metric.name))
     by_workload, sampled = [], []
-    workloads = _of_workloads(campaign)
+    workloads = set(values[values["source"] != "sampler"]["metric"])
     for metric in metrics:
         own = metric.name not in METRICS
         if metric in primary or (metric.headline is None and not own):
@@ -240,26 +231,6 @@ def _headlines(campaign: CampaignData, metrics: Sequence[Metric]) -> tuple[Metri
             sampled.append(metric)
     leading = [*primary, *by_workload, *sampled] or metrics
     return tuple(leading[:LEADING])
-
-
-def _of_workloads(campaign: CampaignData) -> set[str]:
-    """Names of the metrics that the workload of a run gave, and not the sampler beside it."""
-    return {
-        name
-        for record in campaign.records
-        for name, value in record.metrics.items()
-        if value.value is not None and value.source != "sampler"
-    }
-
-
-def _measured(campaign: CampaignData) -> Iterable[Metric]:
-    """Every metric of which a run of the campaign has a value."""
-    found: dict[str, Metric] = {}
-    for record in campaign.records:
-        for name, value in record.metrics.items():
-            if value.value is not None and name not in found:
-                found[name] = metric_of(name, value)
-    return found.values()
 
 
 def cell_keys(campaign: CampaignData) -> tuple[tuple[str, str, str], ...]:

@@ -609,13 +609,13 @@ class Words:
         return found[0]
 
     def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
-        wanted |= {"campaign": self._campaign(campaign=campaign).name, "metric": metric}
+        name = self._campaign(campaign=campaign).name
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
             self._refuse_early(
                 self._select(campaign=campaign, environment=side, **cells)
             )
-        known = self._results.comparison_rows
+        known = self._results.comparisons_of(name, metric)
         found = [row for row in known if _matches(row, wanted)]
         if len(found) != 1:
             raise ClaimError(

@@ -10,7 +10,7 @@ from sparkpub.review.checks import Finding
 from sparkpub.review.leaderboard import Board, boards, machines
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
-from sparkpub.review.speeds import Speed, bits_of, machine_name, speeds
+from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
 from tests.leaderboards import LOAD, PROMPT, a_finding, dataset_of, reviewed, runs_of
 
@@ -188,18 +188,6 @@ def test_a_user_gets_what_was_measured_or_a_share(
 ) -> None:
     (speed,) = measured(*runs_of("a", [80.0], metrics=metrics))
     assert speed.per_user == each
-
-
-@pytest.mark.parametrize(
-    ("weights", "bits"),
-    [("BF16", 16), ("NVFP4", 4), ("Q4_K - Medium", 4), ("AWQ", 4), (None, None)],
-)
-def test_the_width_of_a_format(weights: str | None, bits: int | None) -> None:
-    assert bits_of(weights) == bits
-
-
-def test_a_machine_is_called_without_its_maker() -> None:
-    assert machine_name("NVIDIA DGX Spark (GB10)") == "DGX Spark"
 
 
 def arriving(model: str, waits: dict[float, float]) -> list[Record]:

@@ -5,46 +5,9 @@ from typing import Any
 import pytest
 
 from sparkpub.plan.workloads.load import Load
-from sparkpub.review.names import Names, load_name, model_name, short_name
+from sparkpub.review.names import Names, load_name
 from tests.building import a_record
 from tests.leaderboards import LOAD, dataset_of, runs_of
-
-
-def name_of(model_id: str) -> str:
-    requested = a_record().requested.model_copy(update={"model_id": model_id})
-    return model_name(a_record(requested=requested)).name
-
-
-@pytest.mark.parametrize(
-    ("model_id", "name"),
-    [
-        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "DeepSeek-R1-Distill-Qwen-7B"),
-        ("Qwen/Qwen3.6-27B-FP8", "Qwen3.6-27B"),
-        ("nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16", "Nemotron-3-Nano-4B"),
-        # The owner's name is a part of the model's where a number follows.
-        ("meta-llama/Meta-Llama-3-8B", "Meta-Llama-3-8B"),
-        ("someone/Qwen2.5-7B-Instruct-GPTQ-Int4", "Qwen2.5-7B-Instruct"),
-        # Its model card says which model these weights are; the name does not.
-        ("nvidia/Gemma-4-26B-A4B-NVFP4", "gemma-4-26B-A4B-it"),
-        ("single-precision matrix product", "single-precision matrix product"),
-    ],
-)
-def test_a_model_is_called_by_its_own_name(model_id: str, name: str) -> None:
-    assert name_of(model_id) == name
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("DeepSeek-R1-Distill-Qwen-7B", "7B"),
-        ("gpt-oss-120b", "120B"),
-        ("Qwen3.6-35B-A3B", "35B-A3B"),
-        ("gemma-4-E4B-it", "E4B"),
-        ("KAT-Coder-V2.5-Dev", "KAT-Coder-V2.5-Dev"),
-    ],
-)
-def test_a_legend_shows_the_size(name: str, short: str) -> None:
-    assert short_name(name) == short
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import MetricValue, Observed, Requested
@@ -65,18 +63,3 @@ def test_without_a_published_figure_nothing_is_said(tmp_path: Path) -> None:
     campaign(tmp_path, "theirs", "y/m-13b", 30.0)
     assert published.beside("mine", tmp_path) is None
     assert published.beside("not-measured", tmp_path) is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "llama3.1:8b-instruct-q4_K_M",
-        "Llama-3.1-8B-Instruct",
-        "Meta-Llama-3.1-8B-Instruct-Q8_0",
-        "llama-3.1-8b-instruct-awq",
-        "Llama-3.1-8B",
-    ],
-)
-def test_engines_write_the_name_of_a_model_in_many_ways(name: str) -> None:
-    assert published._same_name(name) == "llama318b"
-    assert published._same_name("llama3.1:latest") == "llama31"

@@ -43,23 +43,6 @@ def run(
 
 
 @pytest.mark.parametrize(
-    ("model_id", "name"),
-    [
-        ("Qwen/Qwen2.5-7B", "Qwen2.5-7B"),
-        ("/data/models/Qwen2.5-7B/", "Qwen2.5-7B"),
-        ("Meta-Llama-3-8B-Q4_K_M.gguf", "Meta-Llama-3-8B"),
-        ("C:\\models\\Meta-Llama-3-8B.IQ2_XS.gguf", "Meta-Llama-3-8B"),
-        ("gpt-oss-120b-mxfp4-00001-of-00003.gguf", "gpt-oss-120b"),
-        ("llama-f16.gguf", "llama"),
-        # Only the name of a file of weights ends in their format.
-        ("TheBloke/Llama-2-7B-Q4_0", "Llama-2-7B-Q4_0"),
-    ],
-)
-def test_a_model_has_its_own_name(model_id: str, name: str) -> None:
-    assert setup_of(run(model=model_id)).model == name
-
-
-@pytest.mark.parametrize(
     ("observed", "architecture", "path", "words"),
     [
         (
@@ -152,6 +135,7 @@ def test_a_machine_has_the_name_of_the_catalogue_else_of_its_gpus_else_of_its_cp
     gpu = Gpu(name="NVIDIA RTX 6000")
     spark = Machine(kind="dgx-spark", gpus=(gpu,))
     assert setup_of(run(machine=spark)).machine == "NVIDIA DGX Spark (GB10)"
+    assert setup_of(run(machine=spark)).machine_in_short == "DGX Spark"
     assert setup_of(run(machine=Machine(gpus=(gpu,)))).machine == "NVIDIA RTX 6000"
     pair = Machine(gpus=(gpu, gpu), cpu="EPYC")
     assert setup_of(run(machine=pair)).machine == "2 × NVIDIA RTX 6000"

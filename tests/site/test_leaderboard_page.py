@@ -1,4 +1,4 @@
-"""The leaderboard as a page: a table per machine and use, with figures that lead to their recipes."""
+"""The leaderboard as a page: a table per machine and use, with figures that lead to their set-ups."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The page of a model: one model over campaigns, its recipes, what they cost."""
+"""The page of a model: one model over campaigns, its set-ups, what they cost."""
 
 import re
 from typing import Any
@@ -31,13 +31,13 @@ def test_campaigns_and_formats_of_a_model_share_a_page() -> None:
     assert "30.0 tok/s" in text(html)
 
 
-def test_recipes_are_told_apart_by_as_little_as_does_it() -> None:
+def test_setups_are_told_apart_by_as_little_as_does_it() -> None:
     publication = published(
         *runs_of("a", [30.0], observed=BF16),
         *runs_of("a", [31.0], campaign="d", observed=BF16 | {"engine": "SGLang"}),
     )
     (model,) = model_page.models(publication)
-    names = model_page.recipe_names(publication, model)
+    names = model_page.setup_names(publication, model)
     assert list(names.values()) == ["vLLM 0.26.0", "SGLang 0.26.0"]
 
 
@@ -113,7 +113,7 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
     publication = published(*records)
     (model,) = model_page.models(publication)
     figure = users.curves(
-        model.name, model.speeds, model_page.recipe_names(publication, model)
+        model.name, model.speeds, model_page.setup_names(publication, model)
     )
     assert figure is not None
     assert [row["front"] for row in figure.rows] == [True, True, False]

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, StringConstraints
 
 from sparkpub.plan.workloads import reading
-from sparkpub.record import catalogue, documents
+from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared
 
@@ -37,13 +37,6 @@ Fact = Literal[
     "arguments",
     "variables",
 ]
-_WEIGHTS = re.compile(
-    r"(?:bf16|bfloat16|fp16|float16|f16|fp32|f32|fp8|nvfp4|mxfp4|mxfp8|fp4|int8|int4|awq|gptq|i?q\d\w*)(?![a-z0-9])",
-    re.IGNORECASE,
-)
-"""Formats of weights by the names that people give to folders and profiles: `bf16-spec` begins with one."""
-_SAME = {"bfloat16": "bf16", "float16": "fp16", "f16": "fp16", "f32": "fp32"}
-"""Names of one format."""
 _ENGINES = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -130,7 +123,7 @@ class Facts:
     """What the model answered before it was measured."""
 
     @property
-    def recipe(self) -> tuple[object, ...]:
+    def build(self) -> tuple[object, ...]:
         """What makes two builds of one model different ones."""
         settings = tuple(sorted(self.settings.items()))
         made = (self.weights, self.engine, self.engine_version, self.image)
@@ -183,21 +176,18 @@ def _at(notes: Any, key: str) -> Any:
 def weights_in(text: str | None) -> str | None:
     """The first format of weights that a text speaks of, in small letters."""
     for word in re.split(r"[^A-Za-z0-9_]+", text or ""):
-        found = _WEIGHTS.fullmatch(word)
+        found = weights.only(word)
         if found is not None:
-            name = found[0].lower()
-            return _SAME.get(name, name)
+            return found
     return None
 
 
 def _weights(said: Any, asked: str | None) -> str | None:
     """The format of the weights; one that the server was asked for counts before that of the files."""
-    found = _WEIGHTS.match(str(said))
-    name = None if found is None else found[0].lower()
-    name = _SAME.get(name or "", name)
-    online = _WEIGHTS.match(asked or "")
+    name = weights.first_in(str(said))
+    online = weights.first_in(asked or "")
     if online is not None and name in (None, "bf16", "fp16", "fp32"):
-        return online[0].lower()
+        return online
     return name
 
 

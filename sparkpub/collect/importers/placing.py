@@ -93,13 +93,13 @@ class _Names:
         self._facts: dict[tuple[str, str], list[Facts]] = defaultdict(list)
         for draft in drafts:
             known = self._facts[draft.model, str(draft.environment)]
-            if draft.facts.recipe not in [facts.recipe for facts in known]:
+            if draft.facts.build not in [facts.build for facts in known]:
                 known.append(draft.facts)
 
     def of(self, draft: Draft) -> str:
         """The name of a draft's environment."""
         plain, facts = str(draft.environment), draft.facts
-        if facts.recipe == Facts().recipe:
+        if facts.build == Facts().build:
             return plain
         there = [
             environment
@@ -116,7 +116,7 @@ class _Names:
         names = [other.name for other in known]
         own = facts.name
         if own is None or names.count(own) > 1:
-            number = [other.recipe for other in known].index(facts.recipe) + 1
+            number = [other.build for other in known].index(facts.build) + 1
             own = str(number + len(there))
         return as_key(f"{plain}-{own}")
 

@@ -6,7 +6,6 @@ How many weights take part is what the publisher says in the model's name (`35B-
 is a nominal number, and the traffic a nominal one: caches, activations and parts in another format are not in it.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record import catalogue
 from sparkpub.record.record import Record
 from sparkpub.review.checks.proofs import bandwidth
+from sparkpub.review.models import stated_sizes
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.physics import implied_bandwidth, nominal_bytes
@@ -35,13 +35,6 @@ COLUMNS: Columns = {
     "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
     "share_percent": Column("number", "Of it, what the throughput needs"),
 }  # fmt: skip
-_SIZES = re.compile(
-    r"(?<![A-Za-z0-9.])(?P<mark>[EA]?)(?P<number>\d+(\.\d+)?)(?P<unit>[BM])(?![A-Za-z0-9])",
-    re.IGNORECASE,
-)
-"""A number of parameters in a name: `35B`, `A3B` for those of a mixture that take part, `E2B` for those that a model
-with embeddings for each layer works with."""
-_UNITS = {"B": 1e9, "M": 1e6}
 
 
 def bandwidths(
@@ -93,9 +86,5 @@ def active_parameters(record: Record) -> float | None:
     known = record.requested.architecture or catalogue.models().get(model_id)
     if known is not None and known.active_parameters is not None:
         return float(known.active_parameters)
-    name = model_id.rpartition("/")[2]
-    sizes = {
-        found["mark"].upper(): float(found["number"]) * _UNITS[found["unit"].upper()]
-        for found in reversed(list(_SIZES.finditer(name)))
-    }
+    sizes = stated_sizes(model_id.rpartition("/")[2])
     return sizes.get("A") or sizes.get("E") or sizes.get("")

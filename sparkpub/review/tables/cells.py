@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
     bootstrap_many,
@@ -24,8 +24,6 @@ from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import describe_machines, levelled
 from sparkpub.review.tables.column import Column, Columns, table
 
-Include = Literal["counted", "all"]
-"""Which runs: those in the figures, or every recorded one."""
 Family = Literal["primary", "secondary"]
 
 _ABOUT = ("campaign", "model", "environment", "workload", "metric", "unit")

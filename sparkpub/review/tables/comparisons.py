@@ -18,7 +18,7 @@ from sparkpub.review.measured import (
     machine_of,
     within_machines,
 )
-from sparkpub.review.reviewed import Cell, ReviewedCampaign
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
@@ -31,7 +31,7 @@ from sparkpub.review.statistics.compare import (
 )
 from sparkpub.review.statistics.describe import ALPHA, resolution_of
 from sparkpub.review.statistics.design import declared_order
-from sparkpub.review.tables.cells import Include, family_of
+from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
 
 FIGURES: Columns = {

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from sparkpub.review.measured import Measured
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.tables.cells import Include, family_of
+from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import Column, Columns
 from sparkpub.review.tables.comparisons import (
     FIGURES,

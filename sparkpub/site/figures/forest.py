@@ -43,7 +43,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
     """
     for metric in publication.headlines(campaign):
         found = []
-        for row in publication.comparisons_of(campaign, metric):
+        for row in publication.results.comparisons_of(campaign.name, metric.name):
             deciding = found_in(row).deciding_ratio
             if row.ratio is not None and deciding is not None:
                 low, high = deciding

@@ -33,7 +33,7 @@ def trends(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         stored.record.run_id: place for place, stored in enumerate(campaign.runs, 1)
     }
     for metric in publication.metrics(campaign):
-        for cell in publication.cells_of(campaign, metric):
+        for cell in publication.results.cells_of(campaign.name, metric.name):
             if cell.trend_slope is None or cell.n < MINIMUM_RUNS:
                 continue
             middle = (cell.n - 1) / 2

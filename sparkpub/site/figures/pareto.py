@@ -71,8 +71,8 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     both = rates(publication, campaign)
     if both is None:
         return
-    machine = _means(publication.cells_of(campaign, both.machine))
-    user = _means(publication.cells_of(campaign, both.user))
+    machine = _means(publication.results.cells_of(campaign.name, both.machine.name))
+    user = _means(publication.results.cells_of(campaign.name, both.user.name))
     lines = [line for line in publication.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
     for line, name in sweeps.names(

@@ -78,7 +78,7 @@ def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         publication.lines(campaign), publication.names.campaign(campaign.name)
     )
     for metric in publication.metrics(campaign):
-        for cell in publication.cells_of(campaign, metric):
+        for cell in publication.results.cells_of(campaign.name, metric.name):
             low, high = cell.ci95 or (None, None)
             yield {
                 **cell_fields(publication, campaign, cell.cell),

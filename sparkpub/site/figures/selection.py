@@ -98,7 +98,7 @@ class Selection:
 
     def cells(self, metric: Metric) -> list[TableRow]:
         """The statistics of a metric, a cell each."""
-        known = self.publication.cells_of(self.campaign, metric)
+        known = self.publication.results.cells_of(self.campaign.name, metric.name)
         return [cell for cell in known if self.scope.holds(*cell.cell)]
 
     def comparisons(self, metric: Metric) -> list[TableRow]:
@@ -112,7 +112,7 @@ class Selection:
 
     def campaign_comparisons(self, metric: Metric) -> Sequence[TableRow]:
         """The comparisons of a metric in the whole campaign, this part or not."""
-        return self.publication.comparisons_of(self.campaign, metric)
+        return self.publication.results.comparisons_of(self.campaign.name, metric.name)
 
     def excluded(self, rows: Sequence[Row]) -> Mapping[str, str]:
         """Those of these runs that are not in the pooled figures, with the reason."""

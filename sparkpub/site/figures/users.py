@@ -1,4 +1,4 @@
-"""Throughput of a machine against the speed of one user: many models as points, or one model's recipes as curves."""
+"""Throughput of a machine against the speed of one user: many models as points, or one model's set-ups as curves."""
 
 from collections.abc import Mapping, Sequence
 from math import log2
@@ -9,8 +9,10 @@ from pydantic_core import to_json
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import USUAL, Board
-from sparkpub.review.names import ModelName, flow_name, lengths_name
-from sparkpub.review.speeds import GENERATION, Recipe, Speed
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import flow_name, lengths_name
+from sparkpub.review.setup import Setup
+from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site.content import Content
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
@@ -38,11 +40,11 @@ def _source(key: str) -> dict[str, str]:
 
 
 def of_models(one: Board, some: Board, addresses: dict[str, str]) -> Figure | None:
-    """Every recipe under both loads: alone, and with other users. None for fewer than three."""
-    together = {speed.recipe: speed for speed in some.speeds}
+    """Every set-up under both loads: alone, and with other users. None for fewer than three."""
+    together = {speed.setup: speed for speed in some.speeds}
     rows: list[Row] = []
     for speed in one.speeds:
-        other = together.get(speed.recipe)
+        other = together.get(speed.setup)
         if other is not None:
             rows.append(
                 {
@@ -133,10 +135,10 @@ def draw_models(formats: tuple[str, ...], users: str) -> dict[str, Any]:
 
 
 def curves(
-    model: ModelName, speeds: Sequence[Speed], names: Mapping[Recipe, str]
+    model: ModelName, speeds: Sequence[Speed], names: Mapping[Setup, str]
 ) -> Figure | None:
-    """A curve for each recipe over its users, for the machine, tool and lengths with the most points; None where no
-    recipe was measured with several numbers of users. `names` are those of the recipes."""
+    """A curve for each set-up over its users, for the machine, tool and lengths with the most points; None where no
+    set-up was measured with several numbers of users. `names` are those of the set-ups."""
     closed = [
         speed
         for speed in speeds
@@ -145,16 +147,16 @@ def curves(
     ]  # fmt: skip
     choices = []
     for shape, mine in grouped(closed, _shape).items():
-        by_recipe = grouped(mine, lambda speed: speed.recipe)
-        lines = {recipe: found for recipe, found in by_recipe.items() if len(found) > 1}
+        by_setup = grouped(mine, lambda speed: speed.setup)
+        lines = {setup: found for setup, found in by_setup.items() if len(found) > 1}
         if lines:
             choices.append((shape, lines))
     if not choices:
         return None
     (_, tool, *_), lines = min(choices, key=_unusual)
     rows = [
-        _point(speed, names[recipe])
-        for recipe, mine in lines.items()
+        _point(speed, names[setup])
+        for setup, mine in lines.items()
         for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0)
     ]
     for row in rows:
@@ -200,7 +202,7 @@ def curves(
     )
 
 
-def _unusual(choice: tuple[Any, Mapping[Recipe, Sequence[Speed]]]) -> tuple[Any, ...]:
+def _unusual(choice: tuple[Any, Mapping[Setup, Sequence[Speed]]]) -> tuple[Any, ...]:
     """Sorts lengths: those with curves of at least three points first, then those nearest to a usual request."""
     (_, _, before, after, _, depth), lines = choice
     is_short = max(map(len, lines.values())) < 3

@@ -220,11 +220,10 @@ def _unknown_machines(costs: Sequence[Cost], decided: Sequence[Cost]) -> str:
 def container_costs(publication: Publication) -> Iterator[Cost]:
     """Every comparison of a container with the same machine without one, in output throughput."""
     by_cell = {(speed.campaign, speed.cell): speed for speed in publication.speeds}
-    for (campaign, metric), rows in publication.comparisons.items():
-        data = publication.dataset.campaign(campaign)
-        if metric != GENERATION or publication.shared(data):
+    for campaign, data in publication.dataset.campaigns.items():
+        if publication.shared(data):
             continue
-        for row in rows:
+        for row in publication.results.comparisons_of(campaign, GENERATION):
             native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))
             docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
             interval = deciding_difference(row)
@@ -290,7 +289,7 @@ def _times(ratios: Iterable[float]) -> str:
 
 
 def _versions(publication: Publication) -> Answer | None:
-    """What changed between versions or sessions of one recipe, on the home machine first."""
+    """What changed between versions or sessions of one set-up, on the home machine first."""
     if not publication.progress:
         return None
     machines = [board.machine for board in publication.boards]

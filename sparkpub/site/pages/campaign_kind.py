@@ -39,7 +39,7 @@ def asked(publication: Publication, campaign: CampaignData) -> Asked:
     models, _, _ = campaign.axes
     lines = publication.lines(campaign)
     compares = any(
-        publication.comparisons_of(campaign, metric)
+        publication.results.comparisons_of(campaign.name, metric.name)
         for metric in publication.headlines(campaign)
     )
     shapes = sweeps.has_a_shape(lines)

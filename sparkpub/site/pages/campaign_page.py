@@ -11,7 +11,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE, listed, percent, spread
-from sparkpub.review import recipes
+from sparkpub.review import differences
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
@@ -116,7 +116,7 @@ def diagnostics(
         "together": together(publication, campaign),
         "problems": problems(publication.names, publication.findings_of(campaign)),
         "environments": environments_of(campaign),
-        "recipes": _recipes(publication, campaign),
+        "recipes": _differences(publication, campaign),
         "coverage": _place(library, campaign, "coverage"),
         "failed": [run for run in campaign.runs if run.record.status != "ok"],
         "quarantined": campaign.quarantined,
@@ -142,13 +142,13 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _recipes(
+def _differences(
     publication: Publication, campaign: CampaignData
-) -> list[recipes.Difference]:
+) -> list[differences.Difference]:
     """What tells builds of one model apart, where no matrix says it."""
     if campaign.matrix is not None:
         return []
-    found = recipes.differences(campaign, publication.names)
+    found = differences.differences(campaign, publication.names)
     return [difference for difference in found if difference.text]
 
 
@@ -191,7 +191,7 @@ def _result(
     compared = {
         row.workload
         for metric in publication.headlines(campaign)
-        for row in publication.comparisons_of(campaign, metric)
+        for row in publication.results.comparisons_of(campaign.name, metric.name)
     }
     if len(compared) == 1 and len(campaign.axes[2]) > 1:
         every_run = library.place_known(campaign, rest, workload=compared.pop())
@@ -311,8 +311,8 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        rows = publication.comparisons_of(campaign, metric)
-        cells = publication.cells_of(campaign, metric)
+        rows = publication.results.comparisons_of(campaign.name, metric.name)
+        cells = publication.results.cells_of(campaign.name, metric.name)
         shape = _shape(whole, metric)
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
@@ -392,7 +392,7 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
         metric = metrics[row.metric]
         if significant(p):
-            comparisons = publication.comparisons_of(campaign, metric)
+            comparisons = publication.results.comparisons_of(campaign.name, metric.name)
             found.append(sentences.together(metric, row, comparisons))
     return found
 
@@ -401,8 +401,8 @@ def value_box(
     publication: Publication, campaign: CampaignData, metric: Metric
 ) -> dict[str, Any] | None:
     """One leading metric as a value box: the largest difference, or the best mean."""
-    rows = publication.comparisons_of(campaign, metric)
-    cells = publication.cells_of(campaign, metric)
+    rows = publication.results.comparisons_of(campaign.name, metric.name)
+    cells = publication.results.cells_of(campaign.name, metric.name)
     href = metric_page.address(publication, campaign, metric)
     if rows:
         verdicts = Counter(row.verdict for row in rows)
@@ -486,9 +486,9 @@ def summary(
     cells: dict[tuple[str, ...], TableRow] = {}
     rivals: dict[tuple[str, ...], TableRow] = {}
     for metric in metrics:
-        for cell in publication.cells_of(campaign, metric):
+        for cell in publication.results.cells_of(campaign.name, metric.name):
             cells[metric.name, *cell.cell] = cell
-        for row in publication.comparisons_of(campaign, metric):
+        for row in publication.results.comparisons_of(campaign.name, metric.name):
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
             )

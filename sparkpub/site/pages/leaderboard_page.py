@@ -130,7 +130,7 @@ def _cell(
                 "weights": entry.speed.weights,
                 "engine": entry.speed.setup.engine or "not stated",
                 "note": ", ".join(notes),
-                "href": model_links.recipe(entry.speed),
+                "href": model_links.setup(entry.speed),
             }
         )
     return found

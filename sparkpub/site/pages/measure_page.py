@@ -57,5 +57,5 @@ def _row(speed: Speed) -> dict[str, Any]:
         "rate": load.request_rate,
         "total": round(speed.figures[GENERATION].mean, 3),
         "ttft": None if first_token is None else round(first_token, 1),
-        "href": model_links.recipe(speed),
+        "href": model_links.setup(speed),
     }

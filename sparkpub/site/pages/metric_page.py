@@ -29,8 +29,8 @@ def context(
     publication: Publication, library: Library, campaign: CampaignData, metric: Metric
 ) -> dict[str, Any]:
     """What the template needs of one campaign."""
-    cells = publication.cells_of(campaign, metric)
-    comparisons = publication.comparisons_of(campaign, metric)
+    cells = publication.results.cells_of(campaign.name, metric.name)
+    comparisons = publication.results.comparisons_of(campaign.name, metric.name)
     kinds = _kinds(publication, campaign, metric)
     differences = sentences.differences(publication.names, metric, comparisons)
     names = [slug(metric.name) + kind for kind in kinds]
@@ -51,6 +51,6 @@ def _kinds(
     """A metric that leads a campaign shows how it grows, or else every run. Another has a table."""
     if metric not in publication.headlines(campaign):
         return ()
-    if not publication.cells_of(campaign, metric):
+    if not publication.results.cells_of(campaign.name, metric.name):
         return ()
     return SWEEPS if sweeps.has_a_shape(publication.lines(campaign)) else EVERY_RUN

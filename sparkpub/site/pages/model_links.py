@@ -1,8 +1,8 @@
-"""Where models and their recipes stand: the addresses that other pages name."""
+"""Where models and their set-ups stand: the addresses that other pages name."""
 
 import re
 
-from sparkpub.review.names import ModelName
+from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import Speed
 
 _OTHER = re.compile(r"[^a-z0-9]+")
@@ -18,15 +18,15 @@ def source(model: ModelName) -> str:
     return f"models/{model.slug}.md"
 
 
-def recipe(speed: Speed) -> str:
-    """The recipe of a figure on its model's page."""
-    return f"{page(speed.model)}#{recipe_anchor(speed)}"
+def setup(speed: Speed) -> str:
+    """The set-up of a figure on its model's page."""
+    return f"{page(speed.model)}#{setup_anchor(speed)}"
 
 
-def recipe_anchor(speed: Speed) -> str:
-    """What the recipe is called within the page."""
-    recipe = speed.recipe
-    return anchor(f"{recipe.weights} {recipe.environment} {recipe.digest}")
+def setup_anchor(speed: Speed) -> str:
+    """What the set-up is called within the page."""
+    setup = speed.setup
+    return anchor(f"{setup.weights} {setup.environment} {setup.digest}")
 
 
 def anchor(text: str) -> str:

@@ -12,9 +12,11 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.record.text import counted, listed, rounded
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board
-from sparkpub.review.names import ModelName, load_name
+from sparkpub.review.models import ModelName
+from sparkpub.review.names import load_name
 from sparkpub.review.progress import Line
-from sparkpub.review.speeds import GENERATION, PROMPT, Recipe, Speed, billions
+from sparkpub.review.setup import Setup
+from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 from sparkpub.site.figures import users
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import answers, model_links
@@ -44,9 +46,9 @@ class Model:
         return model_links.source(self.name)
 
     @property
-    def recipes(self) -> Mapping[Recipe, Sequence[Speed]]:
-        """Recipe to its speeds over all campaigns, in the order met."""
-        return grouped(self.speeds, lambda speed: speed.recipe)
+    def setups(self) -> Mapping[Setup, Sequence[Speed]]:
+        """Set-up to its speeds over all campaigns, in the order met."""
+        return grouped(self.speeds, lambda speed: speed.setup)
 
 
 def models(publication: Publication) -> list[Model]:
@@ -63,7 +65,7 @@ def entry(model: Model) -> dict[str, Any]:
     return {
         "name": model.name.name,
         "href": model_links.page(model.name),
-        "size": billions(model.name),
+        "size": model.name.billions,
         "about": f"{listed(formats)} on {listed(machines)}",
         "runs": sum(len(speed.records) for speed in model.speeds),
     }
@@ -71,7 +73,7 @@ def entry(model: Model) -> dict[str, Any]:
 
 def figure(publication: Publication, model: Model) -> Figure | None:
     """Throughput of the machine against the speed of one user, on the machine that comes first."""
-    names = recipe_names(publication, model)
+    names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
     sure = [speed for speed in model.speeds if not speed.doubts]
     machines = grouped(sure, lambda speed: speed.machine)
@@ -84,7 +86,7 @@ def figure(publication: Publication, model: Model) -> Figure | None:
 
 def context(publication: Publication, model: Model, chart: str) -> dict[str, Any]:
     """What the template needs; `chart` is the placeholder of one, or empty."""
-    names = recipe_names(publication, model)
+    names = setup_names(publication, model)
     lines = [line for line in publication.progress if line.model == model.name]
     shown = {board.load for board in publication.boards}
     lines.sort(key=lambda line: line.load not in shown)
@@ -97,8 +99,8 @@ def context(publication: Publication, model: Model, chart: str) -> dict[str, Any
         "lines": _lines(lines, names),
         "more_lines": len(lines) - MOST_LINES,
         "recipes": [
-            _recipe(publication, names[key], speeds)
-            for key, speeds in model.recipes.items()
+            _setup(publication, names[key], speeds)
+            for key, speeds in model.setups.items()
         ],
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
@@ -106,25 +108,25 @@ def context(publication: Publication, model: Model, chart: str) -> dict[str, Any
     }
 
 
-def recipe_names(publication: Publication, model: Model) -> dict[Recipe, str]:
-    """Recipe to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
-    parts: dict[Recipe, list[str]] = {}
-    more: dict[Recipe, str] = {}
-    for recipe, (speed, *_) in model.recipes.items():
+def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
+    """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
+    parts: dict[Setup, list[str]] = {}
+    more: dict[Setup, str] = {}
+    for setup, (speed, *_) in model.setups.items():
         place = publication.names.environment(speed.campaign, speed.cell[1])
-        parts[recipe] = [recipe.weights, recipe.engine, place, recipe.machine]
-        more[recipe] = f"{speed.campaign} {recipe.digest}"
+        parts[setup] = [speed.weights, speed.engine, place, speed.machine]
+        more[setup] = f"{speed.campaign} {setup.digest}"
     varied = [
         place for place in range(4) if len({told[place] for told in parts.values()}) > 1
     ]
     names = {
-        recipe: ", ".join(told[place] for place in varied or [0])
-        for recipe, told in parts.items()
+        setup: ", ".join(told[place] for place in varied or [0])
+        for setup, told in parts.items()
     }
     counts = Counter(names.values())
-    for recipe, name in names.items():
+    for setup, name in names.items():
         if counts[name] > 1:
-            names[recipe] = f"{name} ({more[recipe]})"
+            names[setup] = f"{name} ({more[setup]})"
     return names
 
 
@@ -158,7 +160,7 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
                     if len(board.rows) > 1
                     else "",
                     "what": unit_name(board.metric),
-                    "href": f"#{model_links.recipe_anchor(best.speed)}",
+                    "href": f"#{model_links.setup_anchor(best.speed)}",
                 }
             )
     return found
@@ -177,7 +179,7 @@ def _doubts(model: Model) -> list[dict[str, str]]:
 # -- versions ----------------------------------------------------------------------------------------------
 
 
-def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str, Any]]:
+def _lines(lines: Sequence[Line], names: Mapping[Setup, str]) -> list[dict[str, Any]]:
     """What was measured more than once, the usual loads first."""
     found = []
     for line in lines[:MOST_LINES]:
@@ -185,8 +187,8 @@ def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str,
             {
                 "day": point.day,
                 "engine": point.speed.engine,
-                "recipe": names[point.speed.recipe],
-                "href": f"#{model_links.recipe_anchor(point.speed)}",
+                "recipe": names[point.speed.setup],
+                "href": f"#{model_links.setup_anchor(point.speed)}",
                 "value": rounded(point.sample.mean),
             }
             for point in line.points
@@ -203,10 +205,10 @@ def _lines(lines: Sequence[Line], names: Mapping[Recipe, str]) -> list[dict[str,
     return found
 
 
-# -- recipes -----------------------------------------------------------------------------------------------
+# -- set-ups -----------------------------------------------------------------------------------------------
 
 
-def _recipe(
+def _setup(
     publication: Publication, name: str, speeds: Sequence[Speed]
 ) -> dict[str, Any]:
     """How to do it again, and what it reached."""
@@ -228,7 +230,7 @@ def _recipe(
         )
     return {
         "name": name,
-        "anchor": model_links.recipe_anchor(first),
+        "anchor": model_links.setup_anchor(first),
         "machine": first.machine,
         "commands": commands(record),
         "settings": _settings(record),
@@ -250,7 +252,7 @@ def _by_load(speed: Speed) -> tuple[Any, ...]:
 
 
 def _row(speed: Speed) -> dict[str, str]:
-    """What a recipe reached under one load."""
+    """What a set-up reached under one load."""
     total = speed.mean(GENERATION)
     first_token = speed.mean(*TTFT)
     prompt = speed.mean(PROMPT)
@@ -309,10 +311,10 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(model: Model, names: Mapping[Recipe, str]) -> list[dict[str, Any]]:
-    """Of each recipe the load with the most throughput: its rate, and the GPU's energy where it was measured."""
+def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
+    """Of each set-up the load with the most throughput: its rate, and the GPU's energy where it was measured."""
     found = []
-    for key, speeds in model.recipes.items():
+    for key, speeds in model.setups.items():
         closed = [
             speed
             for speed in speeds

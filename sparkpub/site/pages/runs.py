@@ -112,7 +112,7 @@ class RunPages:
         record = stored.record
         for name, value in record.metrics.items():
             metric = metric_of(name, value)
-            cell = self.publication.results.cell(record.campaign, *record.cell, name)
+            cell = self.publication.results.cell(record.campaign, record.cell, name)
             if value.value is None or cell is None or record.run_id not in cell.runs:
                 yield Standing(metric, value.value, value.source, value.reason)
                 continue

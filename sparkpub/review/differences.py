@@ -1,10 +1,8 @@
-"""The recipe of a build: everything that its server was told, and the difference of two recipes in words.
+"""How two builds of one model differ: everything that their servers were told, and the difference in words.
 
-    recipe_of(record)          {"weights": "FP8", "engine": "vLLM 0.26.0", "linear_backend": "marlin", ...}
-    difference(one, other)     "weights FP8 instead of BF16, linear backend marlin"
-    differences(campaign, names)  a line for each build of a model that has several
-
-Two results of one model with other recipes are two results.
+told(record)                  {"weights": "FP8", "engine": "vLLM 0.26.0", "linear_backend": "marlin", ...}
+difference(one, other)        "weights FP8 instead of BF16, linear backend marlin"
+differences(campaign, names)  a line for each build of a model that has several
 """
 
 import json
@@ -12,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkpub.record.record import Record
+from sparkpub.record.weights import bits
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.setup import setup_of
 
-Recipe = Mapping[str, str]
-"""Part of a recipe to its value: weights, engine, image, number of machines, then options by the engine's names."""
+Told = Mapping[str, str]
+"""What to its value: weights, engine, image, number of machines, then options by the engine's names."""
 _WORDS = {
     "attention_backend": "attention backend",
     "async_scheduling": "asynchronous scheduling",
@@ -52,10 +51,10 @@ class Difference:
     text: str
 
 
-def recipe_of(record: Record) -> Recipe:
+def told(record: Record) -> Told:
     """Everything that is known of how a model was served."""
     setup = setup_of(record)
-    engine = " ".join(filter(None, (setup.engine, setup.engine_version)))
+    engine = setup.engine_with_version if setup.engine else ""
     image = record.requested.environment.get("image")
     machines = record.machine.count
     parts = {
@@ -72,12 +71,12 @@ def recipe_of(record: Record) -> Recipe:
     return {name: value for name, value in (parts | options).items() if value}
 
 
-def difference(one: Recipe, other: Recipe) -> str:
-    """What the other recipe has differently, in words; empty where nothing is known to differ."""
+def difference(one: Told, other: Told) -> str:
+    """What the other was told differently, in words; empty where nothing is known to differ."""
     return ", ".join(_differing(one, other))
 
 
-def _differing(one: Recipe, other: Recipe) -> Iterator[str]:
+def _differing(one: Told, other: Told) -> Iterator[str]:
     for name in dict.fromkeys((*one, *other)):
         before, after = one.get(name), other.get(name)
         if before == after:
@@ -118,11 +117,13 @@ def differences(campaign: CampaignData, names: Names) -> list[Difference]:
         own.setdefault(record.cell[:2], record)
     found = []
     for _, records in sorted(builds.items()):
-        told = _names_of(records, campaign.name, names)
+        called = _names_of(records, campaign.name, names)
         first, *others = sorted(records.values(), key=_place)
         for other in others:
-            text = difference(recipe_of(first), recipe_of(other))
-            found.append(Difference(told[other.cell[:2]], told[first.cell[:2]], text))
+            text = difference(told(first), told(other))
+            found.append(
+                Difference(called[other.cell[:2]], called[first.cell[:2]], text)
+            )
     return found
 
 
@@ -141,7 +142,6 @@ def _names_of(
 
 def _place(record: Record) -> tuple[int, bool, str]:
     """Builds in the order of reading: wide weights before narrow ones, plain decoding before speculative."""
-    weights = (setup_of(record).quantization or "").lower()
-    digits = "".join(letter for letter in weights if letter.isdigit())
+    width = bits(setup_of(record).quantization) or 0
     speculative = bool(record.observed.speculative_decoding)
-    return -int(digits or 0), speculative, record.environment
+    return -width, speculative, record.environment

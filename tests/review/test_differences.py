@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from sparkpub.review.differences import difference, differences, told
 from sparkpub.review.names import Names
-from sparkpub.review.recipes import difference, differences, recipe_of
 from tests.leaderboards import dataset_of, runs_of
 
 PLAIN = {"kv_cache_dtype": "fp8", "gpu_memory_utilization": "0.9"}
@@ -29,7 +29,7 @@ PLAIN = {"kv_cache_dtype": "fp8", "gpu_memory_utilization": "0.9"}
         ),
     ],
 )
-def test_the_difference_of_two_recipes_is_said_in_words(
+def test_the_difference_of_two_servers_is_said_in_words(
     other: dict[str, str], words: str
 ) -> None:
     assert difference(PLAIN, other) == words
@@ -63,4 +63,4 @@ def test_builds_of_one_model_are_held_against_that_with_the_widest_weights() -> 
     (found,) = differences(dataset.campaign("c"), Names(dataset))
     assert (found.build, found.against) == ("big-8b FP8", "big-8b BF16")
     assert found.text == "weights FP8 instead of BF16, linear backend marlin"
-    assert recipe_of(records[0])["engine"] == "vLLM 0.26.0"
+    assert told(records[0])["engine"] == "vLLM 0.26.0"
