@@ -17,6 +17,7 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     Floats,
     Interval,
+    by_block,
     effective_n,
     rounding_variance,
 )
@@ -271,18 +272,7 @@ def of_servers(
     run is in one block: the runs of a server or, where `by_order` compares within rounds, of neighbouring servers.
     """
     return by_order(
-        _of_blocks(baseline, baseline_blocks),
-        _of_blocks(candidate, candidate_blocks),
+        by_block(baseline, baseline_blocks),
+        by_block(candidate, candidate_blocks),
         resolution,
     )
-
-
-def _of_blocks(values: Floats, blocks: Sequence[Sequence[int]]) -> Floats:
-    """What each block of places adds to the mean along the last axis, as a value of its own: the block's mean where all
-    are of one size. The mean of these is that of the values."""
-    mean = values.mean(axis=-1, keepdims=True)
-    weight = len(blocks) / values.shape[-1]
-    apart = values - mean
-    parts = [apart[..., list(places)].sum(axis=-1) for places in blocks]
-    found: Floats = mean + weight * np.stack(parts, axis=-1)
-    return found

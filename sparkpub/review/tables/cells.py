@@ -17,9 +17,11 @@ from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
     bootstrap_many,
+    describe_blocks,
     describe_many,
     or_none,
 )
+from sparkpub.review.statistics.design import server_blocks, server_of
 from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import describe_machines, levelled
 from sparkpub.review.tables.column import Column, Columns, table
@@ -53,7 +55,7 @@ COLUMNS: Columns = {
     "ci95_bootstrap_low": Column("number", "Lower end of the 95 % bootstrap-t interval"),
     "ci95_bootstrap_high": Column("number", "Upper end of it"),
     "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column("number", "What n is worth if neighbouring runs are alike"),
+    "n_effective": Column("number", "What n is worth if neighbouring runs are alike or shared a server"),
     "trend_slope": Column("number", "Change per run, in the unit of the metric (Theil-Sen)"),
     "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
     "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
@@ -105,6 +107,7 @@ def cells(
     columns["family"] = _families(first, campaigns)
     columns |= _described(chosen["value"].to_numpy(), sizes)
     columns |= _members(chosen, sizes, campaigns)
+    _describe_by_server(columns, chosen, starts, campaigns)
     _describe_over_machines(columns, chosen, starts)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
     columns |= _trends(columns, chosen, starts, campaigns)
@@ -226,6 +229,36 @@ def _describe_over_machines(
             found |= {f"{name}_low": low, f"{name}_high": high}
         for name, value in found.items():
             columns[name][place] = np.nan if value is None else value
+
+
+def _describe_by_server(
+    columns: dict[str, Any],
+    chosen: pd.DataFrame,
+    starts: Any,
+    campaigns: Mapping[str, ReviewedCampaign],
+) -> None:
+    """Describe the cells whose runs shared servers again, so that the error of their mean comes from the servers."""
+    servers = {
+        record.run_id: server
+        for reviewed in campaigns.values()
+        for record in reviewed.campaign.records
+        if (server := server_of(record)) is not None
+    }
+    if not servers:
+        return
+    values = chosen["value"].to_numpy()
+    for place, runs in enumerate(columns["runs"]):
+        blocks = server_blocks([servers.get(run) for run in runs])
+        if not blocks:
+            continue
+        mine = values[starts[place] : starts[place] + columns["n"][place]]
+        found = describe_blocks(mine.tolist(), blocks)
+        low, high = found.ci95 or (np.nan, np.nan)
+        columns["ci95_low"][place], columns["ci95_high"][place] = low, high
+        columns["ci95_bootstrap_low"][place] = np.nan
+        columns["ci95_bootstrap_high"][place] = np.nan
+        columns["autocorrelation"][place] = np.nan
+        columns["n_effective"][place] = found.n_effective
 
 
 def _trends(
