@@ -1,16 +1,14 @@
-"""Throughput of the machine against throughput per user, along the load: what can be had of both at once."""
+"""Throughput of the machine against what each user gets, along the load: what can be had of both at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.record.metrics import Metric
+from sparkpub.plan.requested import load_of
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
-from sparkpub.review.reviewed import Cell
+from sparkpub.review.speeds import GENERATION, per_user
 from sparkpub.review.statistics.growth import growth
-from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
@@ -25,54 +23,18 @@ from sparkpub.site.publication import Publication
 
 TABLE = "pareto"
 NAME = "pareto-front"
-MILLISECONDS = 1000
+MACHINE = METRICS[GENERATION]
 LINE = sweeps.LOAD.line
-
-
-@dataclass(frozen=True)
-class Rates:
-    """The two metrics that give the rate of the machine and of one user, in tok/s or in ms per token."""
-
-    machine: Metric
-    user: Metric
-
-    @property
-    def inverted(self) -> bool:
-        """Whether the user's rate is the inverse of a time per token."""
-        return self.user.unit == "ms"
-
-    def of_user(self, value: float) -> float:
-        """The user's rate in tok/s."""
-        if self.inverted:
-            return MILLISECONDS / value
-        return value
-
-    @property
-    def user_title(self) -> str:
-        """What stands beside the axis."""
-        if self.inverted:
-            return f"Per user: 1000 / {self.user.within_sentence} (tok/s)"
-        return theme.metric_title(self.user)
-
-
-def rates(publication: Publication, campaign: CampaignData) -> Rates | None:
-    """The metrics of a campaign that give both rates; a measured rate of a user goes before a time per token."""
-    metrics = publication.metrics(campaign)
-    by_rate = grouped(metrics, lambda metric: metric.rate_of)
-    if not {"machine", "user"} <= by_rate.keys():
-        return None
-    user = min(by_rate["user"], key=lambda metric: metric.unit == "ms")
-    return Rates(by_rate["machine"][0], user)
 
 
 def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per cell on a line of the load with both rates: its cell, `load, load_line, n`, `machine` and `user` in
     tok/s, and `front`: whether no cell of the same model has more of both."""
-    both = rates(publication, campaign)
-    if both is None:
-        return
-    machine = _means(publication.results.cells_of(campaign.name, both.machine.name))
-    user = _means(publication.results.cells_of(campaign.name, both.user.name))
+    measured = {
+        speed.cell: speed
+        for speed in publication.speeds
+        if speed.campaign == campaign.name
+    }
     lines = [line for line in publication.lines(campaign) if line.axis is sweeps.LOAD]
     found: list[Row] = []
     for line, name in sweeps.names(
@@ -80,25 +42,25 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     ).items():
         rows = []
         for load, cell in line.points:
-            if cell in machine and cell in user:
-                row = {
-                    **cell_fields(publication, campaign, cell),
-                    sweeps.LOAD.name: load,
-                    LINE: name,
-                    "n": machine[cell].n,
-                    "machine": machine[cell].mean,
-                    "user": both.of_user(user[cell].mean),
-                }
-                rows.append(row)
+            speed = measured.get(cell)
+            # A share of the throughput would show the throughput a second time.
+            if speed is None or GENERATION not in speed.figures:
+                continue
+            if not speed.per_user or not speed.measures_users:
+                continue
+            row = {
+                **cell_fields(publication, campaign, cell),
+                sweeps.LOAD.name: load,
+                LINE: name,
+                "n": speed.figures[GENERATION].n,
+                "machine": speed.figures[GENERATION].mean,
+                "user": speed.per_user,
+            }
+            rows.append(row)
         if len(rows) > 1:
             found += rows
     for row in found:
         yield {**row, "front": not any(_beats(other, row) for other in found)}
-
-
-def _means(cells: Sequence[TableRow]) -> dict[Cell, TableRow]:
-    """Cell to its statistics, those above zero: a rate of zero has no inverse."""
-    return {cell.cell: cell for cell in cells if cell.mean > 0}
 
 
 def _beats(other: Row, row: Row) -> bool:
@@ -111,15 +73,13 @@ def _beats(other: Row, row: Row) -> bool:
 
 def figure(selection: Selection, key: str) -> Figure:
     """What machine and user get at the knee, or at both ends. Raises SiteError for a part without a line."""
-    both = rates(selection.publication, selection.campaign)
-    assert both is not None, "offered only where there are rows"
     shown = selection.rows(TABLE)
     if len(shown) < 2:
         raise nothing_varies(key)
     lines = tuple(dict.fromkeys(row[LINE] for row in shown))
     line = next(line for line in selection.lines if line.axis is sweeps.LOAD)
     workloads = {row["workload"] for row in shown}
-    cells = selection.cells(both.machine)
+    cells = selection.cells(MACHINE)
     cells = [cell for cell in cells if cell.workload in workloads]
     notes = [
         sentences.sample(cells, {}),
@@ -129,20 +89,20 @@ def figure(selection: Selection, key: str) -> Figure:
         notes.append(
             f"{MOST_LINES} of {len(lines)} lines are drawn; the table has all."
         )
-    subject = (selection.scope, both, line.title, lines[:MOST_LINES])
+    subject = (selection.scope, line.title, lines[:MOST_LINES])
     return selection.figure(
         key,
         Chart(draw, subject),
-        {TABLE: shown, "runs": selection.runs_about(both.machine, both.user)},
-        title="Throughput of the machine against throughput per user",
-        says=_sentence(shown, line, both),
+        {TABLE: shown, "runs": _runs(selection)},
+        title="Throughput of the machine against what each user gets",
+        says=_sentence(shown, line),
         sample=" ".join(notes),
         table=_table(shown, line.title),
         rows=shown,
     )
 
 
-def _sentence(shown: Sequence[Row], line: sweeps.Line, both: Rates) -> str:
+def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
     """One line: both rates at the knee and at the end. Several: how many cells are on the front."""
     if len({row[LINE] for row in shown}) > 1:
         on_front = sum(row["front"] for row in shown)
@@ -156,11 +116,9 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line, both: Rates) -> str:
     first, last, mark = ordered[0], ordered[-1], ""
     if knee is not None:
         first, mark = ordered[knee], " (the knee)"
-    # A rate of a user is tokens by latency; the inverse of a time per token leaves out the time to the first one.
-    after = " after the first token" if both.inverted else ""
     return (
         f"At {line.place(first['load'])}{mark}, the machine generates {rounded(first['machine'])} tok/s "
-        f"and each user gets {rounded(first['user'])}{after}; "
+        f"and each user gets {rounded(first['user'])}; "
         f"at {last['load']:,g}, {rounded(last['machine'])} and {rounded(last['user'])}."
     )
 
@@ -180,29 +138,30 @@ def _table(shown: Sequence[Row], across: str) -> Table:
                 on_front,
             ]
         )
-    head = ("Line", across, "Machine (tok/s)", "Per user (tok/s)", "On the front")
+    head = ("Line", across, "Machine (tok/s)", "Each user (tok/s)", "On the front")
     return Table(head, body)
 
 
-def draw(
-    scope: Scope, both: Rates, across: str, names: tuple[str, ...]
-) -> dict[str, Any]:
+def draw(scope: Scope, across: str, names: tuple[str, ...]) -> dict[str, Any]:
     """Rows `pareto` joined in order of the load, which stands beside each; runs as faint points.
 
     What is on the front is filled. `names` are those of the lines, `across` what the load is.
     """
     shown = marks.among(LINE, names)
     cells = marks.rows(scope, TABLE, shown)
-    x = alt.X("user:Q", title=both.user_title, scale=alt.Scale(zero=True, nice=True))
-    title = theme.axis_title(f"{both.machine.label} of the machine", both.machine.unit)
+    x = alt.X(
+        "user:Q", title="Each user (tok/s)", scale=alt.Scale(zero=True, nice=True)
+    )
+    title = theme.axis_title(f"{MACHINE.label} of the machine", MACHINE.unit)
     y = marks.y("machine", title, zero=True)
     series = marks.lines(LINE, names)
-    points = _runs(scope, both, shown).mark_point(size=24, filled=True, opacity=0.35)
+    runs = marks.rows(scope, "runs", marks.has("user"), marks.COUNTED, shown)
+    points = runs.mark_point(size=24, filled=True, opacity=0.35)
     each_run = points.encode(
         x=x,
         y=y,
         color=series.colour,
-        tooltip=marks.run_tooltip(both.machine.label, "machine"),
+        tooltip=marks.run_tooltip(MACHINE.label, "machine"),
         href=alt.Href("href:N"),
     )
     # A name of its own: with that of the points their symbols in the legend would be dashed.
@@ -237,14 +196,18 @@ def draw(
     return theme.finish(theme.layered(layers, height=300, title=heading))
 
 
-def _runs(scope: Scope, both: Rates, shown: str) -> "alt.Chart":
-    """Every counted run, with the columns `machine` and `user`."""
-    user = f"datum.{both.user.name}"
-    if both.inverted:
-        user = f"{MILLISECONDS} / {user}"
-    measured = [marks.has(both.user.name), marks.has(both.machine.name)]
-    runs = marks.rows(scope, "runs", *measured, marks.COUNTED, shown)
-    return runs.transform_calculate(user=user, machine=f"datum.{both.machine.name}")
+def _runs(selection: Selection) -> list[Row]:
+    """The rows of runs, with `machine` and `user` where a run has both."""
+    records = {record.run_id: record for record in selection.campaign.records}
+    rows = []
+    for row in selection.runs_about():
+        record = records[row["run"]]
+        machine = record.value(GENERATION)
+        user = per_user(record.value, load_of(record))
+        if machine and user:
+            row |= {"machine": machine, "user": user}
+        rows.append(row)
+    return rows
 
 
 KIND = kind.of_rows(NAME, figure, TABLE, pareto)

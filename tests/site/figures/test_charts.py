@@ -48,7 +48,6 @@ from sparkpub.site.figures.forest import MetricRows
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import Layout
-from sparkpub.site.figures.pareto import Rates
 from sparkpub.site.figures.rows import SHARED
 from sparkpub.site.figures.scope import Scope
 from sparkpub.site.figures.selection import Selection
@@ -80,6 +79,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "load_line": "m",
             PEAK.name: 70.0 + i,
             CACHE.name: 40.0 - i,
+            "machine": 100.0 * i,
+            "user": 50.0 - i,
         }
         for i in (1, 2, 3)
     ],
@@ -168,7 +169,7 @@ CHARTS = {
     "box": Chart(box.draw, (PEAK, ROOM)),
     "order": Chart(order.draw, (CUT, PEAK)),
     "sweep": Chart(sweep.draw, SWEEP),
-    "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
+    "pareto": Chart(pareto.draw, (CUT, "Concurrency", ("m",))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
     "relative": Chart(relative.draw, (PEAK, ROOM, "native", 1.0)),
     "forest": Chart(forest.draw, (CUT, "comparisons", GROUPS, 1.0, ("higher",))),

@@ -172,6 +172,7 @@ def test_a_metric_of_a_single_point_is_no_sweep(options: SiteOptions) -> None:
     names = library.makers(library.publication.campaigns[0])
     assert "output-throughput-sweep" in names
     assert "tpot-p50-sweep" not in names
+    # A time per token does not tell what each user gets, and a share of the throughput is no second figure.
     assert pareto.NAME not in names
 
 
@@ -193,33 +194,46 @@ def test_single_runs_have_no_knee(options: SiteOptions) -> None:
     assert "knee" not in says
 
 
-def both(machine: float, token_ms: float) -> list[dict[str, float]]:
-    """Two runs with both rates."""
-    return [{THROUGHPUT: machine, TPOT: token_ms}] * 2
+LATENCY = "request_latency_mean_ms"
 
 
-def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> None:
-    """1000 / 5 ms = 200 tok/s, 1000 / 10 = 100, 1000 / 20 = 50."""
-    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
-    figure = a_library(runs, options).figure("pareto-front")
+def both(machine: float, latency_ms: float) -> list[dict[str, float]]:
+    """Two runs with both rates; a time per token, which leaves out the wait for the first one, is none of them."""
+    return [{THROUGHPUT: machine, LATENCY: latency_ms, TPOT: 1.0}] * 2
+
+
+def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
+    options: SiteOptions,
+) -> None:
+    """128 tokens, the tool's default: by 0.64 s 200 tok/s, by 1.28 s 100, by 2.56 s 50."""
+    runs = {("m", 1): both(100, 640), ("m", 2): both(200, 1280), ("m", 4): both(220, 2560)}  # fmt: skip
+    library = a_library(runs, options)
+    figure = library.figure("pareto-front")
     assert [row["user"] for row in figure.rows] == [200, 100, 50]
+    assert [row["user"] for row in figure.data["runs"]] == [200] * 2 + [100] * 2 + [50] * 2  # fmt: skip
     assert figure.says == (
-        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100 after the first "
-        "token; at 4, 220 and 50.0."
+        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100; "
+        "at 4, 220 and 50.0."
     )
+    # As the leaderboard, the page of the model and the capacity have it.
+    speeds = library.publication.speeds
+    assert [speed.per_user for speed in speeds] == [200, 100, 50]
     picture = drawn(figure)
     for load in (1, 2, 4):
         assert f">{load}<" in picture
 
 
-def test_a_measured_rate_of_a_user_goes_before_a_time_per_token(
+def test_a_measured_rate_of_a_user_goes_before_latency_and_share(
     options: SiteOptions,
 ) -> None:
-    runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
+    runs = {("m", 1): both(100, 640), ("m", 2): both(200, 1280)}
     for load, rate in ((1, 77.0), (2, 66.0)):
         runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
     figure = a_library(runs, options).figure("pareto-front")
     assert [row["user"] for row in figure.rows] == [77, 66]
+    # Where nothing but the throughput is known: 150 tok/s of 2 users.
+    alone = a_library(throughput({1: 100, 2: 150}), options).publication.speeds
+    assert [speed.per_user for speed in alone] == [100, 75]
 
 
 def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
