@@ -296,7 +296,10 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
     a, b = case.baseline[campaigns], case.candidate[campaigns]
     one, other = (
         Sample(
-            (0.0,) * case.n, tuple(range(case.n)), tuple(times[0]), tuple(servers[0])
+            (0.0,) * case.n,
+            tuple(range(case.n)),
+            tuple(times[0]),
+            tuple(map(str, servers[0])),
         )
         for times, servers in (
             (case.times_baseline[campaigns], case.servers_baseline[campaigns]),

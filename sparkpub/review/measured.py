@@ -1,10 +1,11 @@
 """What was measured: the values of one metric over runs, described, and compared with those of other runs.
 
-Tables, checks and claims describe and compare here, so that all of them mean the same. Where the runs are of several
-machines, values are compared within each machine first, and then over them.
+Checks and claims describe and compare runs of their choice here; the tables do the same for all cells at once, with
+the same arithmetic (`statistics`). Where the runs are of several machines, values are compared within each machine
+first, and then over them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -152,16 +153,34 @@ def compared(
     machines = {*baseline.machines, *candidate.machines}
     if len(machines) == 1:
         return _compared_as_one(baseline, candidate, margin)
-    within = list(within_machines(baseline, candidate, margin).values())
+    return over_all(
+        list(within_machines(baseline, candidate, margin).values()),
+        machines=len(machines),
+        runs=len(baseline.values) + len(candidate.values),
+        metric=candidate.metric,
+        apart=lambda: _compared_as_one(baseline, candidate, margin, order="blocked"),
+    )
+
+
+def over_all(
+    within: Sequence[Comparison],
+    *,
+    machines: int,
+    runs: int,
+    metric: Metric,
+    apart: Callable[[], Comparison],
+) -> Comparison:
+    """The comparison over several machines, of so many runs, from those within each machine that ran both sides.
+
+    Where none did, `apart` describes all runs as blocks: a difference between machines cannot be told from one between
+    the sides.
+    """
     if not within:
-        pooled = _compared_as_one(baseline, candidate, margin, order="blocked")
-        return replace(pooled, machines=len(machines))
+        return replace(apart(), machines=machines)
     found = within[0]
     if len(within) > 1:
-        about = candidate.metric
-        found = over_machines(within, direction=about.direction, unit=about.unit)
-    given = len(baseline.values) + len(candidate.values)
-    return replace(found, left_out=given - found.n_baseline - found.n_candidate)
+        found = over_machines(within, direction=metric.direction, unit=metric.unit)
+    return replace(found, left_out=runs - found.n_baseline - found.n_candidate)
 
 
 def within_machines(

@@ -10,6 +10,7 @@ A key is short, and means something to whoever wrote the matrix. A name is made 
 the matrix goes before it. Within a campaign different keys have different names.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,19 @@ _PLACES = {
 """Type of an environment to what readers call it."""
 _PLAIN_KEYS = ("container", "docker", "native", "host", "chroot", "nspawn")
 """Keys of environments that say no more than the type."""
+_AXES = ("model", "environment", "workload")
+_WORD = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w.+-]*(?:/[A-Za-z0-9][\w.+-]*)*")
+"""What can be a key in a text, or the keys of a cell with strokes between them."""
+_READINGS = (
+    _AXES,
+    ("model", "environment"),
+    ("model", "workload"),
+    ("environment", "workload"),
+    ("model",),
+    ("environment",),
+    ("workload",),
+)
+"""The axes of which keys can stand together in a text."""
 
 
 def environment_name(kind: str | None) -> str:
@@ -132,6 +146,15 @@ class Names:
         """`8 users, 512 in, 128 out`; with its key where the campaign has several of this load."""
         return self.campaign(campaign).workloads.get(key, key)
 
+    def in_words(self, campaign: str, text: str) -> str:
+        """A text about a campaign with names in place of the keys that it holds: `deepseek/native` reads
+        `DeepSeek-R1-Distill-Qwen-7B · native`. A key that is a word of the language stays, since the text may mean the
+        word."""
+        if campaign not in self._dataset.campaigns:
+            return text
+        known = self.campaign(campaign)
+        return _WORD.sub(lambda found: known.told(found[0]), text)
+
 
 @dataclass(frozen=True)
 class CampaignNames:
@@ -191,6 +214,39 @@ class CampaignNames:
             names, lambda key: ", ".join(filter(None, [names[key], requests.get(key)]))
         )
         return told | self._labels("workloads")
+
+    @cached_property
+    def by_axis(self) -> Mapping[str, Mapping[str, str]]:
+        """Axis to key to the name in rows and legends."""
+        names = (self.short_models, self.environments, self.workloads)
+        return dict(zip(_AXES, names, strict=True))
+
+    def told(self, word: str) -> str:
+        """A word of a text: the name where it is a key, or the names where it is several with strokes between them."""
+        whole = word.rstrip(".")
+        end = word[len(whole) :]
+        several = [axis for axis in _AXES if len(self.by_axis[axis]) > 1] or ["model"]
+        for axes in _READINGS:
+            keys = self._split(whole, axes)
+            if keys is not None:
+                shown = [axis for axis in axes if axis in several] or axes
+                names = [self.by_axis[axis][keys[axis]] for axis in shown]
+                return " · ".join(names) + end
+        return word
+
+    def _split(self, word: str, axes: tuple[str, ...]) -> Mapping[str, str] | None:
+        """The word read as one key of each axis; None where it is not."""
+        parts = word.split("/")
+        if len(parts) != len(axes):
+            return None
+        # `deepseek` is no word of the language where the model is called so.
+        called = self.models.get(word, "").casefold()
+        if len(parts) == 1 and word.isalpha() and word.casefold() not in called:
+            return None
+        keys = dict(zip(axes, parts, strict=True))
+        if all(keys[axis] in self.by_axis[axis] for axis in axes):
+            return keys
+        return None
 
     def _labels(self, axis: str) -> dict[str, str]:
         """The names that the matrix gives itself."""

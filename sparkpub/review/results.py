@@ -96,7 +96,12 @@ class Results:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per run and metric, excluded runs with the reason."""
-        return runs.runs(self.campaigns)
+        return self._measured[self._measured["campaign"].isin(list(self.campaigns))]
+
+    @cached_property
+    def _measured(self) -> pd.DataFrame:
+        """The same, and behind them those of the earlier campaign."""
+        return runs.runs(self._with_earlier)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -111,7 +116,7 @@ class Results:
     @cached_property
     def _compared(self) -> pd.DataFrame:
         """The same, and behind them those of the earlier campaign."""
-        return comparisons.comparisons(self._with_earlier, self.include)
+        return comparisons.comparisons(self._measured, self._with_earlier, self.include)
 
     # -- what follows from them ------------------------------------------------------------------------------
 
@@ -130,9 +135,8 @@ class Results:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
             return table(repeats.COLUMNS, {name: [] for name in repeats.COLUMNS})
-        (reviewed,) = self.campaigns.values()
         return repeats.repeats(
-            reviewed, self.review.campaigns[self.against], self.include
+            self._measured, self._with_earlier, self.against, self.include
         )
 
     @cached_property

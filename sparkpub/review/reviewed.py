@@ -3,7 +3,7 @@
 Tables, checks and claims take their runs and values from here, so that all of them mean the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -138,17 +138,6 @@ class ReviewedCampaign:
                 run for run in self.campaign.runs if run.record.run_id in runs
             )
         return self._runs[cells, include]
-
-    def measurements(self, include: Include) -> Iterator[tuple[Cell, Measured]]:
-        """Every metric of every cell that has values, cells in the order of the matrix."""
-        for cell in self.recorded:
-            runs = self.runs_of((cell,), include)
-            for metric in dict.fromkeys(
-                name for run in runs for name in run.record.metrics
-            ):
-                found = self.series((cell,), metric, include)
-                if found is not None and found.values:
-                    yield cell, found
 
     def series(
         self, cells: tuple[Cell, ...], metric: str, include: Taken = "counted"

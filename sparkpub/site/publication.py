@@ -168,8 +168,11 @@ class Publication:
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
         found = {}
         for name, reviewed in self.review.campaigns.items():
-            measured = self._values[name]["metric"].unique()
-            found[name] = tuple(ranked(reviewed.metrics[metric] for metric in measured))
+            measured = set(self._values[name]["metric"])
+            held = [
+                metric for key, metric in reviewed.metrics.items() if key in measured
+            ]
+            found[name] = tuple(ranked(held))
         return found
 
     @cached_property

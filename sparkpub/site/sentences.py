@@ -147,9 +147,11 @@ def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
 
 
 def _in(environment: str) -> str:
-    """`in Docker`, `natively`."""
+    """`in Docker`, `natively`, `with CUDA graphs`."""
     if environment == "native":
         return "natively"
+    if environment.startswith(("with ", "without ")):
+        return environment
     return f"in {environment}"
 
 
@@ -258,7 +260,9 @@ _SMALL_GIB = 0.1
 """Memory below this reads better in MiB."""
 
 
-def together(metric: Metric, row: TableRow, rows: Sequence[TableRow]) -> str:
+def together(
+    names: Names, metric: Metric, row: TableRow, rows: Sequence[TableRow]
+) -> str:
     """What the cells of a campaign show together, and how many of them show it alone."""
     side = "higher" if row.effect > 0 else "lower"
     low, high = row.ci95_effect
@@ -274,8 +278,9 @@ def together(metric: Metric, row: TableRow, rows: Sequence[TableRow]) -> str:
     cells = f"{row.cells} cells"
     if row.left_out:
         cells = f"{row.cells} of {row.cells + row.left_out} cells"
+    candidate, baseline = _sides(names, [row])
     text = (
-        f"{metric.label} is {amount} {side} in {row.candidate} than in {row.baseline}, pooled over {cells} "
+        f"{metric.subject} is {amount} {side} {_in(candidate)} than {_in(baseline)}, pooled over {cells} "
         f"({ends}; exploratory). {shown} it separately."
     )
     if row.heterogeneity_p < ALPHA:

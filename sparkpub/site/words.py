@@ -54,6 +54,7 @@ _NAMES = (
     "says",
     "evidence",
     "fact",
+    "name",
     "model",
     "machine",
     "ceiling",
@@ -377,7 +378,8 @@ class Words:
 
     def evidence(self, name: str) -> str:
         """The figures behind a verdict, in one sentence."""
-        return plain(self._verdict(name).text)
+        verdict = self._verdict(name)
+        return plain(self._readers.in_words(verdict.claim.campaign, verdict.text))
 
     def fact(self, name: str) -> str:
         """A figure that is not from runs, linked to its source."""
@@ -390,7 +392,7 @@ class Words:
     def findings(self, check: str = "", **scope: Any) -> str:
         """Every finding of a check (or of all) as a list, in plain words."""
         found = dict.fromkeys(
-            f"- **{item.severity}**: {plain(item.message)}"
+            f"- **{item.severity}**: {plain(self._readers.in_words(item.campaign, item.message))}"
             for item in self._findings(check, **scope)
         )
         return "\n".join(found) or "- none"
@@ -398,6 +400,19 @@ class Words:
     def verdicts(self, word: str = "", *, campaign: str = "") -> str:
         """How many claims have a verdict; all claims without a word."""
         return str(len(self._chosen(word, campaign)))
+
+    def name(self, *, campaign: str = "", **keys: str) -> str:
+        """What readers call a model, an environment or a workload of a campaign: `name(model="qwen72b")`; of several,
+        one after the other."""
+        of = self._readers.campaign(self._campaign(campaign=campaign).name).by_axis
+        said = []
+        for axis, key in keys.items():
+            if key not in of.get(axis, ()):
+                near = suggestion(key, sorted(of.get(axis, ())))
+                remedy = near if axis in of else f"write one of {', '.join(of)}"
+                raise ClaimError(f"no {axis} {key!r} to name", remedy=remedy)
+            said.append(of[axis][key])
+        return plain(", ".join(said))
 
     def model(self, name: str, fact: str, **scope: Any) -> str:
         """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""
@@ -419,11 +434,18 @@ class Words:
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(self._campaign(**scope), self._review.excluded)
+        return reference.coverage(
+            self._campaign(**scope), self._review.excluded, self._readers
+        )
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""
-        return reference.ledger(self._chosen(word, campaign))
+        links = {
+            name: f"[{plain(data.info.title)}]({self._address(f'campaigns/{name}.md')})"
+            for name, data in self._dataset.campaigns.items()
+        }
+        chosen = self._chosen(word, campaign)
+        return reference.ledger(chosen, self._readers, links)
 
     def _chosen(self, word: str, campaign: str) -> list[Verdict]:
         """Verdicts with a word and of a campaign, where these are given."""

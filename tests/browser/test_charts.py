@@ -15,7 +15,7 @@ from sparkpub.site.content import ROOT, packed
 from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.drawing.compile import Job, compile_chart
 from sparkpub.site.drawing.output import FONT, markup
-from tests.browser.conftest import Host, served
+from tests.browser.conftest import Host, delay, served
 
 ROWS = [
     {
@@ -133,7 +133,20 @@ def test_drawn_without_script_and_points_are_links(charts: Host) -> None:
     assert page.locator("#value .sp-wide svg a").count() == len(ROWS)
     assert page.locator("#value .sp-wide svg").is_visible()
     page.locator("#value .sp-wide svg a").nth(3).click()
-    assert page.url == charts.address + "runs/r3/"
+    page.wait_for_url(charts.address + "runs/r3/")
+
+
+def test_a_pointer_that_was_there_before_the_script_asks_when_it_moves(
+    charts: Host,
+) -> None:
+    page = charts.open().page
+    delay(page, "sparkpub")
+    page.goto(charts.address, wait_until="commit")
+    page.hover("#value .sp-chart")
+    page.wait_for_selector("#value .sp-mark", state="attached")  # the script is here
+    assert marks(page, "value") == 0
+    page.mouse.move(300, 200)
+    page.wait_for_selector("#value .sp-wide .mark-symbol path")
 
 
 def test_nothing_of_vega_is_loaded_until_a_reader_shows_interest(charts: Host) -> None:
@@ -200,13 +213,13 @@ def test_a_filter_holds_for_all_charts_tables_and_the_address(charts: Host) -> N
         page.wait_for_selector(f"#{chart} .sp-wide .mark-symbol path")
         assert marks(page, chart) == 10
     assert page.locator("tbody tr:visible").count() == 10
-    assert page.url.endswith("?model=a")
+    page.wait_for_url("**?model=a")
     assert "10 of 20" in page.locator("form [aria-live]").inner_text()
     page.check("input[value=b]")
     page.wait_for_function(
         "document.querySelectorAll('#value .mark-symbol path').length == 20"
     )
-    assert page.url.endswith("?model=a,b")
+    page.wait_for_url("**?model=a,b")
     page.click("button[type=reset]")
     page.wait_for_url("**/sparkpub/")
     assert visit.errors == []
@@ -218,14 +231,14 @@ def test_a_filter_in_the_address_is_restored(charts: Host) -> None:
     assert marks(page, "position") == 10
     assert page.is_checked("input[value=b]")
     page.uncheck("input[value=b]")
-    assert page.url.endswith("?other=1")
+    page.wait_for_url("**?other=1")
 
 
 def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
     visit = charts.open()
     visit.page.route("**/*.packed", lambda route: route.abort())
-    visit.page.hover("#value .sp-chart")
-    visit.page.wait_for_timeout(300)
+    with visit.page.expect_event("requestfailed"):
+        visit.page.hover("#value .sp-chart")
     assert visit.page.locator("#value .sp-wide svg a").count() == len(ROWS)
 
 

@@ -15,7 +15,7 @@ from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page, measure_page, model_page
 from sparkpub.site.pages.templating import Templates
-from tests.browser.conftest import Host, served
+from tests.browser.conftest import Host, delay, served
 from tests.browser.test_site import violations
 from tests.leaderboards import LOAD, runs_of
 from tests.site.test_front_page import published
@@ -130,11 +130,24 @@ def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
     page.click("summary:has-text('Weights')")
     page.locator("label", has_text="BF16").first.click()
     assert shown(page)[0] == "Model-1B 900"
-    assert shown(board.open("?engine=SGLang&weights=BF16").page) == shown(page)
+    again = board.open("?engine=SGLang&weights=BF16").page
+    again.wait_for_selector("form.sp-active")
+    assert shown(again) == shown(page)
     page.keyboard.press("Escape")
     page.click("text=Clear all")
     page.wait_for_url(board.address)
     assert shown(page)[0] == "Model-1B 1,000 2,000"
+
+
+def test_a_box_ticked_before_the_script_came_counts(board: Host) -> None:
+    page = board.open().page
+    delay(page, "leaderboard")
+    page.goto(board.address, wait_until="commit")
+    page.click("summary:has-text('Engine')")
+    page.check("input[value=SGLang]", force=True)
+    assert not page.locator("form.sp-active").count()
+    page.wait_for_url("**/?engine=SGLang")
+    assert shown(page)[0] == "Model-1B 900 1,800"
 
 
 def test_a_size_leaves_its_models_and_the_keyboard_is_enough(board: Host) -> None:
@@ -150,7 +163,9 @@ def test_a_size_leaves_its_models_and_the_keyboard_is_enough(board: Host) -> Non
 
 
 def test_an_address_with_nonsense_shows_everything(board: Host) -> None:
-    assert len(shown(board.open("?size=huge&what=ever").page)) == len(SIZES)
+    page = board.open("?size=huge&what=ever").page
+    page.wait_for_load_state("networkidle")
+    assert len(shown(page)) == len(SIZES)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -235,9 +250,7 @@ def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:
 
 def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
     page = board.open().page
-    page.route(
-        "**/costs.js*", lambda route: (page.wait_for_timeout(500), route.continue_())
-    )
+    delay(page, "costs")
     page.goto(board.address + "model.html", wait_until="commit")
     page.fill("input[name=machine]", "8000")
     page.wait_for_url("**machine=8000*")

@@ -12,7 +12,7 @@ import pytest
 
 from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
 from tests.browser.campaign import FAILED, HOSTILE, NAME
-from tests.browser.conftest import REPOSITORY, Host
+from tests.browser.conftest import REPOSITORY, Host, delay
 
 RUN = f"runs/{NAME}-native_m_w_iter01/"
 DASHBOARD = "campaigns/h200/"
@@ -47,6 +47,8 @@ PAGE_LIMIT = 20 * 1024
 
 
 def settle(page: Any) -> None:
+    # The short page of a run leads on at once.
+    page.wait_for_function("!document.querySelector('a[data-sp-open]')")
     page.wait_for_load_state("networkidle")
 
 
@@ -166,7 +168,7 @@ def test_a_point_leads_to_its_run_without_scripting(site: Host) -> None:
     ).last  # the one on top
     target = link.get_attribute("xlink:href")
     link.click()
-    assert page.url == site.address + target.removeprefix("../../")
+    page.wait_for_url(site.address + target.removeprefix("../../"))
 
 
 @pytest.mark.parametrize("uri", ["", "leaderboard/"])
@@ -268,6 +270,8 @@ def test_search_by_keyboard_loads_its_index_once(site: Host) -> None:
     visit.page.keyboard.press("/")
     visit.page.keyboard.type("bandwidth")
     assert results(visit.page) > 1
+    # Results come with every letter.
+    visit.page.wait_for_selector(".md-search-result__link[href*='?h=bandwidth']")
     assert (
         len([url for url in visit.requests if url.endswith("search_index.json")]) == 1
     )
@@ -275,6 +279,14 @@ def test_search_by_keyboard_loads_its_index_once(site: Host) -> None:
     visit.page.wait_for_url("**?h=bandwidth**")
     visit.page.locator(".md-content mark", has_text="bandwidth").first.wait_for()
     assert visit.errors == []
+
+
+def test_a_search_begun_before_the_script_came_is_answered(site: Host) -> None:
+    page = site.open("").page
+    delay(page, "search")
+    page.goto(site.address, wait_until="commit")
+    page.fill("[data-md-component=search-query]", "bandwidth")
+    assert results(page) > 1
 
 
 def test_search_on_a_phone(site: Host) -> None:
@@ -310,11 +322,12 @@ def test_the_page_does_not_shift(site: Host) -> None:
         new PerformanceObserver(list => list.getEntries().filter(e => !e.hadRecentInput).forEach(e => {
             shifts.push([e.value, e.sources.map(s => [named(s.node), s.previousRect.toJSON(), s.currentRect.toJSON()])])
         })).observe({type: 'layout-shift', buffered: true});
-        setTimeout(() => done(shifts), 800);
+        setTimeout(() => done(shifts), 300);
     })"""
     for uri in ("", "leaderboard/", DASHBOARD, "runs/", "compare/", RUN):
         for width in (1440, 390):
             page = site.open(uri, viewport={"width": width, "height": 844}).page
+            settle(page)
             shifts = page.evaluate(measure)
             assert sum(value for value, _ in shifts) <= 0.01, (uri, width, shifts)
             page.context.close()
@@ -421,7 +434,7 @@ def test_dark_and_light_need_no_script_of_ours_to_recolour(site: Host) -> None:
     light = page.evaluate(colour)
     page.click("label[title='Switch to light mode']")
     page.click("label[title='Switch to dark mode']")
-    assert page.evaluate(colour) != light
+    page.wait_for_function(f"light => {colour} !== light", arg=light)
 
 
 # ---- Explorer ----------------------------------------------------------------------------------------------------
@@ -459,6 +472,7 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
     page.fill("[name=find]", "")
     page.locator("thead button", has_text="Output throughput").click()
     page.locator("thead button", has_text="Output throughput").click()
+    page.wait_for_url("**sort=-output_throughput_tok_s**")
     first = page.locator("tbody tr").first.inner_text()
     again = explorer(site, page.url.partition("runs/")[2])
     assert again.locator("tbody tr").first.inner_text() == first
@@ -479,11 +493,13 @@ def test_explorer_brush_narrows_the_table(site: Host) -> None:
     page.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] - 40, steps=5)
     page.mouse.up()
     page.wait_for_url("**brush=**")
-    for _ in range(50):  # the address may have the brush of half the way
-        if 0 < shown(page) < 10:
-            break
-        page.wait_for_timeout(100)
-    assert 0 < shown(page) < 10
+    # The address may have the brush of half the way.
+    page.wait_for_function(
+        """() => {
+          const rows = document.querySelectorAll('[data-sp-explorer] tbody tr').length;
+          return rows > 0 && rows < 10;
+        }"""
+    )
     page.click("[name=clear]")
     assert shown(page) == 10
 
@@ -583,7 +599,7 @@ def test_compare_remembers_and_hides_what_is_not_shown_to_differ(site: Host) -> 
     page = site.open("compare/?a=campaign:phase1&b=campaign:phase1").page
     page.wait_for_selector("[data-sp-compare] tbody tr")
     page.locator("label", has_text="Only significant differences").click()
-    assert page.url.endswith("real=1")
+    page.wait_for_url("**real=1")
     assert page.locator("[data-sp-compare] tbody tr").count() == 0
 
 

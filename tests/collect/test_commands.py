@@ -21,10 +21,12 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from tests.building import a_record
+from tests.calling import sparkpub
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 
 
-def sparkpub(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def process(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    """A collector of its own, which waits for signals and writes while it works."""
     argv = [sys.executable, "-m", "sparkpub", *map(str, arguments)]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
@@ -179,7 +181,7 @@ def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
 def test_collect_says_what_it_does_in_plain_lines(
     tmp_path: Path, matrix_file: Path
 ) -> None:
-    said = sparkpub("collect", matrix_file, "--data", tmp_path, "--no-commit")
+    said = process("collect", matrix_file, "--data", tmp_path, "--no-commit")
     assert (said.returncode, said.stderr) == (0, "")
     assert re.search(
         r"^\d\d:\d\d:\d\dZ m/native/w 1: ok in \d+s, rate 5$", said.stdout, re.MULTILINE
@@ -199,7 +201,7 @@ def test_collect_says_what_it_does_in_plain_lines(
 def test_wrong_usage_is_one_line_and_status_2(
     matrix_file: Path, options: list[str], words: str
 ) -> None:
-    said = sparkpub("collect", matrix_file, *options)
+    said = process("collect", matrix_file, *options)
     assert said.returncode == 2
     assert len(said.stderr.splitlines()) == 1
     assert words in said.stderr
@@ -233,7 +235,7 @@ def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
         for name, script in (("good", "echo rate 5"), ("bad", "exit 4"))
     }
     file = write(tmp_path, a_matrix(workloads=workloads, gates={"cooldown": 600}))
-    said = sparkpub("doctor", file, "--data", tmp_path, "--smoke", "--json")
+    said = process("doctor", file, "--data", tmp_path, "--smoke", "--json")
     assert said.returncode == 1
     checks = {item["name"]: item for item in json.loads(said.stdout)["checks"]}
     assert (

@@ -90,3 +90,25 @@ def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:
     assert names.model("c", "m") == "The model"
     assert names.environment("c", "native") == "Bare metal"
     assert names.workload("c", "w") == "Warm-up"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Iteration 1 of tiny7b/native/serve-c8 is out.", "Iteration 1 of 7B · 8 users, 512 in, 128 out is out."),
+        ("tiny7b/native: 10; qwen/native: 3", "7B: 10; 2B: 3"),
+        ("runs of serve-c16.", "runs of 16 users, 512 in, 128 out."),
+        # A key that is a word stays, unless the model is called so.
+        ("a qwen that is native", "a 2B that is native"),
+        ("see /data/tiny7b/native/x.json and tiny7b-v2", "see /data/tiny7b/native/x.json and tiny7b-v2"),
+    ],
+)  # fmt: skip
+def test_keys_in_a_text_are_said_by_their_names(text: str, told: str) -> None:
+    """What every cell has alike, here the environment, is not repeated."""
+    names = names_of(
+        *runs_of("tiny7b", [1.0], workload="serve-c8", model_id="x/Tiny-7B"),
+        *runs_of("qwen", [1.0], workload="serve-c8", model_id="Qwen/Qwen3.5-2B"),
+        *runs_of("qwen", [1.0], workload="serve-c16", model_id="Qwen/Qwen3.5-2B", load=LOAD | {"concurrency": 16}),
+    )  # fmt: skip
+    assert names.in_words("c", text) == told
+    assert names.in_words("another", text) == text

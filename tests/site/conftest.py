@@ -3,7 +3,9 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
+from sparkpub.review.dataset import load
 from sparkpub.site.browser import runtime
+from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
 from sparkpub.site.pages.templating import KeptCode
 from tests.building import a_record
@@ -30,10 +34,18 @@ tags: [memory]
 """
 
 
-@pytest.fixture(autouse=True)
-def without_node(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def without_the_machines_node() -> Iterator[None]:
     """The converter's own chart runtime: a bundle made with npm is tested with the browser."""
-    monkeypatch.setattr(runtime.shutil, "which", lambda _: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime.shutil, "which", lambda _: None)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def without_node() -> Iterator[None]:
+    with without_the_machines_node():
+        yield
 
 
 def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Record:
@@ -99,10 +111,9 @@ def telemetry_csv() -> bytes:
     ).encode()
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
+def write_data(data: Path) -> Path:
     """Two models, two environments, three iterations; one run with telemetry and gates, one failed with its log."""
-    folder = tmp_path / "data" / "c"
+    folder = data / "c"
     gate = Gate(
         name="cooldown",
         wanted=45.0,
@@ -140,17 +151,28 @@ def data(tmp_path: Path) -> Path:
     (folder / "campaign.json").write_text(
         to_json(Campaign(campaign="c", title="A small campaign")), encoding="utf-8"
     )
-    return tmp_path / "data"
+    return data
+
+
+def write_sources(pages: Path) -> Path:
+    """The pages of a small site: a blog with one post."""
+    posts = pages / "blog" / "posts"
+    posts.mkdir(parents=True)
+    (posts.parent / "index.md").write_text("# Blog\n", encoding="utf-8")
+    (posts / "first.md").write_text(POST, encoding="utf-8")
+    return pages
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The small campaign, for a test that changes it or its site."""
+    return write_data(tmp_path / "data")
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """The pages of a small site: a blog with one post."""
-    posts = tmp_path / "pages" / "blog" / "posts"
-    posts.mkdir(parents=True)
-    (posts.parent / "index.md").write_text("# Blog\n", encoding="utf-8")
-    (posts / "first.md").write_text(POST, encoding="utf-8")
-    return tmp_path / "pages"
+    """The pages, for a test that changes them."""
+    return write_sources(tmp_path / "pages")
 
 
 @pytest.fixture(scope="session")
@@ -169,19 +191,44 @@ def compiled() -> KeptCode:
     return KeptCode()
 
 
+def options_of(folder: Path, cache: Path, compiled: KeptCode) -> SiteOptions:
+    """Options of a site whose pages are below a folder."""
+    return SiteOptions(
+        sources=folder / "pages",
+        cache=cache,
+        repository=folder,
+        name="test",
+        url="https://site.test/x/",
+        compiled=compiled,
+    )
+
+
 @pytest.fixture
 def options(
     sources: Path, tmp_path: Path, cache: Path, compiled: KeptCode
 ) -> SiteOptions:
     """Options of a site below the test's own folder."""
-    return SiteOptions(
-        sources=sources,
-        cache=cache,
-        repository=tmp_path,
-        name="test",
-        url="https://site.test/x/",
-        compiled=compiled,
-    )
+    return options_of(tmp_path, cache, compiled)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A site that was built once: its data and every file of it."""
+
+    data: Path
+    tree: Mapping[str, Content]
+
+
+@pytest.fixture(scope="session")
+def built(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
+) -> Built:
+    """The site of the small campaign as it is, for reading only."""
+    folder = tmp_path_factory.mktemp("built")
+    data = write_data(folder / "data")
+    write_sources(folder / "pages")
+    with without_the_machines_node():
+        return Built(data, build(load(data), options_of(folder, cache, compiled)))
 
 
 @pytest.fixture

@@ -50,6 +50,12 @@ SPEC = {
 }
 
 
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others take seconds to start, twice as many as all drawings here; the test of bytes has them."""
+    monkeypatch.setattr(drawings, "_CORES", 1)
+
+
 def specification(*changes: tuple[str, object]) -> dict[str, object]:
     return {**SPEC, **dict(changes)}
 
@@ -350,8 +356,10 @@ def test_what_decides_a_drawing_is_in_its_name(tmp_path: Path, other: Job) -> No
 
 PACKAGE = Path(compiling.__file__).parents[3]
 PROGRAM = """
-import hashlib, sys
+import hashlib, os, sys
 from pathlib import Path
+if sys.argv[4] == "alone":
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 from sparkpub.site.drawing.compile import Job
 sys.path.insert(0, sys.argv[2])
 from test_compile import ROWS, chart, compile_many
@@ -377,6 +385,7 @@ def test_bytes_do_not_depend_on_hash_seed_or_processes(
                 str(tmp_path / seed),
                 here,
                 str(count if seed == "1" else 3),
+                "together" if seed == "1" else "alone",
             ],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(PACKAGE)},
             check=True,

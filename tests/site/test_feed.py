@@ -13,6 +13,13 @@ from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
+from sparkpub.site.pages.templating import KeptCode
+from tests.site.conftest import (
+    options_of,
+    without_the_machines_node,
+    write_data,
+    write_sources,
+)
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SECOND = """---
@@ -41,15 +48,27 @@ Nothing yet.
 """
 
 
-@pytest.fixture
-def tree(data: Path, options: SiteOptions) -> dict[str, str]:
-    """Every text of a site with two posts and a draft, by address."""
-    posts = options.sources / "blog" / "posts"
+def write_posts(pages: Path) -> None:
+    """A second post and a draft."""
+    posts = pages / "blog" / "posts"
     (posts / "second.md").write_text(SECOND, encoding="utf-8")
     (posts / "draft.md").write_text(DRAFT, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tree(
+    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
+) -> dict[str, str]:
+    """Every text of a site with two posts and a draft, by address."""
+    folder = tmp_path_factory.mktemp("feed")
+    write_sources(folder / "pages")
+    options = options_of(folder, cache, compiled)
+    write_posts(options.sources)
+    with without_the_machines_node():
+        made = build(load(write_data(folder / "data")), options)
     return {
         uri: content.text or (content.data or b"").decode(errors="replace")
-        for uri, content in build(load(data), options).items()
+        for uri, content in made.items()
     }
 
 
@@ -213,8 +232,9 @@ def test_links_below_posts_of_one_day_follow_the_series(
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_draft_is_on_no_page(
-    tree: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    write_posts(sources)
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
     (tmp_path / "mkdocs.yml").write_text(
         "site_name: test\ndocs_dir: pages\ntheme: {name: material, font: false}\n"

@@ -18,10 +18,11 @@ from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import COLUMNS
-from sparkpub.site.build import build, publish
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.publication import Publication
+from tests.site.conftest import Built
 
 HOSTILE = '</script><script>alert(1)</script> & "quoted" <!-- \u2028'
 
@@ -46,10 +47,10 @@ def linked(publication: Publication) -> dict[str, Any]:
 
 
 def test_frictionless_finds_the_tables_as_they_are_described(
-    data: Path, options: SiteOptions, tmp_path: Path
+    built: Built, tmp_path: Path
 ) -> None:
     """Its own implementation reads the descriptor, the digest, and every row against the types of the columns."""
-    tree = build(load(data), options)
+    tree = built.tree
     package = json.loads(tree[metadata.PACKAGE].data or b"")
     paths = [item["path"] for item in package["resources"]]
     assert paths == [
@@ -167,10 +168,8 @@ def test_the_line_of_pandas_reads_one_campaign(publication: Publication) -> None
     assert line.startswith('pd.read_parquet("https://site.test/x/data/runs.parquet", ')
 
 
-def test_campaign_pages_alone_have_linked_data(
-    data: Path, options: SiteOptions
-) -> None:
-    tree = build(load(data), options)
+def test_campaign_pages_alone_have_linked_data(built: Built) -> None:
+    tree = built.tree
     having = [uri for uri, content in tree.items() if content.linked_data]
     assert having == ["campaigns/c.md"]
     assert json.loads(tree["campaigns/c.md"].linked_data or "")["identifier"] == "c"

@@ -11,11 +11,19 @@ from sparkpub.site.browser import runtime
 from sparkpub.site.cache import Cache
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """A cache that has the converter's bundle, which takes a second to make."""
+    cache = Cache(tmp_path_factory.mktemp("bundle"))
+    runtime.runtime(cache, node=False)
+    return cache
+
+
 def test_without_node_the_converter_serves_and_the_log_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    kept: Cache, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="mkdocs.plugins.sparkpub"):
-        browser = runtime.files(Cache(tmp_path), node=False)
+        browser = runtime.files(kept, node=False)
     assert "converter's copy" in caplog.text
     assert any(
         b"makeView" in content
@@ -25,26 +33,22 @@ def test_without_node_the_converter_serves_and_the_log_says_so(
 
 
 def test_the_converters_bundle_is_made_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = Cache(tmp_path)
-    first = runtime.runtime(cache, node=False)
     monkeypatch.setattr(runtime, "converter", lambda: pytest.fail("made again"))
-    assert runtime.runtime(cache, node=False) == first
+    assert b"makeView" in runtime.runtime(kept, node=False).code
 
 
 def test_a_newer_converter_makes_a_bundle_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Newer:
         def javascript_bundle(self, snippet: str, *, vl_version: str) -> str:
             return f"// {snippet} {vl_version}"
 
-    cache = Cache(tmp_path)
-    runtime.runtime(cache, node=False)
     monkeypatch.setattr(runtime, "VERSION", "99.0")
     monkeypatch.setattr(runtime, "converter", Newer)
-    found = runtime.runtime(cache, node=False)
+    found = runtime.runtime(kept, node=False)
     assert found.code.startswith(b"// window.sparkpubEmbed = vegaEmbed; ")
 
 
@@ -59,8 +63,8 @@ def test_a_bundle_that_fails_falls_back(
     assert runtime.runtime(Cache(tmp_path / "cache")).kind == "vl-convert"
 
 
-def test_modules_name_each_other_by_content(tmp_path: Path) -> None:
-    browser = runtime.files(Cache(tmp_path), node=False)
+def test_modules_name_each_other_by_content(kept: Cache) -> None:
+    browser = runtime.files(kept, node=False)
     assert browser.module in browser.files
     assert browser.stylesheet in browser.files
     names = {address.rpartition("/")[2] for address in browser.files}

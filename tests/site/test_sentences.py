@@ -34,6 +34,22 @@ def a_row(
     )
 
 
+class Keys:
+    """Names that are the keys."""
+
+    def model(self, _campaign: str, key: str) -> str:
+        return key
+
+    short_model = environment = workload = model
+
+
+KEYS: Any = Keys()
+
+
+def together(row: Any, rows: list[Any]) -> str:
+    return sentences.together(KEYS, METRICS["system_peak_gib"], row, rows)
+
+
 def rows(*verdicts: str) -> list[Any]:
     return [SimpleNamespace(verdict=verdict) for verdict in verdicts]
 
@@ -44,29 +60,29 @@ def rows(*verdicts: str) -> list[Any]:
         (
             0.0625,
             "GiB",
-            "64 MiB higher in container than in native, pooled over 5 cells",
+            "64 MiB higher in container than natively, pooled over 5 cells",
         ),
-        (0.5, "GiB", "0.5 GiB higher in container than in native, pooled over 5 cells"),
-        (-2.0, "%", "2 % lower in container than in native, pooled over 5 cells"),
+        (0.5, "GiB", "0.5 GiB higher in container than natively, pooled over 5 cells"),
+        (-2.0, "%", "2 % lower in container than natively, pooled over 5 cells"),
     ],
 )
 def test_an_effect_is_said_in_the_unit_that_reads_best(
     effect: float, unit: str, words: str
 ) -> None:
-    text = sentences.together(METRICS["system_peak_gib"], a_row(effect, unit), [])
+    text = together(a_row(effect, unit), [])
     assert words in text
     assert "differ by more" not in text
 
 
 def test_small_memory_has_its_interval_in_the_same_unit() -> None:
     """0.0625 GiB are 64 MiB: the interval from half of it to half as much again."""
-    text = sentences.together(METRICS["system_peak_gib"], a_row(0.0625, "GiB"), [])
+    text = together(a_row(0.0625, "GiB"), [])
     assert "(32 to 96 MiB; exploratory)" in text
 
 
 def test_cells_worth_too_few_runs_are_said() -> None:
     row = a_row(0.5, "GiB", left_out=2)
-    text = sentences.together(METRICS["system_peak_gib"], row, [])
+    text = together(row, [])
     assert "pooled over 5 of 7 cells" in text
 
 
@@ -82,25 +98,13 @@ def test_cells_that_show_it_alone_are_counted(
     verdicts: tuple[str, ...], words: str
 ) -> None:
     row = a_row(0.5, "GiB")
-    assert words in sentences.together(METRICS["system_peak_gib"], row, rows(*verdicts))
+    assert words in together(row, rows(*verdicts))
 
 
 def test_cells_that_disagree_are_said_to() -> None:
     row = a_row(0.5, "GiB", heterogeneity_p=0.001)
-    text = sentences.together(METRICS["system_peak_gib"], row, [])
+    text = together(row, [])
     assert text.endswith("The cells differ too much to average.")
-
-
-class Keys:
-    """Names that are the keys."""
-
-    def model(self, _campaign: str, key: str) -> str:
-        return key
-
-    short_model = environment = workload = model
-
-
-KEYS: Any = Keys()
 
 
 def comparison(

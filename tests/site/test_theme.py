@@ -9,7 +9,12 @@ import pytest
 from sparkpub.record.errors import SiteError
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.mkdocs import build_site, published_address
-from tests.site.conftest import POST
+from tests.site.conftest import (
+    POST,
+    without_the_machines_node,
+    write_data,
+    write_sources,
+)
 
 CONFIG = """
 site_name: test & more
@@ -56,13 +61,19 @@ def build(folder: Path, *, address: str = ADDRESS, custom: str = "") -> Path:
     return folder / "site"
 
 
-@pytest.fixture
-def pages(data: Path, sources: Path, tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str]:
     """Every page of a built site, by address, but for the short ones of runs, which lead on."""
+    folder = tmp_path_factory.mktemp("theme")
+    write_data(folder / "data")
+    sources = write_sources(folder / "pages")
+    (folder / "cache").symlink_to(cache)
     (sources / "quoted.md").write_text(QUOTED, encoding="utf-8")
     post = POST.replace("tags: [memory]", "authors: [A. Writer]\ncategories: [Notes]")
     (sources / "blog" / "posts" / "first.md").write_text(post, encoding="utf-8")
-    site = build(tmp_path)
+    with without_the_machines_node(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_MKDOCS_2_WARNING", "1")
+        site = build(folder)
     return {
         path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
         for path in site.rglob("*.html")

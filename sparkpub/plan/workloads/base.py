@@ -75,7 +75,7 @@ class Options(TypedOptions):
         return {
             f"--{name.replace('_', '-')}": value
             for name, value in self
-            if name not in ("type", "runs")
+            if name not in ("type", "runs", "label")
         }
 
 

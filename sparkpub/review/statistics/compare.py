@@ -298,7 +298,7 @@ def compare_many(
     candidate: Floats,
     design: Design,
     *,
-    margin_percent: float,
+    margin_percent: Any,
     directions: Sequence[Direction],
     units: Sequence[str],
     resolutions: Floats,
@@ -306,6 +306,7 @@ def compare_many(
     """The fields of `Comparison` for many comparisons of one design, each a row of `baseline` and `candidate`.
 
     A column for each field, NaN where a comparison does not carry the figure; intervals as `..._low` and `..._high`.
+    `margin_percent` is one for all, or one for each.
     """
     a = np.ascontiguousarray(baseline[:, list(design.baseline)])
     b = np.ascontiguousarray(candidate[:, list(design.candidate)])
@@ -331,7 +332,7 @@ def compare_many(
         "inverse_ratio": np.divide(1, ratio, out=_none(rows), where=ratio != 0),
         "overhead_percent": _each(overhead, ratio, directions, units),
         "effect_size": _hedges_g(a, b, resolutions),
-        "equivalence_margin_percent": np.full(rows, float(margin_percent)),
+        "equivalence_margin_percent": np.full(rows, margin_percent, dtype=np.float64),
         "better": _each_text(better_of, mean_a, mean_b, directions),
         "machines": np.full(rows, 1),
         "servers": np.full(rows, design.fewest_servers, dtype=object),
@@ -431,7 +432,7 @@ def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floa
 
 
 def _tests(
-    means: TwoMeans | None, design: Design, base: Floats, margin_percent: float
+    means: TwoMeans | None, design: Design, base: Floats, margin_percent: Any
 ) -> dict[str, Any]:
     """What the tests of each row say; nothing where runs are only described, of equivalence where `base` is NaN."""
     rows = len(base)

@@ -163,7 +163,7 @@ def describe_many(values: Floats) -> dict[str, NDArray[Any]]:
         "cv_percent": cv_percent,
         "ci95_low": low,
         "ci95_high": high,
-        "autocorrelation": _lag1(values),
+        "autocorrelation": autocorrelation(values),
         "n_effective": worth,
     }
 
@@ -321,18 +321,14 @@ def _quantiles_of_known(values: Floats, shares: Sequence[float]) -> list[Floats]
     return found
 
 
-def autocorrelation(values: Sequence[float] | Floats) -> float | None:
-    """Lag-1 autocorrelation r1 (NIST/SEMATECH e-Handbook, 1.3.5.12); None for n < 3 or without spread."""
-    lag1 = float(_lag1(np.asarray(values, dtype=np.float64)))
-    return None if math.isnan(lag1) else lag1
-
-
-def _lag1(values: Floats) -> Any:
-    """Lag-1 autocorrelation along the last axis; NaN for n < 3 or without spread."""
-    centred = values - values.mean(axis=-1, keepdims=True)
+def autocorrelation(values: Sequence[float] | Floats) -> Any:
+    """Lag-1 autocorrelation r1 (NIST/SEMATECH e-Handbook, 1.3.5.12) along the last axis; NaN for n < 3 or without
+    spread."""
+    array = np.asarray(values, dtype=np.float64)
+    centred = array - array.mean(axis=-1, keepdims=True)
     spread = (centred**2).sum(axis=-1)
-    trusted = (_TRUSTED_DIGITS * np.abs(values).max(axis=-1)) ** 2
-    if values.shape[-1] < 3:
+    trusted = (_TRUSTED_DIGITS * np.abs(array).max(axis=-1)) ** 2
+    if array.shape[-1] < 3:
         return np.full(spread.shape, np.nan)
     products = (centred[..., :-1] * centred[..., 1:]).sum(axis=-1)
     return np.divide(
@@ -349,7 +345,7 @@ def effective_n(values: Sequence[float] | Floats) -> Any:
     """
     array = np.asarray(values, dtype=np.float64)
     n = array.shape[-1]
-    rho = np.clip(np.nan_to_num(_lag1(array) + 1 / n), 0.0, _MOST_ALIKE)
+    rho = np.clip(np.nan_to_num(autocorrelation(array) + 1 / n), 0.0, _MOST_ALIKE)
     lags = np.arange(1, n)
     shared = ((1 - lags / n) * rho[..., np.newaxis] ** lags).sum(axis=-1)
     return n / (1 + 2 * shared)

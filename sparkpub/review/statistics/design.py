@@ -64,7 +64,7 @@ class Sample:
     values: tuple[float, ...]
     rounds: tuple[Hashable, ...] = ()
     times: tuple[float, ...] = ()
-    servers: tuple[Hashable, ...] = ()
+    servers: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.values or not np.isfinite(self.values).all():
@@ -115,12 +115,12 @@ def times_of(records: Sequence[Record]) -> tuple[float, ...]:
     )
 
 
-def server_of(record: Record) -> Hashable:
-    """The one start of a server that served this run, None where the record tells of none."""
+def server_of(record: Record) -> str | None:
+    """The one start of a server that served this run, by machine and name; None where the record tells of none."""
     name = record.observed.settings.get("server")
     if name is None:
         return None
-    return record.campaign, record.machine.id, name
+    return f"{record.machine.id or ''}/{name}"
 
 
 def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
@@ -257,12 +257,12 @@ Blocks = tuple[tuple[int, ...], ...]
 """Runs that stand together, by their places in a sample; each run is in one block at most."""
 
 
-def server_blocks(servers: Sequence[Hashable]) -> Blocks:
+def server_blocks(servers: Sequence[str | None]) -> Blocks:
     """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
     blocks: dict[Hashable, list[int]] = {}
     for place, server in enumerate(servers):
         # A run without a server is a block of its own.
-        name = place if server is None else ("server", server)
+        name: Hashable = server or place
         blocks.setdefault(name, []).append(place)
     if len(blocks) == len(servers):
         return ()
@@ -288,9 +288,7 @@ def server_rounds(
     if not server_blocks(one) and not server_blocks(other):
         return (), ()
     runs = _in_time(baseline, candidate, rounds)
-    names = [
-        (side, place) if server is None else server for server, side, place in runs
-    ]
+    names = [server or (side, place) for server, side, place in runs]
     last = {name: index for index, name in enumerate(names)}
     blocks: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] = ([], [])
     sides: tuple[list[int], list[int]] = ([], [])
@@ -310,7 +308,7 @@ def server_rounds(
 
 def _in_time(
     baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
-) -> list[tuple[Hashable, int, int]]:
+) -> list[tuple[str | None, int, int]]:
     """Server, side and round of every run of the rounds, in order of time; side by side where times are unknown."""
     timed = []
     for number, places in enumerate(rounds):

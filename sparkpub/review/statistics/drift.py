@@ -9,14 +9,15 @@ values. The tests show the first case, and hold all others against pymannkendall
 """
 
 import math
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from sparkpub.review.statistics.describe import (
     ALPHA,
@@ -24,9 +25,12 @@ from sparkpub.review.statistics.describe import (
     SEED,
     Floats,
     autocorrelation,
+    or_none,
 )
 
 _SLOPE_RUNS = 1000
+_PAIRS_TOGETHER = 1_000_000
+"""Pairs of values that are looked at at once."""
 _EXACT_RUNS = 33
 """Values without ties up to which the distribution of Kendall's S is worked out; beyond, its normal limit is used."""
 _LARGEST_FACTORIAL = 170
@@ -59,6 +63,8 @@ class Trend:
     lag1: float | None = None
 
 
+_FIGURES = ("slope", "p_value", "inflation", "spearman", "lag1")
+
 POWER = 0.8
 """Of the change that a test of trend would have found (Cohen 1988)."""
 
@@ -77,61 +83,79 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
 
 
 def trend(values: Sequence[float]) -> Trend:
-    """The trend of values in run order; a constant sample has slope 0 and p 1.
+    """The trend of values in run order: see `trend_many`."""
+    array = np.array(values, dtype=np.float64)
+    columns = trend_many(array[np.newaxis])
+    figures = {name: or_none(column[0]) for name, column in columns.items()}
+    return Trend(**figures)
+
+
+def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
+    """The fields of `Trend` for many samples of one size, each a row of `values`, NaN where n is too small to say; a
+    constant sample has slope 0 and p 1.
 
     Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test (exact for small n without
     ties), Hamed and Rao (1998, Journal of Hydrology 204, 182-196) for its variance. Beyond 1,000 values the slope is
     that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
     """
-    array, n = np.array(values, dtype=np.float64), len(values)
+    samples, n = values.shape
+    nothing = np.full(samples, np.nan)
+    columns: dict[str, NDArray[Any]] = {"n": np.full(samples, n)}
+    columns |= {name: nothing.copy() for name in _FIGURES}
     if n < 3:
-        return Trend(n=n)
-    if array.min() == array.max():
-        return Trend(
-            n=n,
-            slope=0.0,
-            p_value=1.0,
-            inflation=1.0,
-            spearman=0.0,
-        )
-    slope = theil_sen(array)
-    inflation = variance_inflation(array - slope * np.arange(n))
+        return columns
+    constant = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0, "spearman": 0.0}
+    for name, value in constant.items():
+        columns[name][:] = value
+    varied = np.flatnonzero(values.min(axis=-1) != values.max(axis=-1))
+    # A slope is the median over all pairs of a sample's values: a few samples are held at once.
+    together = max(1, _PAIRS_TOGETHER // _pairs(min(n, _SLOPE_RUNS)))
+    for start in range(0, len(varied), together):
+        rows = varied[start : start + together]
+        for name, column in _trends(values[rows]).items():
+            columns[name][rows] = column
+    return columns
+
+
+def _trends(values: Floats) -> dict[str, Floats]:
+    """The figures of a trend for samples that vary, each a row."""
+    n = values.shape[-1]
+    slope = theil_sen(values)
+    inflation = variance_inflation(values - slope[:, np.newaxis] * np.arange(n))
+    ranks, ties = _ranks(values)
     score = _score(values)
-    p_value = _score_p(score, array)
-    if inflation != 1:
-        p_value = _corrected_p(score, array, inflation)
-    return Trend(
-        n=n,
-        slope=slope,
-        p_value=p_value,
-        inflation=inflation,
-        spearman=float(np.corrcoef(np.arange(n), _ranks(array))[0, 1]),
-        lag1=autocorrelation(array),
-    )
+    return {
+        "slope": slope,
+        "p_value": _score_p(score, ties, inflation),
+        "inflation": inflation,
+        "spearman": _correlation(np.arange(n), ranks),
+        "lag1": autocorrelation(values),
+    }
 
 
-def variance_inflation(around_trend: Floats) -> float:
-    """Hamed and Rao's (1998) factor on the variance of Kendall's S, from the ranks of values without their trend.
+def variance_inflation(around_trend: Floats) -> Floats:
+    """Hamed and Rao's (1998) factor on the variance of Kendall's S, from the ranks of values without their trend, for
+    each row.
 
     The trend runs through two of the values, whose distances from it are equal but for arithmetic: digits beyond the
     ninth are not trusted. Only autocorrelations beyond chance (5 %) count, and together they never count as extra
     evidence: the factor is at least 1.
     """
-    n = len(around_trend)
-    largest = float(np.abs(around_trend).max()) or 1.0
-    ranks = _ranks(np.round(around_trend / largest, _TRUSTED_DIGITS))
-    centred = ranks - ranks.mean()
-    if not centred.any():
-        return 1.0
+    n = around_trend.shape[-1]
+    largest = np.abs(around_trend).max(axis=-1, keepdims=True)
+    scaled = np.divide(around_trend, largest, where=largest > 0, out=0 * around_trend)
+    ranks, _ = _ranks(np.round(scaled, _TRUSTED_DIGITS))
+    centred = ranks - ranks.mean(axis=-1, keepdims=True)
+    squares = (centred**2).sum(axis=-1, keepdims=True)
     spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
-    correlations = np.fft.irfft(spectrum)[1:n] / float(centred @ centred)
+    correlations = np.fft.irfft(spectrum)[..., 1:n] / np.where(squares > 0, squares, 1)
     lags = np.arange(1, n)
-    beyond_chance = np.abs(correlations) > scipy.special.ndtri(
-        1 - ALPHA / 2
-    ) / math.sqrt(n)
+    chance = scipy.special.ndtri(1 - ALPHA / 2) / math.sqrt(n)
     weights = (n - lags) * (n - lags - 1) * (n - lags - 2)
-    total = float((weights * correlations)[beyond_chance].sum())
-    return max(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
+    counting = np.where(np.abs(correlations) > chance, weights * correlations, 0.0)
+    total = counting.sum(axis=-1)
+    found: Floats = np.maximum(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
+    return found
 
 
 def is_far_from_a_trend(values: Sequence[float]) -> bool:
@@ -139,66 +163,71 @@ def is_far_from_a_trend(values: Sequence[float]) -> bool:
 
     Kendall's S lies within 1.5 of its standard deviations then. False for samples that are large or too small.
     """
-    array, n = np.array(values, dtype=np.float64), len(values)
+    array, n = np.array([values], dtype=np.float64), len(values)
     if not 3 <= n <= _SLOPE_RUNS:
         return False
-    return abs(_score(values)) < _FAR_FROM_SIGNIFICANT * math.sqrt(
-        _score_variance(array)
-    )
+    limit = _FAR_FROM_SIGNIFICANT * np.sqrt(_score_variance(_ranks(array)[1]))
+    return bool(np.abs(_score(array)) < limit)
 
 
-def _ranks(values: Floats) -> Floats:
-    """The rank of each value, from 1; equal values share the middle of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middles: Floats = counts.cumsum() - (counts - 1) / 2
-    return middles[places]
+def _ranks(values: Floats) -> tuple[Floats, Floats]:
+    """The rank of each value in its row, from 1, where equal values share the middle of theirs; and how many values are
+    equal to it, itself included."""
+    order = np.argsort(values, axis=-1, kind="stable")
+    rising = np.take_along_axis(values, order, axis=-1)
+    new = rising[..., 1:] != rising[..., :-1]
+    edge = np.ones((*values.shape[:-1], 1), dtype=bool)
+    places = np.arange(values.shape[-1])
+    first = np.where(np.concatenate([edge, new], axis=-1), places, 0)
+    first = np.maximum.accumulate(first, axis=-1)
+    last = np.where(np.concatenate([new, edge], axis=-1), places, places[-1])
+    last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
+    ranks, ties = np.empty(values.shape), np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
+    np.put_along_axis(ties, order, last - first + 1.0, axis=-1)
+    return ranks, ties
 
 
 def _pairs(n: int) -> int:
     return n * (n - 1) // 2
 
 
-def _ties(values: Floats) -> Floats:
-    """How often each value stands there."""
-    return np.unique(values, return_counts=True)[1].astype(np.float64)
-
-
-def _untied_pairs(values: Floats) -> float:
-    """Pairs of values that differ."""
-    ties = _ties(values)
-    return _pairs(len(values)) - float((ties * (ties - 1)).sum()) / 2
-
-
-def _score(values: Sequence[float]) -> int:
-    """Kendall's S: the pairs of which the later value is the higher, less those of which it is the lower."""
-    score = 0
-    before: list[float] = []
-    for value in values:
-        lower = bisect_left(before, value)
-        not_higher = bisect_right(before, value)
-        score += lower - (len(before) - not_higher)
-        before.insert(lower, value)
+def _score(values: Floats) -> Floats:
+    """Kendall's S along the last axis: the pairs of which the later value is the higher, less those of which it is the
+    lower."""
+    score = np.zeros(values.shape[:-1])
+    for apart in range(1, values.shape[-1]):
+        rises = values[..., apart:] - values[..., :-apart]
+        score += np.sign(rises).sum(axis=-1)
     return score
 
 
-def _score_variance(values: Floats) -> float:
-    """Variance of Kendall's S where there is no trend, with ties."""
-    n = len(values)
-    ties = _ties(values)
-    tied = float((ties * (ties - 1) * (2 * ties + 5)).sum())
-    return (n * (n - 1) * (2 * n + 5) - tied) / 18
+def _score_variance(ties: Floats) -> Floats:
+    """Variance of Kendall's S where there is no trend, with ties: see `_ranks`."""
+    n = ties.shape[-1]
+    # Each of t equal values adds its part of t (t - 1) (2 t + 5).
+    tied = ((ties - 1) * (2 * ties + 5)).sum(axis=-1)
+    found: Floats = (n * (n - 1) * (2 * n + 5) - tied) / 18
+    return found
 
 
-def _score_p(score: int, values: Floats) -> float:
-    """Two-sided p of Kendall's S: exact for few values without ties, else by its normal limit."""
-    n = len(values)
-    lower_pairs = (_pairs(n) - abs(score)) // 2
-    if _untied_pairs(values) == _pairs(n) and (n <= _EXACT_RUNS or lower_pairs <= 1):
-        return _exact_score_p(lower_pairs, n)
-    z = abs(score) / math.sqrt(_score_variance(values))
-    return float(2 * scipy.special.ndtr(-z))
+def _score_p(score: Floats, ties: Floats, inflation: Floats) -> Floats:
+    """Two-sided p of Kendall's S: exact for few values without ties, else by its normal limit. Where `inflation` makes
+    its variance larger, by that limit with continuity."""
+    n = ties.shape[-1]
+    sizes = np.abs(score)
+    variance = _score_variance(ties)
+    p_values = 2 * scipy.special.ndtr(-sizes / np.sqrt(variance))
+    lower_pairs = (_pairs(n) - sizes.astype(np.int64)) // 2
+    exact = (ties == 1).all(axis=-1) & ((n <= _EXACT_RUNS) | (lower_pairs <= 1))
+    for inversions in np.unique(lower_pairs[exact]):
+        places = exact & (lower_pairs == inversions)
+        p_values[places] = _exact_score_p(int(inversions), n)
+    corrected = np.maximum(0.0, sizes - 1) / np.sqrt(variance * inflation)
+    return np.where(inflation != 1, 2 * scipy.special.ndtr(-corrected), p_values)
 
 
+@cache
 def _exact_score_p(inversions: int, n: int) -> float:
     """Twice the share of the orders of n values that have at most so many inversions (Kendall 1970).
 
@@ -215,15 +244,13 @@ def _exact_score_p(inversions: int, n: int) -> float:
     return min(1.0, 2 * float(orders.sum()) / math.factorial(n))
 
 
-def _corrected_p(score: int, values: Floats, inflation: float) -> float:
-    """Two-sided p of Kendall's S by its normal limit, with ties, continuity, and a variance larger by `inflation`."""
-    variance = _score_variance(values)
-    return float(
-        2
-        * scipy.special.ndtr(
-            -max(0.0, abs(score) - 1) / math.sqrt(variance * inflation)
-        )
-    )
+def _correlation(x: NDArray[Any], y: Floats) -> Any:
+    """Pearson's correlation of x with each row of y."""
+    apart_x, apart_y = x - x.mean(), y - y.mean(axis=-1, keepdims=True)
+    share = 1 / (len(x) - 1)
+    sd_x = np.sqrt((apart_x**2).sum() * share)
+    sd_y = np.sqrt((apart_y**2).sum(axis=-1) * share)
+    return np.clip((apart_x * apart_y).sum(axis=-1) * share / sd_x / sd_y, -1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +273,7 @@ def change_point(values: Sequence[float]) -> ChangePoint | None:
     array, n = np.array(values, dtype=np.float64), len(values)
     if n < MINIMUM_RUNS or array.min() == array.max():
         return None
-    ranks = _ranks(array)
+    ranks, _ = _ranks(array)
     apart = _apart(ranks)
     before = int(apart.argmax()) + 1
     largest = float(apart.max())
@@ -270,20 +297,17 @@ def _apart(ranks: Floats) -> Floats:
     return scores
 
 
-def theil_sen(values: Floats) -> float:
-    """Median of the slopes of all pairs, per step of the index."""
-    positions = np.arange(len(values))
-    if len(values) > _SLOPE_RUNS:
-        positions = (
-            np.linspace(0, len(values) - 1, _SLOPE_RUNS).round().astype(np.int64)
-        )
+def theil_sen(values: Floats) -> Floats:
+    """Median of the slopes of all pairs, per step of the index, along the last axis."""
+    positions: NDArray[Any] = np.arange(values.shape[-1])
+    if len(positions) > _SLOPE_RUNS:
+        evenly = np.linspace(0, len(positions) - 1, _SLOPE_RUNS)
+        positions = evenly.round().astype(np.int64)
     earlier, later = np.triu_indices(len(positions), 1)
-    chosen = values[positions]
-    return float(
-        np.median(
-            (chosen[later] - chosen[earlier]) / (positions[later] - positions[earlier])
-        )
-    )
+    chosen = values[..., positions]
+    rises = chosen[..., later] - chosen[..., earlier]
+    found: Floats = np.median(rises / (positions[later] - positions[earlier]), axis=-1)
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,17 @@
 """The table of cells: one row per metric of a cell, the runs that count described.
 
 A trend is worked out for primary metrics and for memory; its p-values are corrected (Holm) over the primary metrics of
-a campaign. Which metrics are primary: see `family_of`.
+a campaign. Which metrics are primary: see `values.family_of`.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
@@ -21,15 +20,12 @@ from sparkpub.review.statistics.describe import (
     describe_many,
     or_none,
 )
-from sparkpub.review.statistics.design import server_blocks, server_of
-from sparkpub.review.statistics.drift import Trend, trend
+from sparkpub.review.statistics.design import server_blocks
+from sparkpub.review.statistics.drift import Trend, trend_many
 from sparkpub.review.statistics.replication import describe_machines, levelled
 from sparkpub.review.tables.column import Column, Columns, table
+from sparkpub.review.tables.values import Values
 
-Family = Literal["primary", "secondary"]
-
-_ABOUT = ("campaign", "model", "environment", "workload", "metric", "unit")
-CELL = ["campaign", "model", "environment", "workload"]
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),
     "model": Column("text", "Key of the model"),
@@ -69,161 +65,70 @@ COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
-    """The family that a metric's tests belong to: corrected ones, or exploratory ones.
-
-    A matrix that names its `primary` metrics decides. Else tests that answer a question of the study are primary;
-    metrics that restate another (`derived_from`), that no direction makes better, that describe the machine's state, or
-    that are further summaries of a distribution (its median and P99 stay primary) are secondary.
-    """
-    matrix = reviewed.campaign.matrix
-    if matrix is not None and matrix.primary:
-        answers = metric.name in matrix.primary
-    elif metric.role == "derived":
-        answers = not any(name in reviewed.metrics for name in metric.derived_from)
-    else:
-        answers = metric.role == "primary"
-    if answers:
-        return "primary"
-    return "secondary"
-
-
 def cells(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
     include: Include = "counted",
 ) -> pd.DataFrame:
     """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
-    chosen = included(runs, include)
-    if chosen.empty:
+    values = Values.of(runs, campaigns, include)
+    if values.rows.empty:
         return table(COLUMNS, {name: [] for name in COLUMNS})
-    chosen = chosen.iloc[np.argsort(_places(chosen, campaigns), kind="stable")]
-    cell = chosen.groupby([*CELL, "metric"], observed=True, sort=False).ngroup()
-    chosen = chosen.iloc[np.argsort(cell.to_numpy(), kind="stable")]
-    sizes = np.bincount(cell)
-    starts = np.cumsum(sizes) - sizes
-    first = chosen.iloc[starts]
-    columns: dict[str, Any] = {name: first[name].to_numpy() for name in _ABOUT}
-    columns["family"] = _families(first, campaigns)
-    columns |= _described(chosen["value"].to_numpy(), sizes)
-    columns |= _members(chosen, sizes, campaigns)
-    _describe_by_server(columns, chosen, starts, campaigns)
-    _describe_over_machines(columns, chosen, starts)
+    columns = _described(values) | values.about | _members(values)
+    _describe_by_server(columns, values)
+    _describe_over_machines(columns, values)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
-    columns |= _trends(columns, chosen, starts, campaigns)
+    columns |= _trends(columns, values)
     return table(COLUMNS, columns)
 
 
-def included(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
-    """The rows of a table of runs that have a value and are asked for."""
-    if include == "all":
-        return runs[runs["value"].notna()]
-    return runs[runs["counts"]]
-
-
-def _places(chosen: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]) -> Any:
-    """Where the cell of each row stands in the order of its campaign's matrix, campaigns one after the other."""
-    order: dict[tuple[str, ...], int] = {}
-    for name, reviewed in campaigns.items():
-        for cell in reviewed.recorded:
-            order[name, *cell] = len(order)
-    number = chosen.groupby(CELL, observed=True, sort=False).ngroup().to_numpy()
-    _, first = np.unique(number, return_index=True)
-    keys = chosen[CELL].iloc[first].itertuples(index=False, name=None)
-    places = np.array([order[key] for key in keys], dtype=np.int64)
-    return places[number]
-
-
-def _families(
-    first: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
-) -> list[Family]:
-    """The family of each cell's metric."""
-    known: dict[tuple[str, str], Family] = {}
-    found = []
-    for name, metric in zip(first["campaign"], first["metric"], strict=True):
-        if (name, metric) not in known:
-            reviewed = campaigns[name]
-            known[name, metric] = family_of(_metric(metric, reviewed), reviewed)
-        found.append(known[name, metric])
-    return found
-
-
-def _metric(name: str, reviewed: ReviewedCampaign) -> Metric:
-    """A metric of a campaign's records, or one that is derived from them."""
-    return reviewed.metrics.get(name) or METRICS[name]
-
-
-def _described(values: Any, sizes: Any) -> dict[str, Any]:
-    """The description of each cell; the values of a cell stand together, and `sizes` says how many they are.
-
-    Cells of one size are described at once.
-    """
-    starts = np.cumsum(sizes) - sizes
+def _described(values: Values) -> dict[str, Any]:
+    """The description of each cell. Cells of one size are described at once."""
     columns: dict[str, Any] = {}
-    for n in np.unique(sizes):
-        places = np.flatnonzero(sizes == n)
-        block = values[starts[places][:, np.newaxis] + np.arange(n)]
+    for size in np.unique(values.sizes):
+        places = np.flatnonzero(values.sizes == size)
+        block = values.block(places)
         found = describe_many(block)
         low, high = bootstrap_many(block)
         found |= {"ci95_bootstrap_low": low, "ci95_bootstrap_high": high}
         for name, column in found.items():
             if name not in columns:
-                columns[name] = np.empty(len(sizes), dtype=column.dtype)
+                columns[name] = np.empty(len(values.sizes), dtype=column.dtype)
             columns[name][places] = column
     return columns
 
 
-def _members(
-    chosen: pd.DataFrame, sizes: Any, campaigns: Mapping[str, ReviewedCampaign]
-) -> dict[str, list[tuple[Any, ...]]]:
+def _members(values: Values) -> dict[str, list[tuple[Any, ...]]]:
     """The runs of each cell and, in a campaign that ran on several machines, its machines."""
-    runs, machines = _texts(chosen["run"]), _texts(chosen["machine"])
+    runs, machines = values.column("run"), values.column("machine")
     several = {
-        name for name, reviewed in campaigns.items() if len(reviewed.machines) > 1
+        name
+        for name, reviewed in values.campaigns.items()
+        if len(reviewed.machines) > 1
     }
-    names = _texts(chosen["campaign"])
     found: dict[str, list[tuple[Any, ...]]] = {
         "runs": [],
         "machines": [],
         "n_by_machine": [],
     }
-    start = 0
-    for size in sizes:
-        end = start + size
-        found["runs"].append(tuple(runs[start:end]))
-        each: Counter[str] = Counter()
-        if names[start] in several:
-            each = Counter(machines[start:end])
+    for number, campaign in enumerate(values.about["campaign"]):
+        part = values.part(number)
+        found["runs"].append(tuple(runs[part]))
+        each = Counter(machines[part] if campaign in several else ())
         found["machines"].append(tuple(each))
         found["n_by_machine"].append(tuple(each.values()))
-        start = end
     return found
 
 
-def _texts(column: "pd.Series[Any]") -> Any:
-    """A column of text as an array, empty where there is none."""
-    return column.astype("object").fillna("").to_numpy()
-
-
-def _by_machine(machines: Any, values: Any) -> dict[str, list[float]]:
-    """The values of each machine, the first one used first."""
-    parts: dict[str, list[float]] = {}
-    for machine, value in zip(machines, values, strict=True):
-        parts.setdefault(machine, []).append(value)
-    return parts
-
-
-def _describe_over_machines(
-    columns: dict[str, Any], chosen: pd.DataFrame, starts: Any
-) -> None:
+def _describe_over_machines(columns: dict[str, Any], values: Values) -> None:
     """Describe the cells that ran on several machines again, so that each machine counts once."""
-    machines, values = _texts(chosen["machine"]), chosen["value"].to_numpy()
-    for place, each in enumerate(columns["n_by_machine"]):
-        if len(each) < 2:
+    machines = values.column("machine")
+    for place, names in enumerate(columns["machines"]):
+        if len(names) < 2:
             continue
-        part = slice(starts[place], starts[place] + columns["n"][place])
-        parts = _by_machine(machines[part], values[part])
-        found = asdict(describe_machines(list(parts.values())))
+        part = values.part(place)
+        mine, ran_on = values.figures[part], machines[part]
+        found = asdict(describe_machines([mine[ran_on == name] for name in names]))
         for name in ("ci95", "ci95_bootstrap"):
             low, high = found.pop(name) or (None, None)
             found |= {f"{name}_low": low, f"{name}_high": high}
@@ -231,28 +136,17 @@ def _describe_over_machines(
             columns[name][place] = np.nan if value is None else value
 
 
-def _describe_by_server(
-    columns: dict[str, Any],
-    chosen: pd.DataFrame,
-    starts: Any,
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> None:
+def _describe_by_server(columns: dict[str, Any], values: Values) -> None:
     """Describe the cells whose runs shared servers again, so that the error of their mean comes from the servers."""
-    servers = {
-        record.run_id: server
-        for reviewed in campaigns.values()
-        for record in reviewed.campaign.records
-        if (server := server_of(record)) is not None
-    }
-    if not servers:
+    servers = values.column("server")
+    if not servers.any():
         return
-    values = chosen["value"].to_numpy()
-    for place, runs in enumerate(columns["runs"]):
-        blocks = server_blocks([servers.get(run) for run in runs])
+    for place in range(len(values.sizes)):
+        part = values.part(place)
+        blocks = server_blocks(servers[part])
         if not blocks:
             continue
-        mine = values[starts[place] : starts[place] + columns["n"][place]]
-        found = describe_blocks(mine.tolist(), blocks)
+        found = describe_blocks(values.figures[part].tolist(), blocks)
         low, high = found.ci95 or (np.nan, np.nan)
         columns["ci95_low"][place], columns["ci95_high"][place] = low, high
         columns["ci95_bootstrap_low"][place] = np.nan
@@ -261,26 +155,21 @@ def _describe_by_server(
         columns["n_effective"][place] = found.n_effective
 
 
-def _trends(
-    columns: dict[str, Any],
-    chosen: pd.DataFrame,
-    starts: Any,
-    campaigns: Mapping[str, ReviewedCampaign],
-) -> dict[str, Any]:
+def _trends(columns: dict[str, Any], values: Values) -> dict[str, Any]:
     """The trend of primary metrics and of memory in run order, within machines."""
-    machines, values = _texts(chosen["machine"]), chosen["value"].to_numpy()
-    names = [item.name for item in fields(Trend)]
-    found = {f"trend_{name}": np.full(len(starts), np.nan) for name in names}
-    for place, name in enumerate(columns["metric"]):
-        metric = _metric(name, campaigns[columns["campaign"][place]])
-        if columns["family"][place] != "primary" and metric.memory_of is None:
-            continue
-        part = slice(starts[place], starts[place] + columns["n"][place])
-        mine = values[part]
-        if len(columns["n_by_machine"][place]) > 1:
-            mine = levelled(mine, machines[part])
-        for figure, value in asdict(trend(mine.tolist())).items():
-            found[f"trend_{figure}"][place] = np.nan if value is None else value
+    machines, figures = values.column("machine"), values.figures.copy()
+    for place, names in enumerate(columns["machines"]):
+        if len(names) > 1:
+            part = values.part(place)
+            figures[part] = levelled(figures[part], machines[part])
+    memory = np.array([metric.memory_of is not None for metric in values.metrics], bool)
+    wanted = memory | (columns["family"] == "primary")
+    total = len(values.sizes)
+    found = {f"trend_{item.name}": np.full(total, np.nan) for item in fields(Trend)}
+    for size in np.unique(values.sizes[wanted]):
+        places = np.flatnonzero(wanted & (values.sizes == size))
+        for name, column in trend_many(values.block(places, figures)).items():
+            found[f"trend_{name}"][places] = column
     return found | {"trend_p_adjusted": _adjusted(columns, found["trend_p_value"])}
 
 

@@ -6,33 +6,30 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sparkpub.review.measured import (
-    Margin,
-    Measured,
-    compared,
-    machine_of,
-    within_machines,
-)
-from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.grouping import grouped
+from sparkpub.review.measured import Margin, machine_of, over_all
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
     Design,
     adjust,
+    compare,
     compare_many,
     comparison_of,
     deciding_level,
     design_of,
 )
 from sparkpub.review.statistics.describe import ALPHA, resolution_of
-from sparkpub.review.statistics.design import declared_order
-from sparkpub.review.tables.cells import family_of
+from sparkpub.review.statistics.design import Sample
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
+from sparkpub.review.tables.values import Values
 
 FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
@@ -88,24 +85,43 @@ COLUMNS: Columns = {
 }  # fmt: skip
 Found = tuple[Mapping[str, Any], Comparison]
 """What a comparison is about, by column, and what it found."""
+Pair = tuple[int, int]
+"""Baseline and candidate: two numbers of a `Values`."""
 
 
 def comparisons(
-    campaigns: Mapping[str, ReviewedCampaign], include: Include = "counted"
+    runs: pd.DataFrame,
+    campaigns: Mapping[str, ReviewedCampaign],
+    include: Include = "counted",
 ) -> pd.DataFrame:
-    """Every comparison of the campaigns, cells in the order of the matrix.
+    """Every comparison of the campaigns of a table of runs, cells in the order of the matrix.
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
+    values = Values.of(runs, campaigns, include, by_machine=True)
+    margins = {
+        name: Margin(
+            reviewed.campaign.margin_percent, reviewed.campaign.margin_declared
+        )
+        for name, reviewed in campaigns.items()
+    }
+    sides = _sides(values)
+    pairs = [pair for both in sides for pair in both.pairs.values()]
+    within = dict(zip(pairs, compare_pairs(values, pairs, margins), strict=True))
+    by_campaign = grouped(sides, lambda both: both.campaign)
     found: list[Found] = []
-    for reviewed in campaigns.values():
-        asked = list(_asked(reviewed, include))
-        found += adjusted(_over_all(asked, reviewed))
+    for name, reviewed in campaigns.items():
+        mine = by_campaign.get(name, [])
+        found += adjusted(
+            [_over_machines(both, values, within, margins[name]) for both in mine]
+        )
         machines = machines_of(reviewed, include)
         if len(machines) < 2:
             continue
-        within = _within(asked, reviewed)
         for machine in machines:
-            found += adjusted(within.get(machine, []))
+            here = [both.pairs[machine] for both in mine if machine in both.pairs]
+            found += adjusted(
+                [(_about(pair, values, machine), within[pair]) for pair in here]
+            )
     return compared_table(COLUMNS, found)
 
 
@@ -155,115 +171,156 @@ def _figures(found: Comparison) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A metric of a cell that is to be compared with the baseline's."""
+class _Sides:
+    """A metric of a cell and of its baseline: machine to the number of its values, the first one used first."""
 
-    cell: Cell
-    baseline: Measured
-    candidate: Measured
+    campaign: str
+    baseline: Mapping[str, int]
+    candidate: Mapping[str, int]
 
-    @property
-    def machines(self) -> set[str]:
-        """The machines of both sides."""
-        return {*self.baseline.machines, *self.candidate.machines}
-
-    def about(
-        self, reviewed: ReviewedCampaign, machine: str | None = None
-    ) -> dict[str, Any]:
-        """What a row of this comparison is about."""
-        model, environment, workload = self.cell
-        metric = self.candidate.metric
+    @cached_property
+    def pairs(self) -> dict[str, Pair]:
+        """Both sides within each machine that ran both."""
         return {
-            "campaign": reviewed.campaign.name,
-            "model": model,
-            "workload": workload,
-            "metric": metric.name,
-            "unit": metric.unit,
-            "family": family_of(metric, reviewed),
-            "baseline": reviewed.campaign.baseline,
-            "candidate": environment,
-            "machine": machine,
+            machine: (number, self.candidate[machine])
+            for machine, number in self.baseline.items()
+            if machine in self.candidate
         }
 
 
-def _asked(reviewed: ReviewedCampaign, include: Include) -> Iterator[_Asked]:
-    """Every metric of every cell that has values on both sides."""
-    against = reviewed.campaign.baseline
-    for cell, candidate in reviewed.measurements(include):
-        model, environment, workload = cell
-        if environment == against:
-            continue
-        other = (model, against, workload)
-        baseline = reviewed.series((other,), candidate.metric.name, include)
-        if baseline is not None and baseline.values:
-            yield _Asked(cell, baseline, candidate)
-
-
-def _margin(reviewed: ReviewedCampaign) -> Margin:
-    """The campaign's own margin."""
-    return Margin(reviewed.campaign.margin_percent, reviewed.campaign.margin_declared)
-
-
-def _over_all(asked: Sequence[_Asked], reviewed: ReviewedCampaign) -> list[Found]:
-    """Each comparison over all machines, p-values uncorrected."""
-    together = _together([item for item in asked if len(item.machines) == 1], reviewed)
-    rows: list[Found] = []
-    for item in asked:
-        found = together.get(id(item))
-        if found is None:
-            found = compared(item.baseline, item.candidate, _margin(reviewed))
-        assert found is not None, "both sides have values"
-        rows.append((item.about(reviewed), found))
-    return rows
-
-
-def _together(
-    asked: Sequence[_Asked], reviewed: ReviewedCampaign
-) -> dict[int, Comparison]:
-    """Comparisons of runs of one machine, those of one design worked out at once; by the identity of what was asked."""
-    designs: dict[tuple[str, ...], Design] = {}
-    parts: dict[Design, list[_Asked]] = {}
-    for item in asked:
-        runs = [*item.baseline.records, *item.candidate.records]
-        # The rounds and times of runs are those of every metric that has values in the same runs.
-        key = (
-            item.baseline.records[0].environment,
-            *(record.run_id for record in runs),
-        )
-        if key not in designs:
-            order = declared_order(runs)
-            designs[key] = design_of(item.baseline.sample, item.candidate.sample, order)
-        parts.setdefault(designs[key], []).append(item)
-    found: dict[int, Comparison] = {}
-    for design, items in parts.items():
-        for item, comparison in zip(
-            items, _of_design(items, design, reviewed), strict=True
-        ):
-            found[id(item)] = comparison
+def _sides(values: Values) -> list[_Sides]:
+    """Every metric of every cell that has values, where its baseline has some, too."""
+    about = values.about
+    names = ("campaign", "model", "environment", "workload", "metric", "machine")
+    known: dict[tuple[str, ...], dict[str, int]] = {}
+    for number, (*key, machine) in enumerate(zip(*map(about.get, names), strict=True)):
+        known.setdefault(tuple(key), {})[machine] = number
+    found = []
+    for (campaign, model, environment, workload, metric), candidate in known.items():
+        against = values.campaigns[campaign].campaign.baseline
+        baseline = known.get((campaign, model, against, workload, metric))
+        if environment != against and baseline is not None:
+            found.append(_Sides(campaign, baseline, candidate))
     return found
 
 
-def _of_design(
-    items: Sequence[_Asked], design: Design, reviewed: ReviewedCampaign
-) -> Iterator[Comparison]:
-    """Comparisons of one design, in the order given."""
-    columns = compare_many(
-        np.array([item.baseline.values for item in items]),
-        np.array([item.candidate.values for item in items]),
-        design,
-        margin_percent=reviewed.campaign.margin_percent,
-        directions=[item.candidate.metric.direction for item in items],
-        units=[item.candidate.metric.unit for item in items],
-        resolutions=np.array(
-            [
-                resolution_of([*item.baseline.values, *item.candidate.values])
-                for item in items
-            ]
+def _about(pair: Pair, values: Values, machine: str | None = None) -> dict[str, Any]:
+    """What a row of a comparison is about."""
+    baseline, candidate = pair
+    shared = ("campaign", "model", "workload", "metric", "unit", "family")
+    return {
+        **{name: values.about[name][candidate] for name in shared},
+        "baseline": values.about["environment"][baseline],
+        "candidate": values.about["environment"][candidate],
+        "machine": machine,
+    }
+
+
+def _over_machines(
+    both: _Sides, values: Values, within: Mapping[Pair, Comparison], margin: Margin
+) -> Found:
+    """The comparison over all machines of both sides, p-values uncorrected."""
+    one, other = list(both.baseline.values()), list(both.candidate.values())
+    about = _about((one[0], other[0]), values)
+    machines = {*both.baseline, *both.candidate}
+    if len(machines) == 1:
+        return about, within[one[0], other[0]]
+    metric = values.metrics[other[0]]
+    found = over_all(
+        [within[pair] for pair in both.pairs.values()],
+        machines=len(machines),
+        runs=int(values.sizes[one + other].sum()),
+        metric=metric,
+        apart=lambda: compare(
+            _sample(values, one),
+            _sample(values, other),
+            order="blocked",
+            margin_percent=margin.percent,
+            margin_declared=margin.declared,
+            direction=metric.direction,
+            unit=metric.unit,
         ),
     )
-    for place in range(len(items)):
-        figures = {name: column[place] for name, column in columns.items()}
-        yield comparison_of(figures, margin_declared=reviewed.campaign.margin_declared)
+    return about, found
+
+
+def compare_pairs(
+    values: Values,
+    pairs: Sequence[Pair],
+    margins: Mapping[str, Margin],
+    *,
+    in_rounds: bool = True,
+) -> list[Comparison]:
+    """Each baseline against its candidate within the margin of the candidate's campaign, p-values uncorrected. Pairs of
+    one design are worked out at once.
+
+    Without `in_rounds` neither rounds nor times are looked at: the sides are of different campaigns.
+    """
+    by_runs: dict[tuple[bytes, bytes], Design] = {}
+    of_design: dict[Design, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        # The rounds and times of runs are those of every metric that has values in the same runs.
+        one, other = (values.runs[values.part(number)].tobytes() for number in pair)
+        if (one, other) not in by_runs:
+            by_runs[one, other] = _design(values, pair, in_rounds=in_rounds)
+        of_design.setdefault(by_runs[one, other], []).append(place)
+    found: dict[int, Comparison] = {}
+    for design, places in of_design.items():
+        same = [pairs[place] for place in places]
+        found |= zip(places, _of_design(values, design, same, margins), strict=True)
+    return [found[place] for place in range(len(pairs))]
+
+
+def _design(values: Values, pair: Pair, *, in_rounds: bool) -> Design:
+    """How two numbers are compared, as the order of their runs allows."""
+    if not in_rounds:
+        one, other = (Sample(tuple(values.figures[values.part(n)])) for n in pair)
+        return design_of(one, other, "as-published")
+    one, other = (_sample(values, [number]) for number in pair)
+    column = values.column("order")
+    orders = {order for number in pair for order in column[values.part(number)]}
+    return design_of(one, other, orders.pop() if len(orders) == 1 else "as-published")
+
+
+def _sample(values: Values, numbers: Sequence[int]) -> Sample:
+    """The values of numbers together, in order of time, with their rounds, times and servers. A repeat stands outside
+    of the rounds."""
+    places = np.concatenate([np.r_[values.part(number)] for number in numbers])
+    places = places[np.argsort(values.rows.index[places])]
+    rows = values.rows.iloc[places]
+    rounds = rows["iteration"].astype(object).where(rows["repeat_of"].isna(), None)
+    return Sample(
+        values=tuple(values.figures[places].tolist()),
+        rounds=tuple(rounds),
+        times=tuple(values.times[places].tolist()),
+        servers=tuple(values.column("server")[places]),
+    )
+
+
+def _of_design(
+    values: Values,
+    design: Design,
+    pairs: Sequence[Pair],
+    margins: Mapping[str, Margin],
+) -> Iterator[Comparison]:
+    """Comparisons of one design, in the order given."""
+    one, other = (values.block(np.array(side)) for side in zip(*pairs, strict=True))
+    candidates = [candidate for _, candidate in pairs]
+    metrics = [values.metrics[number] for number in candidates]
+    margin = [margins[name] for name in values.about["campaign"][candidates]]
+    columns = compare_many(
+        one,
+        other,
+        design,
+        margin_percent=np.array([each.percent for each in margin]),
+        directions=[metric.direction for metric in metrics],
+        units=[metric.unit for metric in metrics],
+        resolutions=np.array([resolution_of(row) for row in np.hstack([one, other])]),
+    )
+    figures = zip(*(column.tolist() for column in columns.values()), strict=True)
+    for each, row in zip(margin, figures, strict=True):
+        found = dict(zip(columns, row, strict=True))
+        yield comparison_of(found, margin_declared=each.declared)
 
 
 def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
@@ -271,15 +328,3 @@ def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]
     if include == "all":
         return tuple(dict.fromkeys(map(machine_of, reviewed.campaign.records)))
     return reviewed.machines
-
-
-def _within(
-    asked: Sequence[_Asked], reviewed: ReviewedCampaign
-) -> dict[str, list[Found]]:
-    """The comparisons within each machine, p-values uncorrected, by machine."""
-    found: dict[str, list[Found]] = {}
-    for item in asked:
-        within = within_machines(item.baseline, item.candidate, _margin(reviewed))
-        for machine, one in within.items():
-            found.setdefault(machine, []).append((item.about(reviewed, machine), one))
-    return found

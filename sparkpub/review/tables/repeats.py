@@ -3,21 +3,22 @@
 Time is what the campaigns differ in, so blocks of time are no fault. The margin is the methodology's 5 %.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
-from sparkpub.review.measured import Measured
+from sparkpub.review.measured import Margin
 from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.statistics.compare import compare
-from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import Column, Columns
 from sparkpub.review.tables.comparisons import (
     FIGURES,
-    Found,
+    Pair,
     adjusted,
+    compare_pairs,
     compared_table,
 )
+from sparkpub.review.tables.values import Values
 
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
@@ -36,46 +37,44 @@ COLUMNS: Columns = {
 
 
 def repeats(
-    reviewed: ReviewedCampaign, against: ReviewedCampaign, include: Include = "counted"
+    runs: pd.DataFrame,
+    campaigns: Mapping[str, ReviewedCampaign],
+    against: str,
+    include: Include = "counted",
 ) -> pd.DataFrame:
-    """Each cell of a campaign against the same cell of an earlier one."""
-    return compared_table(COLUMNS, adjusted(list(_found(reviewed, against, include))))
+    """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
+    values = Values.of(runs, campaigns, include)
+    pairs = _pairs(values, against)
+    margins = dict.fromkeys(campaigns, Margin(REPEAT_PERCENT, declared=False))
+    found = compare_pairs(values, pairs, margins, in_rounds=False)
+    about = [_about(pair, values) for pair in pairs]
+    return compared_table(COLUMNS, adjusted(list(zip(about, found, strict=True))))
 
 
-def _found(
-    reviewed: ReviewedCampaign, against: ReviewedCampaign, include: Include
-) -> Iterator[Found]:
-    for cell, series in reviewed.measurements(include):
-        earlier = against.series((cell,), series.metric.name, include)
-        if earlier is None or not earlier.values:
-            continue
-        model, environment, workload = cell
-        about = {
-            "campaign": reviewed.campaign.name,
-            "model": model,
-            "workload": workload,
-            "metric": series.metric.name,
-            "unit": series.metric.unit,
-            "family": family_of(series.metric, reviewed),
-            "against": against.campaign.name,
-            "environment": environment,
-            "same_specification": _same_specification(series, earlier),
-        }
-        yield (
-            about,
-            compare(
-                earlier.values,
-                series.values,
-                order="as-published",
-                margin_percent=REPEAT_PERCENT,
-                margin_declared=False,
-                direction=series.metric.direction,
-                unit=series.metric.unit,
-            ),
-        )
+def _pairs(values: Values, against: str) -> list[Pair]:
+    """The same metric of the same cell in the earlier campaign and in the others."""
+    names = ("model", "environment", "workload", "metric")
+    keys = list(zip(*map(values.about.get, names), strict=True))
+    earlier, later = dict[Any, int](), dict[Any, int]()
+    for number, campaign in enumerate(values.about["campaign"]):
+        side = earlier if campaign == against else later
+        side[keys[number]] = number
+    return [(earlier[key], number) for key, number in later.items() if key in earlier]
 
 
-def _same_specification(one: Measured, other: Measured) -> bool | None:
+def _about(pair: Pair, values: Values) -> dict[str, Any]:
+    """What a row of a repeat is about."""
+    earlier, later = pair
+    of_cell = ("campaign", "model", "environment", "workload", "metric", "unit")
+    return {
+        **{name: values.about[name][later] for name in (*of_cell, "family")},
+        "against": values.about["campaign"][earlier],
+        "same_specification": _same_specification(pair, values),
+    }
+
+
+def _same_specification(pair: Pair, values: Values) -> bool | None:
     """Whether all runs of both measured the same; None where a record does not say what it measured."""
-    found = {record.specification for record in (*one.records, *other.records)}
-    return None if None in found else len(found) == 1
+    column = values.column("specification")
+    found = {text for number in pair for text in column[values.part(number)]}
+    return None if "" in found else len(found) == 1

@@ -12,6 +12,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
+from sparkpub.review.statistics.design import server_of
 from sparkpub.review.tables.column import Column, Columns, table
 
 COLUMNS: Columns = {
@@ -22,10 +23,13 @@ COLUMNS: Columns = {
     "workload": Column("text", "Key of the workload"),
     "iteration": Column("integer", "Which repetition of its cell the run is, from 1"),
     "position": Column("integer", "Place in the planned order, from 0"),
+    "order": Column("text", "The planned order: interleaved, random or blocked; as-published where nobody planned one"),
     "started": Column("text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
     "machine": Column("text", "Id of the machine; empty where it is not known"),
+    "server": Column("text", "The server that served the run, by machine and start; empty where none is recorded"),
     "status": Column("text", "ok, failed, timeout, interrupted or invalid"),
     "repeat_of": Column("text", "Id of the run that this one repeats"),
+    "specification": Column("text", "What was to be measured, as a digest; empty where the record does not say"),
     "quarantined": Column("boolean", "Whether people excluded the run"),
     "metric": Column("text", "Name of the metric"),
     "value": Column("number", "The value in its unit; empty where it is not available"),
@@ -93,10 +97,13 @@ def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
         "workload": workload,
         "iteration": record.iteration,
         "position": record.plan.position,
+        "order": record.plan.order,
         "started": record.started.value,
         "machine": record.machine.id,
+        "server": server_of(record),
         "status": record.status,
         "repeat_of": record.repeat_of,
+        "specification": record.specification,
         "quarantined": record.run_id in reviewed.campaign.quarantined,
         "excluded": reviewed.excluded.get(record.run_id),
         "model_id": setup.model_id,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sparkpub.record.text import counted, listed, rounded
+from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.tables.capacities import LIMITS_SECONDS
@@ -20,6 +20,7 @@ from sparkpub.site.publication import Publication
 NAME = TABLE = "capacity"
 TOLD = 5.0
 """The limit, in seconds, of which the sentence speaks, and by which the rows are sorted."""
+FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD:g}{SPACE}s"
 MOST_NAMED = 4
 """Builds that the sentence names one by one."""
 LETTER, MOST_LABEL, NARROW_LABEL = 7, 330, 150
@@ -100,21 +101,21 @@ def figure(selection: Selection, key: str) -> Figure:
 
 
 def sentence(shown: Sequence[Row]) -> str:
-    """What rows of `capacity` show: `Within 5 s to the first token, 15 of 37 builds bear every rate measured, 12 reach
-    a limit, and 10 do not bear even the lowest rate.` Empty where there are none."""
+    """What rows of `capacity` show: `15 of 37 builds keep 95 % of the first tokens within 5 s at every rate measured,
+    13 up to a lower one, 9 at none.` Empty where there are none."""
     rows = [row for row in shown if row["limit"] == f"{TOLD:g} s"]
     if not rows:
         return ""
     if len(rows) <= MOST_NAMED:
-        each = [f"{row['build']} bears {row['text']} requests/s" for row in rows]
-        return f"Within {TOLD:g} s to the first token, {listed(each)}."
+        each = [f"{row['build']} takes {row['text']} requests/s" for row in rows]
+        return f"{listed(each)} with {FIRST_TOKENS}."
     open_ended = [row for row in rows if row["text"].startswith("≥")]
     none = [row for row in rows if row["text"].startswith("<")]
     between = len(rows) - len(open_ended) - len(none)
-    do_not = "does not" if len(none) == 1 else "do not"
+    builds = counted(len(rows), "build")
     return (
-        f"Within {TOLD:g} s to the first token, {len(open_ended)} of {counted(len(rows), 'build')} bear every rate "
-        f"measured, {between} reach a limit, and {len(none)} {do_not} bear even the lowest rate."
+        f"{len(open_ended)} of {builds} keep {FIRST_TOKENS} at every rate measured, {between} up to a lower one, "
+        f"{len(none)} at none."
     )
 
 

@@ -1,5 +1,6 @@
 """Environments against each other: the difference of each pair of cells, with its interval and its verdict."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.record.text import counted, listed, percent
+from sparkpub.record.text import SPACE, counted, listed, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.tables.comparisons import found_in
@@ -102,7 +103,7 @@ def figure(selection: Selection, key: str) -> Figure:
         ),
         columns=_columns,
         title=f"Difference from {baseline}, metric by metric",
-        says=_sentence(rows, baseline),
+        says=_sentence(rows, baseline, selection.campaign.margin_percent),
         sample=" ".join(_notes(selection, rows)),
     )
 
@@ -158,12 +159,22 @@ def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[MetricRows, ..
     return tuple(groups)
 
 
-def _sentence(rows: Sequence[Row], baseline: str) -> str:
-    """`12 comparisons with native: 9 equivalent and 3 undecided.`"""
+def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
+    """`12 comparisons with native: 9 equal within ±1 % and 3 that differ by at most 2.4 %.`"""
+    open_ends = [
+        abs(end)
+        for row in rows
+        if row["verdict"] == "undecided"
+        for end in (row["lo"], row["hi"])
+    ]
+    most = math.ceil(10 * max(open_ends, default=0)) / 10
+    words = {
+        "equivalent": f"equal within ±{margin:g}{SPACE}%",
+        "undecided": f"that differ by at most {most:.1f}{SPACE}%",
+        "confounded": "that time explains as well",
+    }
     numbers = Counter(row["verdict"] for row in rows).most_common()
-    if len(rows) > 1 and len(numbers) == 1:
-        return f"All {len(rows)} comparisons with {baseline} are {numbers[0][0]}."
-    counts = [f"{number} {verdict}" for verdict, number in numbers]
+    counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
     return f"{counted(len(rows), 'comparison')} with {baseline}: {listed(counts)}."
 
 

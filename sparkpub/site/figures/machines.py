@@ -128,6 +128,8 @@ def figure(selection: Selection, key: str) -> Figure:
     shown = forest.compared(selection, key, TABLE)
     metrics = selection.publication.metrics(selection.campaign)
     names = {metric.name: metric.within_sentence for metric in metrics}
+    data = selection.campaign
+    baseline = selection.names.environment(data.name, data.baseline or "")
     return forest.of_differences(
         selection,
         key,
@@ -142,9 +144,9 @@ def figure(selection: Selection, key: str) -> Figure:
             "Between machines",
         ),
         columns=_columns,
-        title=f"Difference from {selection.campaign.baseline} on each machine",
+        title=f"Difference from {baseline} on each machine",
         says=_sentence(shown, names),
-        sample=_sample(selection.campaign.margin_percent),
+        sample=_sample(data.margin_percent),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import Names
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.tables.column import TableRow
@@ -55,7 +56,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
     values = [row[metric.name] for row in selection.runs_with(metric)]
     shown = marks.least_axis(metric, values)
-    drift = _drift(metric, cells) or _too_few(metric, cells)
+    drift = _drift(selection.names, metric, cells) or _too_few(metric, cells)
     return selection.figure(
         key,
         Chart(draw, (selection.scope, metric, shown)),
@@ -66,10 +67,12 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
-def _drift(metric: Metric, cells: Sequence[TableRow]) -> str:
+def _drift(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
     drifting = [
-        ", ".join(cell.cell) for cell in tested if cell.trend_p_adjusted < ALPHA
+        " · ".join(names.cell(cell.campaign, cell.cell))
+        for cell in tested
+        if cell.trend_p_adjusted < ALPHA
     ]
     if not tested:
         return ""

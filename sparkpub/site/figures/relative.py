@@ -67,9 +67,9 @@ def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
         return f"None of these runs is compared with {baseline}."
     part = max(farthest, key=farthest.__getitem__)
     far = percent(max(farthest[part], CLOSE)).lstrip("+")
-    text = f"Every run is within {far} of the mean in {baseline}"
+    text = f"No run is further than {far} from the mean of {baseline}"
     if len(farthest) > 1 and farthest[part] > CLOSE:
-        text += f"; {part} is farthest from it"
+        text += f", and {part} has the one farthest from it"
     return f"{text}."
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted, percent, rounded, spread
+from sparkpub.record.text import counted, percent, rounded, spread, with_unit
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.growth import PROPORTIONAL, Growth, Shape, growth
+from sparkpub.review.statistics.growth import Growth, Shape, growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.drawing.chart import Chart
@@ -184,8 +184,9 @@ def sentence(metric: Metric, found: Sequence[Curve]) -> str:
     first, last = grown.points[0], grown.points[-1]
     ends = f"{metric.rounded(last[1], unit=False)} at {last[0]:,g}"
     if grown.knee is None:
-        begins = f"{metric.rounded(first[1])} at {line.place(first[0])}"
-        return f"{metric.subject} {_verb(grown)}: {begins}, {ends}."
+        along = f"from {line.place(first[0])} to {last[0]:,g}"
+        values = [metric.rounded(value, unit=False) for value in (first[1], last[1])]
+        return f"{metric.subject} {_verb(grown)} {along}: {values[0]} to {with_unit(values[1], metric.unit)}."
     at, there = grown.points[grown.knee]
     begins = metric.rounded(first[1], unit=False)
     level, knee = metric.rounded(there), f"{line.place(at)} (the knee)"
@@ -200,14 +201,10 @@ def _verb(grown: Growth) -> str:
     verb = VERBS[grown.shape]
     if grown.shape == "level" or grown.factor is None:
         return verb
-    if grown.shape == "falls" or grown.slope is None:
-        share = percent(abs(100 * (grown.factor - 1)), 0).lstrip("+")
-        return f"{verb} by {share}"
-    if grown.slope < PROPORTIONAL:
-        return f"{verb} less than proportionally"
-    if grown.slope <= 1 / PROPORTIONAL:
-        return f"{verb} proportionally"
-    return f"{verb} more than proportionally"
+    if grown.factor >= FOLD:
+        return f"{verb} {rounded(grown.factor, 2)}-fold"
+    share = percent(abs(100 * (grown.factor - 1)), 0).lstrip("+")
+    return f"{verb} by {share}"
 
 
 def _several(metric: Metric, found: Sequence[Curve]) -> str:
@@ -216,23 +213,23 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     shape = max(shapes, key=shapes.count)
     alike = [curve for curve in found if curve.growth.shape == shape]
     those = [curve.growth for curve in alike]
-    which = f"all {len(found)} lines"
-    if len(found) == 2:
-        which = "both lines"
+    along = f"with {found[0].line.word}"
+    text = f"{metric.subject} {VERBS[shape]}"
+    end = "."
     if len(those) < len(found):
-        which = f"{len(those)} of {counted(len(found), 'line')}"
-    text = f"{metric.subject} {VERBS[shape]} with {found[0].line.word} in {which}"
+        end = f"; {len(found) - len(those)} of {counted(len(found), 'line')} differ."
     factors = sorted(grown.factor for grown in those if grown.factor is not None)
     if shape == "level" or not factors:
-        return f"{text}."
+        return f"{text} {along}{end}"
     if factors[-1] < FOLD:
         shares = sorted(abs(100 * (factor - 1)) for factor in factors)
-        return f"{text}, by {spread([f'{share:.0f}' for share in shares], '%')}."
+        by = spread([f"{share:.0f}" for share in shares], "%")
+        return f"{text} by {by} {along}{end}"
     least, most = rounded(factors[0], 2), rounded(factors[-1], 2)
     fold = f"{most}-fold"
     if least != most:
         fold = f"{least}- to {fold}"
-    return f"{text}, {fold}, up to {_highest(metric, alike)}."
+    return f"{text} {fold} {along}, up to {_highest(metric, alike)}{end}"
 
 
 def _highest(metric: Metric, found: Sequence[Curve]) -> str:

@@ -121,7 +121,8 @@ def _capacity(board: Board | None) -> str:
     waits = f"waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
     before = f"before one in twenty {waits}"
     if bound == "≥":
-        before = f"and fewer than one in twenty {waits}; more were not tried"
+        rate = f"{rate} or more"
+        noun = "requests"
     if bound == "<":
         rate = f"fewer than {rate}"
     return (
@@ -183,14 +184,13 @@ def _containers(publication: Publication) -> Answer | None:
         f"A container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
     ]
     for cost in worst[1:MOST_ENGINES]:
-        said.append(
-            f"{cost.speed.setup.engine} {cost.words.removesuffix(' of throughput')} ({_measured(cost)})"
-        )
+        words = cost.words.removesuffix(" of throughput")
+        said.append(f"{cost.speed.setup.engine} {words}")
     rounds = f"{first.row.n_candidate} rounds"
     if first.row.servers is not None:
         rounds += f" of {counted(first.row.servers, 'server')} a side"
     rounds += f" on {_one(first.speed.machine)}"
-    note = f"{rounds}; change of throughput, with the interval behind the verdict"
+    note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
 
@@ -309,6 +309,8 @@ def _versions(publication: Publication) -> Answer | None:
         if (line.machine, line.load) == (first.machine, first.load)
     ]
     text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
+    if not any(is_of_versions(line) for line in alike):
+        text = f"No two versions are measured yet. In two sessions of one: {line_in_words(first)}"
     note = f"{first.machine}, {load_name(first.load)}"
     return Answer(
         "Did the new version make it faster?",
@@ -316,6 +318,11 @@ def _versions(publication: Publication) -> Answer | None:
         f"{model_links.page(first.model)}#versions",
         note,
     )
+
+
+def is_of_versions(line: Line) -> bool:
+    """Whether the first and the last point are of different versions of the engine."""
+    return line.points[0].speed.engine != line.points[-1].speed.engine
 
 
 def line_in_words(line: Line) -> str:

@@ -10,7 +10,7 @@ from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import SPACE, listed, percent, spread
+from sparkpub.record.text import SPACE, counted, listed, percent, spread
 from sparkpub.review import differences
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
@@ -23,20 +23,18 @@ from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.selection import Selection
 from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import Asked
 from sparkpub.site.publication import (
     Publication,
     cell_keys,
     cell_label,
-    scope,
     slug,
 )
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
-MOST_ROWS = 60
+MOST_ROWS = 20
 """Cells in the table of the page; the explorer of runs has all of them."""
 CHARTS = 2
 """Charts beside the answer; the page behind it has the others."""
@@ -78,6 +76,8 @@ def context(
     cells = summary(publication, campaign, headlines)
     return {
         "campaign": campaign,
+        "extent": extent(publication, campaign),
+        "footnotes": _footnotes(publication, campaign),
         "kind": question.kind,
         "compares": question.compares,
         "card": card(publication, campaign),
@@ -131,6 +131,30 @@ def _leading(sections: Sequence[Section]) -> list[str]:
     return leading[:CHARTS]
 
 
+def extent(publication: Publication, campaign: CampaignData) -> str:
+    """How much was measured: `24 models in 38 builds`, or `4 models in 2 environments` where a key is a model."""
+    keys, environments, _ = campaign.axes
+    models = {publication.names.entity(record).key for record in campaign.records}
+    number = len(models) or len(keys)
+    text = str(counted(number, "model"))
+    if number == len(keys):
+        return f"{text} in {counted(len(environments), 'environment')}"
+    builds = {(record.model, record.environment) for record in campaign.records}
+    return f"{text} in {counted(len(builds), 'build')}"
+
+
+def _footnotes(
+    publication: Publication, campaign: CampaignData
+) -> list[tuple[str, str]]:
+    """What those who measured say of single results: of which, and what."""
+    found = []
+    for footnote in campaign.info.footnotes:
+        subjects = "; ".join(footnote.subjects)
+        told = publication.names.in_words(campaign.name, subjects)
+        found.append((told, footnote.text))
+    return found
+
+
 def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     """Key of each environment to what the matrix says of it, or else what its first run does."""
     found: dict[str, Mapping[str, Any]] = {}
@@ -172,7 +196,8 @@ def answering(
         found.append(Section("Is the difference real?", comparison))
         each = _place(library, campaign, machines.NAME)
         found.append(Section("Does it hold on other machines?", each))
-    if question.ranks:
+    # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
+    if question.ranks and not bears:
         found.append(_ranking(library, campaign, leading))
     if question.sweeps:
         found += _along(publication, library, campaign)
@@ -219,8 +244,10 @@ def _along(
     headlines = publication.headlines(campaign)
     # What a user waits for goes before memory and energy.
     others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
-    leading = [slug(metric.name) for metric in (*headlines[:1], *others)][:SWEPT]
     for axis in sweeps.AXES:
+        # At a rate that is asked for, throughput is what was asked for.
+        shown = others if axis.name == "rate" else [*headlines[:1], *others]
+        leading = [slug(metric.name) for metric in shown][:SWEPT]
         names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
@@ -272,6 +299,7 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     ]
     severities = [finding.severity for finding in publication.findings_of(campaign)]
     times = sorted(record.started.value for record in records)
+    found = answers(publication, campaign)
     return {
         "campaign": campaign,
         "href": f"campaigns/{campaign.name}/",
@@ -283,7 +311,8 @@ def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
         "ended": times[-1][:10] if times else None,
         "errors": severities.count("error"),
         "warnings": severities.count("warning"),
-        "answer": " ".join(answers(publication, campaign)[:2]),
+        "says": found[0] if found else "",
+        "answer": " ".join(found[:2]),
     }
 
 
@@ -303,17 +332,15 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     shared = publication.shared(campaign)
     if shared:
         return [shared]
-    # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
     bears = capacity.sentence(list(capacity.capacity(publication, campaign)))
     if bears:
         return [bears]
-    whole = Selection(publication, campaign, scope(publication.names, campaign), {}, {})
     ranks = campaign_kind.asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
         rows = publication.results.comparisons_of(campaign.name, metric.name)
         cells = publication.results.cells_of(campaign.name, metric.name)
-        shape = _shape(whole, metric)
+        shape = metric_page.shape(publication, campaign, metric)
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
@@ -323,16 +350,6 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
     others = [*compared[1:], *grown[1:], *ranked[1:]]
     return [*of_each, *others][:ANSWERS]
-
-
-def _shape(whole: Selection, metric: Metric) -> str:
-    """How a metric grows along the first axis with a shape, empty without one."""
-    if sweeps.has_a_shape(whole.lines):
-        for axis in sweeps.AXES:
-            found = sweep.curves(whole, axis, metric)
-            if sweeps.has_a_shape([curve.line for curve in found]):
-                return sweep.sentence(metric, found)
-    return ""
 
 
 @dataclass(frozen=True)
@@ -393,7 +410,8 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
         metric = metrics[row.metric]
         if significant(p):
             comparisons = publication.results.comparisons_of(campaign.name, metric.name)
-            found.append(sentences.together(metric, row, comparisons))
+            names = publication.names
+            found.append(sentences.together(names, metric, row, comparisons))
     return found
 
 
@@ -458,25 +476,15 @@ def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
     return [
         {
             "title": check.replace("-", " "),
-            "message": in_words(names, groups[check][0]),
+            "message": names.in_words(
+                groups[check][0].campaign, groups[check][0].message
+            ),
             "findings": groups[check],
             "severity": groups[check][0].severity,
             "href": anchor(groups[check][0].campaign, check),
         }
         for check in sorted(groups, key=place)
     ]
-
-
-def in_words(names: Names, finding: Finding) -> str:
-    """A finding's message with names in place of its cells' keys."""
-    message = finding.message
-    # The longest first: a cell's key may begin another one.
-    for cell in sorted(finding.cells, key=len, reverse=True):
-        parts = tuple(cell.split("/"))
-        if len(parts) == 3:
-            told = ", ".join(names.cell(finding.campaign, parts))
-            message = message.replace(cell, f"“{told}”")
-    return message
 
 
 def summary(
@@ -493,7 +501,7 @@ def summary(
                 (metric.name, row.model, row.candidate, row.workload), row
             )
     recorded = Counter(record.cell for record in campaign.records)
-    counted = Counter(
+    good = Counter(
         record.cell
         for record in campaign.records
         if record.status == "ok" and record.run_id not in publication.review.excluded
@@ -510,8 +518,8 @@ def summary(
         ]
         model, environment, workload = key
         span_of_runs = str(recorded[key])
-        if counted[key] != recorded[key]:
-            span_of_runs = f"{counted[key]} of {recorded[key]}"
+        if good[key] != recorded[key]:
+            span_of_runs = f"{good[key]} of {recorded[key]}"
         rows.append(
             {
                 "label": cell_label(publication.names, campaign, key),

@@ -1,22 +1,30 @@
 """By which words the search finds a page: what its charts and tables say, which the search does not read, and words
 that mean the same."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.publication import Publication
 
 ALIKE = (
-    ("docker", "container"),
+    ("docker", "container", "overhead"),
     ("native", "host", "bare metal"),
     ("nvfp4", "mxfp4", "fp8", "int4", "awq", "gguf", "quantisation", "quantization"),
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
     ("ttft", "first token", "latency"),
     ("throughput", "tok/s", "speed", "faster", "slower"),
+    ("energy", "power", "kwh", "electricity", "price"),
+    ("long prompt", "prefill", "context"),
+    ("version", "release", "upgrade"),
 )
 """Words of which readers type one and pages say another."""
+RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
+MEASURE = "measure benchmark test my own Spark or server, compare mine with the published results"
+"""What readers type who look for a page, and what the page says in other words."""
 MOST = 2000
 """Letters for a page: the search is loaded as a whole."""
 
@@ -49,10 +57,24 @@ def of_campaign(
     )
 
 
-def of_speeds(speeds: Sequence[Speed], sentences: Sequence[str] = ()) -> str:
-    """Words of a page about models: their names and ids, formats, engines and machines."""
+def of_board(boards: Sequence[Board]) -> str:
+    """Words of the leaderboard: what it answers, the names of its models, and how they were measured."""
+    titles = [board.title for board in boards]
+    speeds = [speed for board in boards for speed in board.speeds]
     names = [speed.model.name for speed in speeds]
-    return with_synonyms([*names, *sentences, *_about(speeds), "throughput"])
+    engines = [speed.engine for speed in speeds]
+    return with_synonyms([RANKS, *titles, *names, *engines, "throughput"])
+
+
+def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:
+    """Words of the page of a model: its names and ids, formats, engines and machines, and what else it answers."""
+    names = [speed.model.name for speed in speeds]
+    more = ["throughput"]
+    if page["costs"]:
+        more.append("energy and cost of a token")
+    if page["lines"]:
+        more.append("a new version of the engine")
+    return with_synonyms([*names, *_about(speeds), *more])
 
 
 def _about(speeds: Sequence[Speed]) -> Iterable[str]:

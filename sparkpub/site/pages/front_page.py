@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparkpub.record.text import counted
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.leaderboard import machines
 from sparkpub.site.figures import users
 from sparkpub.site.figures.figure import Figure
@@ -57,13 +58,13 @@ def _counts(publication: Publication) -> str:
 
 def _trust(publication: Publication) -> str:
     """What was checked, and what came of it."""
-    excluded = counted(len(publication.review.excluded), "run")
+    excluded = f"{len(publication.review.excluded):,} of {counted(len(publication.dataset.runs), 'run')}"
     doubted = {speed.model for speed in publication.speeds if speed.doubts}
     ranked = {speed.model for speed in publication.speeds if not speed.doubts}
-    text = f"Every run passes through the same checks; {excluded} excluded, each with its reason."
+    text = f"{len(CHECKS)} checks read every run. {excluded} are excluded, each with its reason."
     unranked = counted(len(doubted - ranked), "model")
     if doubted - ranked:
-        text += f" {unranked} not ranked, because checks doubt what the figures mean."
+        text += f" {unranked} not ranked, because their figures failed checks."
     return text
 
 

@@ -11,6 +11,7 @@ from sparkpub.record.text import counted, listed
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables import cells, comparisons, runs
 from sparkpub.review.tables.column import Columns
+from sparkpub.review.tables.values import CELL
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 
@@ -18,7 +19,7 @@ PACKAGE = "data/datapackage.json"
 PARQUET = "data/runs.parquet"
 TABLES: Mapping[str, tuple[Columns, Sequence[str]]] = {
     "runs": (runs.COLUMNS, ["run", "metric"]),
-    "cells": (cells.COLUMNS, [*cells.CELL, "metric"]),
+    "cells": (cells.COLUMNS, [*CELL, "metric"]),
     "comparisons": (
         comparisons.COLUMNS,
         ["campaign", "model", "workload", "metric", "baseline", "candidate", "machine"],

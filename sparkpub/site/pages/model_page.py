@@ -312,7 +312,8 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
 
 
 def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
-    """Of each set-up the load with the most throughput: its rate, and the GPU's energy where it was measured."""
+    """Of each set-up the load with the most throughput, of those whose energy was measured where there are some: its
+    rate, and the GPU's energy."""
     found = []
     for key, speeds in model.setups.items():
         closed = [
@@ -322,7 +323,10 @@ def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
         ]
         if not closed:
             continue
-        best = max(closed, key=lambda speed: float(speed.figures[GENERATION].mean))
+        measured = [speed for speed in closed if _kwh(speed, 1) is not None]
+        best = max(
+            measured or closed, key=lambda speed: float(speed.figures[GENERATION].mean)
+        )
         rate = best.figures[GENERATION].mean
         hours = 1e6 / rate / 3600
         kwh = _kwh(best, hours)

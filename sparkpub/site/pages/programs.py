@@ -1,6 +1,6 @@
 """Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,19 +45,48 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     rows = list(kinds.rows(publication, "runs"))
     across = known[0]
     up = _beside(publication, across, known)
+    names = _names(publication)
     fields = {}
     for axis in FIELDS:
-        values = list(dict.fromkeys(row[axis] for row in rows))
-        if len(values) > 1:
-            fields[axis] = values
+        boxes = _boxes(names, rows, axis)
+        if len(boxes) > 1:
+            fields[axis] = boxes
     return {
-        "settings": {"rows": library.sources["runs"], "metrics": _described(known)},
+        "settings": {
+            "rows": library.sources["runs"],
+            "metrics": _described(known),
+            "names": names,
+        },
         "metrics": known,
         "across": across,
         "up": up,
         "figure": library.add(_first_view(library, rows, across, up)),
         "fields": fields,
     }
+
+
+def _names(publication: Publication) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Campaign, axis and key to the name that readers see."""
+    found = {}
+    for campaign in publication.campaigns:
+        of = publication.names.campaign(campaign.name)
+        # Beside other campaigns a size alone would not tell which model it is.
+        found[campaign.name] = {**of.by_axis, "model": of.models}
+    return found
+
+
+def _boxes(
+    names: Mapping[str, Mapping[str, Mapping[str, str]]],
+    rows: Sequence[Row],
+    axis: str,
+) -> dict[str, str]:
+    """What readers can tick: the keys of one name, with strokes between them, and the name."""
+    keys: dict[str, dict[str, None]] = {}
+    for row in rows:
+        key = str(row[axis])
+        name = names[row["campaign"]].get(axis, {}).get(key, key)
+        keys.setdefault(name, {})[key] = None
+    return {"|".join(keys[name]): name for name in sorted(keys, key=str.casefold)}
 
 
 def _first_view(
@@ -155,6 +184,7 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
             "cells": library.sources["cells"],
             "comparisons": library.sources[COMPARED],
             "metrics": _described(known),
+            "names": _names(publication),
         },
         "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],

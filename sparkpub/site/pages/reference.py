@@ -23,6 +23,7 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
 from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
@@ -258,7 +259,7 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
+def coverage(campaign: CampaignData, excluded: Mapping[str, str], names: Names) -> str:
     """Planned, recorded and counted runs per cell."""
     planned: dict[tuple[str, str, str], int] = {}
     if campaign.matrix is not None:
@@ -272,58 +273,103 @@ def coverage(campaign: CampaignData, excluded: Mapping[str, str]) -> str:
         counted[record.cell] = counted.get(record.cell, 0) + counts
     rows = []
     for key, runs in recorded.items():
-        rows.append((*key, planned.get(key, "–"), runs, counted[key]))
+        said = (plain(part) for part in names.cell(campaign.name, key))
+        rows.append((*said, planned.get(key, "–"), runs, counted[key]))
     return table(
         ("model", "environment", "workload", "planned", "recorded", "counted"), rows
     )
 
 
-def ledger(verdicts: Iterable[Verdict]) -> str:
-    """Claims by the question that they answer: what each says, the figures, its verdict, and where it was published."""
+_SPEED = "Speed"
+_TOPICS = {
+    "GiB": "Memory",
+    "tokens": "Memory",
+    "°C": "Heat and power",
+    "W": "Heat and power",
+    "J": "Heat and power",
+    "MHz": "Heat and power",
+}
+"""Unit of a metric to what a claim about it is about; every other one is about speed."""
+_CONDUCT = "How was it measured?"
+_OPEN = "What has nobody tested yet?"
+
+
+def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) -> str:
+    """Claims by the question that they answer, a line each: what it says, and the verdict; behind it the figures, and
+    where it was published. `links` leads to each campaign, in Markdown."""
+    by_question = grouped(verdicts, lambda verdict: _question(verdict, names))
     parts = []
-    for question, asked in grouped(verdicts, _question).items():
+    for question in sorted(by_question, key=_place):
         parts.append(f"## {question}")
-        parts += [_entry(verdict) for verdict in asked]
+        parts += [_entry(verdict, names, links) for verdict in by_question[question]]
     return "\n\n".join(parts)
 
 
-def _question(verdict: Verdict) -> str:
-    """What a claim is about: a metric, and the sides that are compared."""
+def _place(question: str) -> int:
+    """Comparisons come first, that of speed before others, then what holds of one side, and at the end how it was
+    measured and what is open."""
+    late = 4 * (question in (_CONDUCT, _OPEN)) + (question == _OPEN)
+    return late - 2 * (":" in question) - question.startswith(_SPEED)
+
+
+def _question(verdict: Verdict, names: Names) -> str:
+    """What a claim answers: about which topic, and between which sides."""
     claim = verdict.claim
     if claim.metric is None:
-        return "Not measured yet"
+        return _OPEN if claim.expect is None else _CONDUCT
     metric = METRICS.get(claim.metric)
-    label = plain(claim.metric) if metric is None else metric.label
+    topic = _SPEED
+    if metric is not None:
+        topic = _TOPICS.get(metric.unit, topic)
     if claim.compare is None:
-        return label
-    candidate, baseline = (plain(side.strip()) for side in claim.compare.split("/"))
-    return f"{label}: {candidate} against {baseline}"
+        return f"{topic} by itself"
+    sides = [
+        plain(names.environment(claim.campaign, side.strip()))
+        for side in claim.compare.split("/")
+    ]
+    # Native against Docker asks the same as Docker against native.
+    return f"{topic}: {' or '.join(sorted(sides))}?"
 
 
-def _entry(verdict: Verdict) -> str:
+def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
+    """A claim as a line that opens. A link to its name opens it: browsers open what holds the target."""
     claim, word = verdict.claim, verdict.verdict
     scope = "in general" if claim.about == "world" else "of these runs"
-    judged = (
-        f"{plain(verdict.text)} **{word}**{{ .sp-verdict .sp-{word} }} {scope}, campaign `{claim.campaign}`; "
-        f"published in {source(claim.source)}."
-    )
+    where = links.get(claim.campaign, claim.campaign)
+    told = plain(names.in_words(claim.campaign, verdict.text))
+    behind = f"{told} Said {scope}, in {source(claim.source)}; judged by **{where}**{{ #{claim.id} }}."
     if verdict.changed:
-        judged += f" The text was written for: {claim.recorded}."
+        behind += f" The text was written for: {claim.recorded}."
     if claim.note:
-        judged += f" *{plain(claim.note)}*"
-    return f"### {plain(claim.sentence)} {{ #{claim.id} }}\n\n{judged}"
+        behind += f" *{plain(claim.note)}*"
+    line = f"{plain(claim.sentence)} **{word}**{{ .sp-verdict .sp-{word} }}"
+    return (
+        f'<details class="sp-plain sp-claim" markdown="1">\n'
+        f'<summary markdown="span">{line}</summary>\n\n{behind}\n\n</details>'
+    )
 
 
 def facts(known: Sequence[Fact]) -> str:
-    """Every fact with an anchor, its meaning and its source."""
-    entries = []
-    for fact in known:
-        heading = f"### {fact.text} {{ #{fact.id} }}"
-        text = f"{plain(fact.says)} Source: {source(fact.source)}."
-        if fact.note:
-            text += f" {plain(fact.note)}"
-        entries.append(f"{heading}\n\n{text}")
-    return "\n\n".join(entries)
+    """Every fact with an anchor and its meaning, by the document that it comes from."""
+    parts = []
+    for document, found in grouped(known, lambda fact: fact.source.document).items():
+        parts.append(f"## {plain(document)}")
+        parts.append("\n".join(_fact(fact) for fact in found))
+    return "\n\n".join(parts)
+
+
+def _fact(fact: Fact) -> str:
+    place = fact.source.section or ""
+    if fact.source.url:
+        place = f"[{plain(place or fact.source.document)}]({fact.source.url})"
+    elif place:
+        place = f"“{plain(place)}”"
+    line = f"- **{fact.text}**{{ #{fact.id} }} {plain(fact.says)}"
+    if place:
+        line += f" {place}."
+    if fact.note:
+        line += f" {plain(fact.note)}"
+    return line
 
 
 def source(found: FactSource) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 from sparkpub.record.store import CAMPAIGN_FILE, Stored
 from sparkpub.review.checks import CHECKS
-from sparkpub.review.checks.finding import SEVERITIES
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import Content, Picture
 from sparkpub.site.figures import users
@@ -57,14 +56,17 @@ class Pages:
             "leaderboard/index.md",
             self._page(
                 "leaderboard",
-                found_by=found_by.of_speeds(self.publication.speeds),
+                found_by=found_by.of_board(self.publication.boards),
                 **leaderboard_page.context(self.publication),
             ),
         )
         yield from self._campaigns()
         yield from self._models()
         measure = measure_page.context(self.publication)
-        yield "measure/index.md", self._page("measure", measure=measure)
+        yield (
+            "measure/index.md",
+            self._page("measure", measure=measure, found_by=found_by.MEASURE),
+        )
         yield measure_page.FIGURES, measure_page.published(self.publication)
         yield from self._metrics()
         campaigns = self.publication.campaigns
@@ -170,7 +172,7 @@ class Pages:
             place, rows = self._own_chart(figure)
             yield from rows
             found = model_page.context(self.publication, model, place)
-            words = found_by.of_speeds(model.speeds)
+            words = found_by.of_model(model.speeds, found)
             yield model.uri, self._page("model", model=found, found_by=words)
 
     def _metrics(self) -> Iterator[tuple[str, Content]]:
@@ -178,16 +180,8 @@ class Pages:
         metrics = self.publication.by_metric
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, gathered in metrics.items():
-            parts = [
-                metric_page.context(
-                    self.publication, self.library, campaign, gathered.metric
-                )
-                for campaign in gathered.shown
-            ]
-            page = self._page(
-                "metric", metric=gathered.metric, parts=parts, earlier=gathered.listed
-            )
-            yield f"metrics/{slug(name)}.md", page
+            found = metric_page.context(self.publication, self.library, gathered)
+            yield f"metrics/{slug(name)}.md", self._page("metric", **found)
 
     def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
         listed = campaign.runs[:MOST_LISTED] if in_full else ()
@@ -216,6 +210,11 @@ class Pages:
         checks = [
             {
                 "check": CHECKS[name],
+                "is_note": all(
+                    found.severity == "info"
+                    for found in findings
+                    if found.check == name
+                ),
                 "anchor": campaign_page.anchor(campaign.name, name).partition("#")[2],
                 "findings": [
                     (found, review.acknowledgement(found))
@@ -226,12 +225,10 @@ class Pages:
             for name in dict.fromkeys(finding.check for finding in findings)
         ]
         runs = {record.run_id for record in campaign.records}
-        severities = [finding.severity for finding in findings]
         return {
             "campaign": campaign,
             "checks": checks,
             "excluded": {
                 run: reason for run, reason in review.excluded.items() if run in runs
             },
-            "counts": {severity: severities.count(severity) for severity in SEVERITIES},
         }

@@ -15,7 +15,10 @@ CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=
 
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:
-    options = MatmulOptions(size=128, iterations=4, warmup=1, device="cpu")
+    # The name for readers is none of the payload's options.
+    options = MatmulOptions(
+        size=128, iterations=4, warmup=1, device="cpu", label="Warm-up"
+    )
     command = matmul.command(CASE, options)
     code, log, files = run(command, tmp_path)
     assert code == 0, log

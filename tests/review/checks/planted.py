@@ -382,16 +382,6 @@ def shorter_than_measured(copy: Copy) -> None:
     copy.of("native")[2]["duration_seconds"] = 1.0
 
 
-def at_once(copy: Copy) -> None:
-    """A run begins while the one before it is on."""
-    before, run = copy.runs[4:6]
-    run["started"]["value"] = shifted(before["started"]["value"], seconds=4)
-    run["ended"]["value"] = shifted(
-        run["started"]["value"], seconds=run["duration_seconds"]
-    )
-    copy.rename(run)
-
-
 def id_of_another_time(copy: Copy) -> None:
     shift(copy.of("native")[9], days=1)
 
@@ -535,16 +525,6 @@ def tenant(copy: Copy) -> None:
     run["memory"]["baseline"]["gpu_used_gib"] += 4
     run["metrics"]["gpu_memory_peak_gib"]["value"] += 4
     _column(copy, run, "gpu_memory_used_gib", lambda _, value: value + 4)
-
-
-def busy_before(copy: Copy) -> None:
-    run = copy.of("container")[3]
-    _column(
-        copy,
-        run,
-        "gpu_utilization_percent",
-        lambda time, value: 70 if time < 0 else value,
-    )
 
 
 def _column(
@@ -718,7 +698,6 @@ PLANTED = [
         "time-consistency",
         shorter_than_measured,
     ),
-    Planted("two runs at once on one GPU", "time-consistency", at_once),
     Planted(
         "a record is of another day than its id", "time-consistency", id_of_another_time
     ),
@@ -782,7 +761,6 @@ PLANTED = [
         "one environment ran at a tenth less clock", "unequal-environments", lower_clock
     ),
     Planted("somebody held 4 GiB of the GPU", "foreign-tenant", tenant),
-    Planted("somebody computed before the run", "foreign-tenant", busy_before),
     Planted("the first batch takes 5 % longer", "warmed-up", cold_batches),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
     Planted("the container is a third faster", "implausible-ratio", much_faster),

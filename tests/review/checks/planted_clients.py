@@ -380,16 +380,6 @@ def half_the_weights(copy: Copy) -> None:
         run["metrics"]["weights_gib"]["value"] = 7.15
 
 
-def another_gpu(copy: Copy) -> None:
-    """One run on an H100 of the same host."""
-    gpu = copy.of("container")[1]["machine"]["gpus"][0]
-    gpu |= {
-        "name": "NVIDIA H100 80GB HBM3",
-        "id": "0123456789abcdef",
-        "memory_total_gib": 79.6,
-    }
-
-
 def another_of_its_kind(copy: Copy) -> None:
     """The container on the second H200 of the host."""
     for run in copy.of("container"):
@@ -486,14 +476,6 @@ def left_over_variable(copy: Copy) -> None:
     """Recorded by today's collector by its name; set on one side only, and by no matrix."""
     for run in copy.of("container"):
         run["reproducibility"]["variables"]["VLLM_USE_V1"] = "0"
-
-
-def eager_on_one_side(copy: Copy) -> None:
-    for run in copy.of("container"):
-        log = copy.read(run, "log").decode()
-        changed = log.replace("enforce_eager=False", "enforce_eager=True")
-        copy.put(run, "log", changed.encode())
-        run["observed"]["settings"]["enforce_eager"] = "True"
 
 
 # -- llama-bench -------------------------------------------------------------------------------------------------
@@ -670,7 +652,6 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ),
     ClientFault("cached prefixes", cached_prefixes, check="prefix-cache"),
     ClientFault("FP8 under a 16-bit name", half_the_weights, check="identity"),
-    ClientFault("one run on another GPU", another_gpu, check="mixed-machines"),
     ClientFault(
         "one side on another GPU of its kind",
         another_of_its_kind,
@@ -709,7 +690,6 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         left_over_variable,
         check="unequal-environments",
     ),
-    ClientFault("eager on one side", eager_on_one_side, check="unequal-environments"),
     ClientFault(
         "avg_ts is not its samples' mean",
         llama(average_beside_its_samples),

@@ -263,22 +263,6 @@ def gpu_idle_while_it_served(copy: Copy) -> None:
         run["metrics"]["gpu_energy_joule"]["value"] = 121.0 * (end - start)
 
 
-def same_prompts_from_the_cache(copy: Copy) -> None:
-    """One seed for every client of a server, whose prefix cache then knows each prompt: no prefill to pay for."""
-    seen: set[str] = set()
-    for run in copy.runs:
-        if run["status"] != "ok":
-            continue
-        argv = run["argv"]
-        argv[argv.index("--seed") + 1] = "42"
-        server = run["observed"]["settings"]["server"]
-        if server in seen:
-            text = copy.read(run, "log").decode()
-            text = re.sub(r"hit rate: [\d.]+%", "hit rate: 97.4%", text)
-            copy.put(run, "log", text.encode())
-        seen.add(server)
-
-
 def another_precision_in_container(copy: Copy) -> None:
     for run in ok_runs(copy, "container"):
         rewrite_log(copy, run, "quantization=None", "quantization=fp8")
@@ -317,27 +301,10 @@ def tokens_missing(copy: Copy) -> None:
 # our own payload -----------------------------------------------------------------------------------------------------
 
 
-def slow_runs_never_happened(copy: Copy) -> None:
-    """The four slowest runs of the container go, the rest is numbered anew, positions too."""
-    container = copy.of("container")
-    container.sort(key=lambda run: run["metrics"]["output_throughput_tok_s"]["value"])
-    gone = {run["run_id"] for run in container[:4]}
-    copy.runs = [run for run in copy.runs if run["run_id"] not in gone]
-    for iteration, run in enumerate(copy.of("container"), start=1):
-        copy.rename(run, iteration=iteration)
-
-
 def gate_met_at_84_degrees(copy: Copy) -> None:
     for run in copy.of("container")[:5]:
         gate = next(g for g in run["gates"] if g["name"] == "max_start_temp_celsius")
         gate["readings"][-1]["value"] = 84.0
-
-
-def no_warm_up_natively(copy: Copy) -> None:
-    for run in copy.of("native"):
-        argv = run["argv"]
-        argv[argv.index("--warmup") + 1] = "0"
-        run["phases"] = [p for p in run["phases"] if p["name"] != "warmup"]
 
 
 def container_that_was_none(copy: Copy) -> None:
@@ -346,11 +313,6 @@ def container_that_was_none(copy: Copy) -> None:
         del run["container"]
         for column in ("cgroup_current_gib", "cgroup_anon_gib", "cgroup_file_gib"):
             telemetry_column(copy, run, column, lambda _t, _v: 0)
-
-
-def image_built_anew_halfway(copy: Copy) -> None:
-    for run in copy.of("container")[5:]:
-        run["container"]["image_id"] = f"sha256:{'1' * 64}"
 
 
 def another_gpu_halfway(copy: Copy) -> None:
@@ -402,10 +364,6 @@ def answers_cut_short(copy: Copy) -> None:
         for request in document["requests"][::2]:
             request["output_tokens"] = 16
         copy.put(run, "requests", json.dumps(document).encode())
-
-
-def margin_widened_afterwards(copy: Copy) -> None:
-    copy.info["matrix"]["equivalence_margin_percent"] = 10.0
 
 
 def blanket_acknowledgement(copy: Copy) -> None:
@@ -549,12 +507,6 @@ UNREAD = [
         campaign="h200-vllm",
     ),
     Planted(
-        "prompts that the server knew already",
-        "not-as-requested",
-        same_prompts_from_the_cache,
-        campaign="h200-vllm",
-    ),
-    Planted(
         "another precision in one environment",
         "unequal-environments",
         another_precision_in_container,
@@ -578,17 +530,8 @@ UNREAD = [
         tokens_missing,
         campaign="h200-vllm",
     ),
-    Planted(
-        "the slowest runs gone, the rest numbered anew",
-        "not-as-requested",
-        slow_runs_never_happened,
-    ),
     Planted("a gate met at 84 degrees", "thermal-gate", gate_met_at_84_degrees),
-    Planted(
-        "no warm-up in one environment", "unequal-environments", no_warm_up_natively
-    ),
     Planted("a container that was none", "not-as-requested", container_that_was_none),
-    Planted("an image built anew halfway", "mixed-machines", image_built_anew_halfway),
     Planted("another GPU halfway", "mixed-machines", another_gpu_halfway),
     Planted("killed runs called good", "kernel-warning", killed_and_called_good),
     Planted(
@@ -616,11 +559,6 @@ UNREAD = [
         "answers cut short in the list of requests",
         "metric-mismatch",
         answers_cut_short,
-    ),
-    Planted(
-        "a margin widened afterwards",
-        "not-as-requested",
-        margin_widened_afterwards,
     ),
     Planted(
         "everything acknowledged beforehand",

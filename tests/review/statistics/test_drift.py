@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from sparkpub.review.statistics import drift
+from sparkpub.review.statistics.describe import or_none
 from sparkpub.review.statistics.drift import (
     change_point,
     first_runs,
@@ -55,16 +57,16 @@ def test_the_score_and_its_p_are_those_of_scipy(kind: str, n: int) -> None:
     found, expected = trend(values), stats.kendalltau(np.arange(n), values)
     if found.inflation == 1:
         assert found.p_value == pytest.approx(expected.pvalue, rel=1e-12)
-    array = np.array(values)
-    score = drift._score(values)
+    array = np.array([values])
+    (score,), (ranks, ties) = drift._score(array), drift._ranks(array)
     # Tau-b of values against their order, which has no ties: S / sqrt(pairs * pairs without ties).
-    pairs, untied = drift._pairs(n), drift._untied_pairs(array)
+    pairs, untied = drift._pairs(n), drift._pairs(n) - (ties - 1).sum() / 2
     assert score / np.sqrt(pairs * untied) == pytest.approx(
         expected.statistic, rel=1e-12
     )
-    p_value = drift._score_p(score, array)
+    (p_value,) = drift._score_p(np.array([score]), ties, np.ones(1))
     assert p_value == pytest.approx(expected.pvalue, rel=1e-12, abs=1e-300)
-    assert drift._ranks(array).tolist() == stats.rankdata(array).tolist()
+    assert ranks[0].tolist() == stats.rankdata(values).tolist()
 
 
 def test_the_mann_kendall_p_is_exact_for_few_runs() -> None:
@@ -283,7 +285,7 @@ def test_digits_beyond_the_ninth_order_no_values(beyond: float, is_equal: bool) 
     equal = np.repeat([-1.0, 1.0], 10)
     moved = equal + beyond * np.tile([0.0, -1.0], 10) * equal
     found = variance_inflation(moved) == variance_inflation(equal)
-    assert found is is_equal
+    assert bool(found) is is_equal
 
 
 @pytest.mark.parametrize("unit", [1e-7, 1e7])
@@ -326,14 +328,23 @@ def test_the_corrected_p_counts_ties_and_continuity() -> None:
     """1, 1, 2, 3, 3, 3: S = 11 and, with groups of two and three, var S = (6·5·17 - 2·1·9 - 3·2·11) / 18 = 23.667."""
     values = np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0])
     z = (11 - 1) / math.sqrt(426 / 18 * 1.5)
-    assert drift._score(values.tolist()) == 11
-    for score in (11, -11):
-        p_value = drift._corrected_p(score, values, 1.5)
-        assert p_value == pytest.approx(2 * stats.norm.sf(z))
+    assert drift._score(values) == 11
+    scores, ties = np.array([11, -11, 0]), np.tile(drift._ranks(values)[1], (3, 1))
+    p_values = drift._score_p(scores, ties, np.full(3, 1.5))
+    within_the_continuity_correction = 1
+    assert p_values == pytest.approx(
+        [2 * stats.norm.sf(z), 2 * stats.norm.sf(z), within_the_continuity_correction]
+    )
 
 
-def test_a_score_within_the_continuity_correction_is_no_evidence() -> None:
-    assert drift._corrected_p(0, np.arange(5.0), 1.2) == 1
+def test_many_samples_have_the_trends_that_each_has_by_itself() -> None:
+    """Dependent, rounded, constant and far samples side by side."""
+    samples = [dependent(0), dependent(1), np.round(dependent(3)), np.full(30, 2.0)]
+    columns = drift.trend_many(np.array(samples, dtype=float))
+    for place, sample in enumerate(samples):
+        alone = asdict(trend(list(map(float, sample))))
+        together = {name: or_none(found[place]) for name, found in columns.items()}
+        assert together == alone
 
 
 def test_the_corrected_trend_raises_fewer_alarms_in_dependent_runs() -> None:

@@ -93,13 +93,13 @@ def _alone(case: Case, row: int) -> str:
         tuple(case.baseline[row].tolist()),
         rounds,
         tuple(case.times_baseline[row].tolist()),
-        tuple(case.servers_baseline[row].tolist()) if told else (),
+        tuple(map(str, case.servers_baseline[row])) if told else (),
     )
     other = Sample(
         tuple(case.candidate[row].tolist()),
         rounds,
         tuple(case.times_candidate[row].tolist()),
-        tuple(case.servers_candidate[row].tolist()) if told else (),
+        tuple(map(str, case.servers_candidate[row])) if told else (),
     )
     return compare(
         one, other, order=case.order, margin_percent=1, resolution=0.001

@@ -20,8 +20,8 @@ from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
-from sparkpub.review.tables.cells import family_of
 from sparkpub.review.tables.column import rows
+from sparkpub.review.tables.values import family_of
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
@@ -54,12 +54,12 @@ def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
         ("native", "gpu_temp_end_celsius"),
         ("container", TPUT),
     ]
-    row = found.cell("c", "m", "container", "w", PEAK)
+    row = found.cell("c", ("m", "container", "w"), PEAK)
     assert row is not None
     assert row.ci95_bootstrap == bootstrap(CELLS["m", "container"][PEAK])
     assert row.unit == "GiB"
     assert len(row.runs) == 6
-    assert found.cell("c", "m", "vm", "w", PEAK) is None
+    assert found.cell("c", ("m", "vm", "w"), PEAK) is None
 
 
 def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> (

@@ -135,6 +135,20 @@ def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -
     )
 
 
+def test_what_is_derived_is_compared_as_what_was_recorded(results: Results) -> None:
+    derived = results.runs[results.runs["metric"] == TPUT].astype({"metric": object})
+    derived = derived.assign(metric="output_tokens_per_joule", source="derived")
+    both = pd.concat([results.runs, derived], ignore_index=True)
+    both = both.astype({"run": "category", "started": "category"})
+    rows = comparisons.comparisons(both, results.campaigns)
+    recorded, worked_out = (
+        rows[rows["metric"] == metric]["difference"].tolist()
+        for metric in (TPUT, "output_tokens_per_joule")
+    )
+    assert len(recorded) == 2
+    assert worked_out == recorded
+
+
 def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:
     """The campaigns of these tests have no logs, for which the checks exclude every run."""
     counted = Results(review(a_dataset(a_campaign("c", SIZES))))

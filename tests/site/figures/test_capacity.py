@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.record import Record
+from sparkpub.record.text import SPACE
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.drawing.compile import compile_chart
@@ -60,8 +61,8 @@ def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
         *(("none", limit, "< 0.1") for limit in ("2 s", "5 s", "10 s")),
     ]
     assert figure.says == (
-        "Within 5 s to the first token, fast bears ≥ 1 requests/s, slow bears 0.1 requests/s "
-        "and none bears < 0.1 requests/s."
+        f"fast takes ≥ 1 requests/s, slow takes 0.1 requests/s and none takes < 0.1 requests/s "
+        f"with 95{SPACE}% of the first tokens within 5{SPACE}s."
     )
     assert '"name":"capacity"' in compile_chart(figure.job).vega_json
 
@@ -74,7 +75,7 @@ def test_an_open_loop_is_answered_by_what_it_bears_and_not_by_its_throughput(
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
     (campaign,) = publication.campaigns
     assert campaign_page.answers(publication, campaign) == [
-        "Within 5 s to the first token, slow bears 0.1 requests/s."
+        f"slow takes 0.1 requests/s with 95{SPACE}% of the first tokens within 5{SPACE}s."
     ]
 
 
@@ -84,6 +85,6 @@ def test_of_many_builds_it_counts_how_far_they_get(more: int, tmp_path: Path) ->
     builds |= {f"slow{number}": (1.0, 1.0, 6.0) for number in range(2)}
     figure = capacity_of(builds | {"none": (9.0, 9.0, 9.0)}, tmp_path)
     assert figure.says == (
-        f"Within 5 s to the first token, {2 + more} of {5 + more} builds bear every rate measured, "
-        "2 reach a limit, and 1 does not bear even the lowest rate."
+        f"{2 + more} of {5 + more} builds keep 95{SPACE}% of the first tokens within 5{SPACE}s at every rate measured, "
+        "2 up to a lower one, 1 at none."
     )

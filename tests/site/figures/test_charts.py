@@ -443,10 +443,11 @@ def test_what_both_drawings_share_is_what_vega_lite_makes_of_each(kind: str) -> 
 
 def test_verdicts_that_are_equally_frequent_are_counted_in_the_order_met() -> None:
     words = ("undecided", "higher", "equivalent", "lower", "confounded")
-    rows = [{"verdict": word} for word in words]
-    assert forest._sentence(rows, "native") == (
-        "5 comparisons with native: "
-        "1 undecided, 1 higher, 1 equivalent, 1 lower and 1 confounded."
+    rows = [{"verdict": word, "lo": -2.31, "hi": 1.0} for word in words]
+    said = forest._sentence(rows, "native", 1).replace("\N{NO-BREAK SPACE}", " ")
+    assert said == (
+        "5 comparisons with native: 1 that differ by at most 2.4 %, 1 higher, 1 equal within ±1 %, "
+        "1 lower and 1 that time explains as well."
     )
 
 

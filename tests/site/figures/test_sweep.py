@@ -90,23 +90,23 @@ def drawn(figure: Figure) -> str:
         ),
         (
             {1: 100, 2: 200, 4: 400},
-            "Output throughput grows proportionally: 100 tok/s at concurrency 1, 400 at 4.",
+            "Output throughput grows 4.0-fold from concurrency 1 to 4: 100 to 400 tok/s.",
         ),
         (
             {1: 100, 2: 150, 4: 225},
-            "Output throughput grows less than proportionally: 100 tok/s at concurrency 1, 225 at 4.",
+            "Output throughput grows 2.2-fold from concurrency 1 to 4: 100 to 225 tok/s.",
         ),
         (
             {1: 100, 2: 300, 4: 900},
-            "Output throughput grows more than proportionally: 100 tok/s at concurrency 1, 900 at 4.",
+            "Output throughput grows 9.0-fold from concurrency 1 to 4: 100 to 900 tok/s.",
         ),
         (
             {1: 100, 2: 102, 4: 104},
-            "Output throughput stays level: 100 tok/s at concurrency 1, 104 at 4.",
+            "Output throughput stays level from concurrency 1 to 4: 100 to 104 tok/s.",
         ),
         (
             {1: 1600, 2: 1500, 4: 1400},
-            "Output throughput falls by 12 %: 1,600 tok/s at concurrency 1, 1,400 at 4.",
+            "Output throughput falls by 12 % from concurrency 1 to 4: 1,600 to 1,400 tok/s.",
         ),
     ],
 )
@@ -127,18 +127,18 @@ def test_the_sentence_names_the_shape_and_the_knee(
         (
             {1: 1, 2: 2},
             {1: 1, 2: 4},
-            "grows with concurrency in both lines, 2.0- to 4.0-fold, up to 4.00 tok/s (n).",
+            "grows 2.0- to 4.0-fold with concurrency, up to 4.00 tok/s (n).",
         ),
         (
             {1: 10, 2: 11},
             {1: 10, 2: 12},
-            "grows with concurrency in both lines, by 10 to 20 %.",
+            "grows by 10 to 20 % with concurrency.",
         ),
-        ({1: 10, 2: 11}, {1: 10, 2: 5}, "in 1 of 2 lines, by"),
+        ({1: 10, 2: 11}, {1: 10, 2: 5}, "; 1 of 2 lines differ."),
         (
             {1: 10, 2: 10},
             {1: 20, 2: 20},
-            "stays level with concurrency in both lines.",
+            "stays level with concurrency.",
         ),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
     assert len(context["charts"]) == 1
-    assert context["answers"][0].startswith("Output throughput grows proportionally")
+    assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
     # The lengths are the tool's defaults; 640 tokens a request.
     assert context["tests"].heads == (
         "Requests at once",

@@ -71,7 +71,13 @@ def test_every_name_is_documented(
 
 
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
-    assert "{ #two }" in rendered["claims/index.md"]
+    claims = rendered["claims/index.md"]
+    assert "{ #two }" in claims
+    # A line with the verdict, which opens; the anchor is within, so that a link to it opens the line.
+    line, _, behind = claims.partition("</summary>")
+    assert "## How was it measured?" in line
+    assert "{ .sp-verdict .sp-" in line.partition("<summary")[2]
+    assert behind.index("{ #two }") < behind.index("</details>")
     for fact in read_facts(manual.FACTS):
         assert f"{{ #{fact} }}" in rendered["claims/facts.md"]
 

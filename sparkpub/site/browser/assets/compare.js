@@ -15,8 +15,12 @@ const signed = (value, digits) => {
 
 const decided = ({known}) => known?.verdict === 'higher' || known?.verdict === 'lower';
 
+/** A cell for readers: `7B · Docker · 8 users, 512 in, 128 out`. */
+const inWords = (row, names) =>
+  ['model', 'environment', 'workload'].map((axis) => names[row.campaign]?.[axis]?.[row[axis]] ?? row[axis]).join(' · ');
+
 /** The sides that there are: id to label, group and runs. */
-function sides(rows) {
+function sides(rows, names) {
   const found = new Map();
   const add = (id, label, group, row) => {
     if (!found.has(id)) found.set(id, {id, label, group, rows: []});
@@ -24,15 +28,16 @@ function sides(rows) {
   };
   for (const row of rows) {
     add(`campaign:${row.campaign}`, row.campaign, 'Campaigns', row);
-    add(`cell:${row.campaign}/${cellOf(row)}`, `${row.campaign}: ${cellOf(row).replaceAll('/', ' · ')}`, 'Cells', row);
+    add(`cell:${row.campaign}/${cellOf(row)}`, `${row.campaign}: ${inWords(row, names)}`, 'Cells', row);
     add(`run:${row.run}`, row.run, 'Runs', row);
   }
   return found;
 }
 
 class Compare {
-  constructor(element, rows, means, comparisons, {metrics}) {
-    Object.assign(this, {element, metrics, sides: sides(rows)});
+  constructor(element, rows, means, comparisons, {metrics, names}) {
+    Object.assign(this, {element, metrics, sides: sides(rows, names)});
+    this.called = new Map(rows.map((row) => [cellOf(row), inWords(row, names)]));
     const cell = (row, environment) => cellOf({...row, environment});
     this.means = new Map(means.map((row) => [[row.campaign, cellOf(row), row.metric].join('\n'), row]));
     this.comparisons = new Map(
@@ -127,7 +132,7 @@ class Compare {
     return make(
       'tr',
       {className: decided(row) ? '' : 'sp-quiet'},
-      make('th', {scope: 'row', textContent: [row.cell.replaceAll('/', ' · '), metric.label].filter(Boolean).join(': ')}),
+      make('th', {scope: 'row', textContent: [this.called.get(row.cell), metric.label].filter(Boolean).join(': ')}),
       make('td', {textContent: metric.unit}),
       value(0),
       value(1),

@@ -14,14 +14,15 @@ const make = (tag, properties = {}, ...children) => {
 };
 
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags', 'status'];
+const LABELS = {workload: 'Load'};
 const words = (read) => FOUND_IN.map(read).join(' ').toLowerCase();
 
 const order = (a, b) =>
   a === b ? 0 : a === undefined || a === null ? 1 : b === undefined || b === null ? -1 : a > b ? 1 : -1;
 
 class Explorer {
-  constructor(element, rows, metrics, root) {
-    Object.assign(this, {element, rows, root});
+  constructor(element, rows, {metrics, names}, root) {
+    Object.assign(this, {element, rows, names, root});
     this.metrics = new Map(metrics.map((metric) => [metric.name, metric]));
     this.form = element.querySelector('form');
     this.chart = document.querySelector('#explorer .sp-chart');
@@ -133,7 +134,7 @@ class Explorer {
 
   label(name) {
     const metric = this.metrics.get(name);
-    if (!metric) return name[0].toUpperCase() + name.slice(1);
+    if (!metric) return LABELS[name] ?? name[0].toUpperCase() + name.slice(1);
     return metric.unit ? `${metric.label} (${metric.unit})` : metric.label;
   }
 
@@ -162,7 +163,7 @@ class Explorer {
     const link = make('a', {href: this.root + row.href, textContent: row.started?.replace('T', ' ') ?? row.run});
     const cells = columns.map((name) => {
       const metric = this.metrics.get(name);
-      const value = row[name];
+      const value = this.names[row.campaign]?.[name]?.[row[name]] ?? row[name];
       if (value === undefined || value === null || value === '') {
         return make('td', {}, make('span', {className: 'sp-none', textContent: metric ? 'not available' : ''}));
       }
@@ -283,10 +284,10 @@ class Explorer {
 }
 
 export async function start(element) {
-  const {rows, metrics} = JSON.parse(element.dataset.spExplorer);
+  const settings = JSON.parse(element.dataset.spExplorer);
   // Whole, since the theme may read a link again when the address has already moved on.
   const root = new URL(element.dataset.spRoot, location).href;
-  const explorer = new Explorer(element, await json(root + rows), metrics, root);
+  const explorer = new Explorer(element, await json(root + settings.rows), settings, root);
   explorer.connect();
   explorer.show();
   document.querySelector('[data-sp-static]')?.remove();

@@ -1,23 +1,29 @@
 // Filters: what a form's boxes ask for, and the same in the address of the page.
 
+/** The values for which a box stands: several where readers see one name for them. */
+const values = (box) => box.value.split('|');
+
 /** Names of fields to the values that are ticked. */
 export const chosen = (form) => {
   const fields = {};
-  for (const box of form.querySelectorAll('input[type=checkbox]:checked')) (fields[box.name] ??= []).push(box.value);
+  for (const box of form.querySelectorAll('input[type=checkbox]:checked')) (fields[box.name] ??= []).push(...values(box));
   return fields;
 };
 
 /** Whether a row, given as a function from field to value, passes; a field that it does not have lets it through. */
 export const passes = (fields) => (read) =>
-  Object.entries(fields).every(([name, values]) => {
+  Object.entries(fields).every(([name, wanted]) => {
     const value = read(name);
-    return value === undefined || value === null || values.includes(String(value));
+    return value === undefined || value === null || wanted.includes(String(value));
   });
 
+/** Tick what the address asks for. A box that was changed before this script came stays as the reader left it. */
 export function restore(form) {
   const query = new URLSearchParams(location.search);
   for (const box of form.querySelectorAll('input[type=checkbox]')) {
-    box.checked = (query.get(box.name)?.split(',') ?? []).includes(box.value);
+    if (box.checked !== box.defaultChecked) continue;
+    const asked = query.get(box.name)?.split(',') ?? [];
+    box.checked = values(box).some((value) => asked.includes(value));
   }
 }
 

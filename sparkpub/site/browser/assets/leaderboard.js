@@ -58,5 +58,5 @@ export function start(form) {
     open.querySelector('summary').focus();
   });
   restore(form);
-  if (Object.keys(chosen(form)).length) apply();
+  if (Object.keys(chosen(form)).length) change();
 }

@@ -6,7 +6,8 @@
   const {open} = prototype;
   let index;
   let worker;
-  let wanted = /[?&][qh]=/.test(location.search);
+  // A reader may be in the field before this script is here.
+  let wanted = /[?&][qh]=/.test(location.search) || Boolean(document.activeElement?.closest('.md-search'));
 
   prototype.open = function (method, address, ...rest) {
     open.call(this, method, address, ...rest);

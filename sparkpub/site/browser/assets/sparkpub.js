@@ -44,6 +44,16 @@ function filters(charts) {
   return (read) => pass(read);
 }
 
+// ---- The menu of a phone opens at its top, and not within the section of the page ---------------------------------
+
+function menu() {
+  const drawer = document.getElementById('__drawer');
+  drawer?.addEventListener('change', () => {
+    if (!drawer.checked) return;
+    for (const section of document.querySelectorAll('.md-nav--primary .md-nav__toggle:checked')) section.checked = false;
+  });
+}
+
 // ---- Charts ----------------------------------------------------------------------------------------------------
 
 function chartsOf(pass) {
@@ -60,7 +70,8 @@ function chartsOf(pass) {
         chart.view ??= import('./live.js').then((live) => live.start(element, link, pass())).catch(() => null);
       },
     };
-    for (const kind of ['pointerenter', 'touchstart', 'focusin']) {
+    // A pointer may have come before this script: it asks as soon as it moves.
+    for (const kind of ['pointerenter', 'pointermove', 'touchstart', 'focusin']) {
       element.addEventListener(kind, chart.start, {once: true, passive: true});
     }
     // A figure that the build did not draw draws itself as it comes into view.
@@ -234,6 +245,7 @@ function begin() {
   }
 }
 
+menu();
 begin();
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);

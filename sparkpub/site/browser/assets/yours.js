@@ -162,8 +162,9 @@ export function start(form) {
     result.replaceChildren(...refused.map((text) => element('p', text)), ...parts);
   };
   const take = async (files) => {
-    rows = [];
-    refused = [];
+    // Files that are chosen while these are read have lists of their own.
+    const taken = [];
+    const others = [];
     for (const file of files) {
       let found = [];
       try {
@@ -171,9 +172,10 @@ export function start(form) {
       } catch {
         // Not JSON: refused below, with the formats that are read.
       }
-      rows.push(...found);
-      if (!found.length) refused.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
+      taken.push(...found);
+      if (!found.length) others.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
     }
+    [rows, refused] = [taken, others];
     await show();
   };
   form.addEventListener('submit', (event) => event.preventDefault());
