@@ -317,6 +317,8 @@ def _comparison(
     unit: str,
     definition: str,
     interval: Callable[[Comparison], Interval | None] = lambda _: None,
+    *,
+    signed: bool = True,
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
@@ -330,7 +332,7 @@ def _comparison(
         unit,
         definition,
         compute,
-        unit in {"metric", "%"} or name == "effect_size",
+        signed and (unit in {"metric", "%"} or name == "effect_size"),
     )
 
 
@@ -409,6 +411,18 @@ _ALL = (
         "value of the second metric at which the line of the metric on it reaches zero",
     ),
     _relation("r_squared", "", "squared correlation of the two metrics"),
+    _comparison(
+        "mean_baseline",
+        "metric",
+        "mean of the baseline over the runs that the difference is of",
+        signed=False,
+    ),
+    _comparison(
+        "mean_candidate",
+        "metric",
+        "mean of the candidate over the runs that the difference is of",
+        signed=False,
+    ),
     _comparison(
         "difference",
         "metric",

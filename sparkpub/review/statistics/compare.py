@@ -581,7 +581,7 @@ def _why(c: Comparison) -> str:
             "difference between them. The figures describe these runs only."
         )
     if c.n_effective < MINIMUM_RUNS:
-        return _too_few(c)
+        return _too_few(c) + _without_partner(c)
     if c.verdict == "equivalent":
         text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
         if significant(c.p_adjusted):
@@ -633,7 +633,7 @@ def _margin(c: Comparison) -> str:
 
 def _test(c: Comparison) -> str:
     if c.machines > 1:
-        return f"within each machine, then over {c.machines} machines"
+        return f"in percent of its own baseline within each machine, then over {c.machines} machines"
     if c.analysis == "paired":
         return f"paired within {c.n_baseline} rounds{_of_servers(c)}{_of_rounds(c)}"
     return f"Welch, {c.n_baseline} and {c.n_candidate} runs{_of_servers(c)}"
@@ -655,6 +655,14 @@ def _of_rounds(c: Comparison) -> str:
         f", {counted(c.left_out, 'run')} without a partner left out"
         f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
     )
+
+
+def _without_partner(c: Comparison) -> str:
+    """The same in a sentence of its own."""
+    if not c.left_out or c.analysis != "paired":
+        return ""
+    found = _of_rounds(c).removeprefix(", ")
+    return f" The difference is of these rounds, {found}."
 
 
 def _difference_text(c: Comparison) -> str:

@@ -182,6 +182,15 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     means = f"{np.mean(NATIVE):,.6g} and {np.mean(NEAR):,.6g}"
     said = f"paired within 4 rounds, 1 run without a partner left out (means {means})"
     assert said in found.why
+    # Where rounds are too few for a verdict, too.
+    few = compare(
+        one, replace(short, values=short.values[:3], rounds=(0, 1, 2), times=short.times[:3]),
+        order="interleaved", margin_percent=5,
+    )  # fmt: skip
+    assert (
+        "The difference is of these rounds, 2 runs without a partner left out"
+        in few.why
+    )
 
 
 @pytest.mark.parametrize(
