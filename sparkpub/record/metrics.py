@@ -119,6 +119,41 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
+FACTORS: Mapping[tuple[str, str], float] = {
+    ("s", "ms"): 1e3,
+    ("us", "ms"): 1e-3,
+    ("µs", "ms"): 1e-3,
+    ("ns", "ms"): 1e-6,
+    ("min", "s"): 60.0,
+    ("ms", "s"): 1e-3,
+    ("B", "GiB"): 2**-30,
+    ("KiB", "GiB"): 2**-20,
+    ("MiB", "GiB"): 2**-10,
+    ("TiB", "GiB"): 2**10,
+    ("MB", "GiB"): 1e6 / GIB,
+    ("GB", "GiB"): 1e9 / GIB,
+    ("mW", "W"): 1e-3,
+    ("kW", "W"): 1e3,
+    ("kJ", "J"): 1e3,
+    ("Wh", "J"): 3600.0,
+    ("GHz", "MHz"): 1e3,
+    ("tokens/s", "tok/s"): 1.0,
+    ("t/s", "tok/s"): 1.0,
+    ("requests/s", "req/s"): 1.0,
+    ("C", "°C"): 1.0,
+    ("TFLOP/s", "GFLOP/s"): 1e3,
+    ("ratio", "%"): 100.0,
+}
+"""(unit of a column, unit of a metric) to what the one is multiplied with. A GB is 10**9 bytes, a GiB 2**30."""
+
+
+def factor(unit: str, wanted: str) -> float | None:
+    """What a figure in `unit` is multiplied with; None where the one unit cannot be converted to the other."""
+    if unit == wanted:
+        return 1.0
+    return FACTORS.get((unit, wanted))
+
+
 _SHORTENED = re.compile(
     r"(?<!_per)_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|wh|percent|mhz)$"
 )

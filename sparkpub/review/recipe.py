@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from sparkpub.plan.environments import DockerOptions, Options, Server
+from sparkpub.plan.environments import DockerOptions, LaunchOptions, Server
 from sparkpub.plan.recipes import RUNTIMES
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
@@ -82,7 +82,7 @@ def written(results: Results, campaign: str, cell: str) -> str:
 
 
 def _document(
-    record: Record, options: Options, server: Server, figure: str
+    record: Record, options: LaunchOptions, server: Server, figure: str
 ) -> dict[str, Any]:
     setup = setup_of(record)
     document: dict[str, Any] = {

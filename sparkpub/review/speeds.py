@@ -4,7 +4,7 @@ The figures are rows of the table of cells; what surrounds them is read from the
 and front page select from these.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review
+from sparkpub.review.checks.prefix_cache import is_less_work
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names
 from sparkpub.review.reviewed import Cell
@@ -22,11 +23,7 @@ GENERATION = "output_throughput_tok_s"
 PROMPT = "prompt_throughput_tok_s"
 RATES = (GENERATION, PROMPT)
 """A cell that has one of these above zero measured a model's speed."""
-OF_A_USER = ("output_throughput_per_user_tok_s", "request_latency_mean_ms")
-"""What tells how fast each user is served."""
 MILLISECONDS = 1000
-MOST_HITS_PERCENT = 5.0
-"""Hits in the prefix cache up to which a load counts as computed: what prompts share is their first tokens."""
 
 
 @dataclass(frozen=True)
@@ -80,36 +77,24 @@ class Speed:
     @property
     def cached(self) -> bool:
         """Whether its prompts were answered from the server's prefix cache in part: less work than the load says."""
-        return (self.mean("prefix_cache_hit_percent") or 0.0) > MOST_HITS_PERCENT
-
-    @property
-    def measures_users(self) -> bool:
-        """Whether what each user gets was measured, and is not each one's share of all."""
-        return self.mean(*OF_A_USER) is not None
+        hits = self.mean("prefix_cache_hit_percent") or 0.0
+        return is_less_work(self.records[0], hits)
 
     @property
     def per_user(self) -> float | None:
-        """Tokens per second that each user gets."""
-        return per_user(self.mean, self.load)
-
-
-def per_user(value: Callable[[str], float | None], load: Load) -> float | None:
-    """Tokens per second that each user gets, of the metrics of a run or the means of a cell.
-
-    They are the tokens of a request by its latency, the wait for the first token included: as measured, else of the
-    mean latency, else each user's share of all, which is the same where every user has a request in flight.
-    """
-    rate, time = OF_A_USER
-    measured = value(rate)
-    if measured:
-        return measured
-    latency = value(time)
-    if latency and load.output_tokens:
-        return MILLISECONDS * load.output_tokens / latency
-    total = value(GENERATION)
-    if total is None or load.at_once is None:
-        return None
-    return total / load.at_once
+        """Tokens per second that one user gets: the tokens of a request by its latency, the wait for the first token
+        included. As measured, else of the mean latency, else each user's share of all, which is the same where every
+        user has a request in flight."""
+        measured = self.mean("output_throughput_per_user_tok_s")
+        if measured:
+            return measured
+        latency = self.mean("request_latency_mean_ms")
+        if latency and self.load.output_tokens:
+            return MILLISECONDS * self.load.output_tokens / latency
+        total = self.mean(GENERATION)
+        if total is None or self.load.at_once is None:
+            return None
+        return total / self.load.at_once
 
 
 def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:

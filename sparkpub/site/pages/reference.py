@@ -81,8 +81,16 @@ def _checks() -> str:
     rows = []
     for check in CHECKS.values():
         severities = ", ".join(check.severities)
-        rows.append((f"`{check.name}`", check.question, severities, check.kind))
-    return table(("check", "question", "severity", "kind"), rows)
+        rows.append(
+            (
+                f"`{check.name}`",
+                check.question,
+                check.remedy or "–",
+                severities,
+                check.kind,
+            )
+        )
+    return table(("check", "question", "what to do", "severity", "kind"), rows)
 
 
 def _thresholds() -> str:
@@ -202,7 +210,7 @@ def ceiling(model: str, machine: str, batch: int) -> str:
 
 
 def entry_of_catalogue(kind: Kind, name: str) -> str:
-    """A heading, and a table of what is known about a model or a machine."""
+    """A line that opens a table of what is known about a model or a machine."""
     rows = []
     for item in catalogue.facts(kind, name):
         value = catalogue_value(kind, name, item.name)
@@ -210,7 +218,11 @@ def entry_of_catalogue(kind: Kind, name: str) -> str:
             value += f" ({item.how})"
         source_of_fact = f"[{plain(item.source.title)}]({item.source.url})"
         rows.append((f"`{item.name}`", value, source_of_fact))
-    return f"### {name}\n\n" + table(("fact", "value", "source"), rows)
+    known = table(("fact", "value", "source"), rows)
+    summary = f"<summary>{html.escape(name)}</summary>"
+    return (
+        f'<details class="sp-plain" markdown="1">\n{summary}\n\n{known}\n\n</details>'
+    )
 
 
 def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given, as_key
-from sparkpub.collect.importers.writing import Outcome
+from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.plan.requested import load_of
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parents[2] / "data/imports"
 
 def imported(
     kind: str, source: Path, data: Path, **given: Any
-) -> tuple[Outcome, dict[str, Record]]:
+) -> tuple[ImportOutcome, dict[str, Record]]:
     """What became of a file or folder, and its records by workload."""
     outcome = import_results(
         kind, source, data, Given("c", **({"environment": "native"} | given))
