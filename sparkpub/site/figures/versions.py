@@ -57,11 +57,12 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     times = Counter(short)
     called = []
     for line, name in zip(lines, short, strict=True):
+        parts = [name]
         if times[name] > 1:
             first = line.points[0].speed
             environment = names.environment(first.campaign, first.cell[1])
-            name = f"{name}, {environment}, {line.machine}"
-        called.append(name)
+            parts += [environment, line.machine]
+        called.append(", ".join(parts))
     return called
 
 
