@@ -194,7 +194,7 @@ def test_nobody_is_shut_out_and_nothing_sticks_out(
         ("llama-benchy/vllm.json", "", "Yours: 102.3 tok/s, published here: 100.0 under the nearest load"),
         ("vllm-bench/serve-c4.json", "", "Yours: 115.2 tok/s, published here: 100.0"),
         ("vllm-bench/serve-c4.json", "Model-7B", "Yours: 115.2 tok/s, published here: 2,285.7"),
-        ("vllm-bench/serve-c4.json", "Other-9B", "No figure of other-9b is published here."),
+        ("vllm-bench/serve-c4.json", "Other-9B", "No figure of Other-9B is published here."),
         ("llama-bench/multi.json", "", "multi.json is no record of sparkpub"),
     ],
 )  # fmt: skip
@@ -226,6 +226,37 @@ def test_a_record_of_ours_is_found_on_the_same_load(
         "Yours: 50.0 tok/s, published here: 285.7 under the same load"
         in page.inner_text("[data-sp-result]")
     )
+
+
+def test_files_chosen_while_others_are_read_are_those_that_are_shown(
+    board: Host,
+) -> None:
+    page = board.open("measure.html").page
+    page.wait_for_load_state("networkidle")
+    page.evaluate(READ_ON_DEMAND)
+    page.set_input_files("input[type=file]", DATA / "vllm-bench/serve-c4.json")
+    page.set_input_files("input[type=file]", DATA / "llama-benchy/vllm.json")
+    page.wait_for_function("'vllm.json' in reads")
+    page.evaluate("reads['vllm.json']()")
+    page.wait_for_selector("[data-sp-result] table")
+    page.evaluate("reads['serve-c4.json']()")
+    # Whatever the first file still brings about is there when a later visit to the figures is answered.
+    page.fill("input[name=model]", "Model-7B")
+    page.press("input[name=model]", "Enter")
+    page.wait_for_selector("[data-sp-result] h3:has-text('Model-7B')")
+    said = page.inner_text("[data-sp-result]")
+    assert "Yours: 102.3 tok/s" in said
+    assert "Yours: 115.2 tok/s" not in said
+
+
+READ_ON_DEMAND = """() => {
+  window.reads = {};
+  const {text} = Blob.prototype;
+  Blob.prototype.text = function () {
+    return new Promise((read) => { reads[this.name] = () => read(text.call(this)); });
+  };
+}"""
+"""Files are read when the test says so."""
 
 
 def test_a_command_can_be_copied(board: Host) -> None:
@@ -264,15 +295,22 @@ def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 def test_the_browser_calls_models_as_the_build_does() -> None:
-    """The same names as in the table of `test_names`."""
-    from tests.review.test_names import name_of
+    """Spellings of one model, other models, and names with an owner, a format or neither."""
+    from tests.review.test_models import of_id
 
     ids = [
+        "llama3.1:8b-instruct-q4_K_M",
+        "meta-llama/Meta-Llama-3.1-8B-Instruct",
+        "hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4",
         "Qwen/Qwen3.6-27B-FP8",
         "nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16",
         "meta-llama/Meta-Llama-3-8B",
         "someone/Qwen2.5-7B-Instruct-GPTQ-Int4",
+        "C:\\models\\Meta-Llama-3-8B.IQ2_XS.gguf",
+        "gpt-oss-120b-mxfp4-00001-of-00003.gguf",
+        "/data/models/Qwen2.5-7B/",
         "tiny-llama",
+        "\u901a\u4e49",
     ]
     source = (
         Path(runtime.ASSETS, "yours.js")
@@ -283,4 +321,4 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
     ran = subprocess.run(
         ["node", "--input-type=module", "-e", script], capture_output=True, check=True
     )
-    assert json.loads(ran.stdout) == [name_of(item).casefold() for item in ids]
+    assert json.loads(ran.stdout) == [of_id(item).key for item in ids]
