@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial, wraps
 from pathlib import Path
+from threading import Event
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import click
@@ -394,10 +396,14 @@ def quick(
     from sparkpub.review import published
 
     say = partial(click.echo, err=as_json)
+    alone = _alone() if open_page else None
     found = door.look(url, model, random=random_weights)
     for line in found.lines:
         say(_coloured(line))
     wanted = door.Wanted(**load)
+    left_out = found.left_out(wanted, door.fitting(found, wanted))
+    if left_out is not None:
+        say(left_out)
     document = door.declare(found, wanted, door.free_name(found, data), tokenizer)
     path, matrix = door.write_matrix(document)
     say(f"matrix {path}; if you interrupt it: {door.continuing(path, data)}")
@@ -413,8 +419,9 @@ def quick(
     for line in door.next_steps(matrix, path, data, outcome):
         say(line)
     _print(as_json, partial(door.document, matrix, path, records, outcome), list)
-    if open_page and records:
-        _show(data / matrix.campaign, matrix.title, say)
+    if alone is not None and records:
+        with alone.page(data / matrix.campaign, matrix.title) as (address, end):
+            _show(address, end, say)
     sys.exit(outcome.exit_code)
 
 
@@ -425,23 +432,26 @@ def _install(extra: str) -> str:
     return f"pip install '{package.requirement(extra)}'"
 
 
-def _show(campaign: Path, title: str, say: Callable[[str], None]) -> None:
-    """Build the campaign's page and show it in the browser until Ctrl-C. Raises UsageError where the packages for that
-    are missing."""
+def _alone() -> ModuleType:
+    """What builds the page of one campaign. Raises UsageError where packages for that are missing."""
     try:
         from sparkpub.site import alone
     except ModuleNotFoundError as error:
-        what = f"no page is built: {error.name} is not installed"
-        remedy = _install("site")
+        what = f"no page can be built: {error.name} is not installed"
+        remedy = f"leave out --open, or {_install('site')}"
         raise UsageError(what, remedy=remedy) from None
-    with alone.page(campaign, title) as (address, end):
-        say(f"page {address} (Ctrl-C ends it)")
-        if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-            click.launch(address)
-        try:
-            end.wait()
-        except KeyboardInterrupt:
-            say("")
+    return alone
+
+
+def _show(address: str, end: Event, say: Callable[[str], None]) -> None:
+    """Show a page in the browser until Ctrl-C."""
+    say(f"page {address} (Ctrl-C ends it)")
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        click.launch(address)
+    try:
+        end.wait()
+    except KeyboardInterrupt:
+        say("")
 
 
 @cli.command()
@@ -1369,6 +1379,8 @@ def _misused(error: click.UsageError) -> str | None:
         example = (command.help or "").rpartition("Example: ")[2].strip()
         name = error.param.human_readable_name if error.param else "an argument"
         return f"{command.name} needs {name}; for example: {example}"
+    if isinstance(error, click.BadParameter) and error.message.endswith("is a file."):
+        return f"{error.message.removesuffix('.')}; give a folder"
     if isinstance(error, click.BadParameter) and "does not exist" in error.message:
         for name in _OF_A_REPOSITORY:
             if f"'{name}'" in error.message:

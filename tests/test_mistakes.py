@@ -216,6 +216,7 @@ USING = [
     Mistake("a pipe for a file", "export -o pipe", "pipe is a device or a pipe", a_pipe),
     Mistake("a folder that is not empty", "init site_src", "not empty"),
     Mistake("a server that does not run", "quick 9/v1", "no server answers at http://127.0.0.1:9/v1/models"),
+    Mistake("a file for the data folder", "quick 9 --data mkdocs.yml", "'mkdocs.yml' is a file; give a folder"),
     Mistake("no address of a server", "quick http://", "'http://' is not an address"),
 ]  # fmt: skip
 DECLARING = [

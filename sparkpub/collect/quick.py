@@ -105,6 +105,18 @@ class Found:
         """The model's key in the matrix."""
         return key_of(self.model)
 
+    def left_out(self, wanted: Wanted, lengths: Sequence[int]) -> str | None:
+        """Which prompts of those wanted are too long for the context; None where all of them fit."""
+        long = [
+            f"{tokens:,}" for tokens in wanted.input_tokens if tokens not in lengths
+        ]
+        if not long:
+            return None
+        return (
+            f"prompts of {' and '.join(long)} tokens are left out: "
+            f"with {wanted.output_tokens} of an answer they exceed the context"
+        )
+
     @property
     def lines(self) -> list[str]:
         """For people."""
@@ -138,7 +150,7 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
             raise UsageError(pages.silence(url, page), remedy=elsewhere(running))
     refused = pages.refusal(url, page)
     if refused is None:
-        refused = pages.unserved(url, pages.listed(page.document), model)
+        refused = pages.unserved(url, pages.listed(page.document), model, "--model")
     if refused is not None:
         raise UsageError(refused)
     said = pages.who(url)

@@ -71,7 +71,7 @@ def test_of_several_models_none_is_guessed() -> None:
             quick.look(server.url)
         assert "choose one with --model" in raised.value.lines()[0]
         assert quick.look(server.url, "b").model == "b"
-        with pytest.raises(UsageError, match="does not serve c"):
+        with pytest.raises(UsageError, match="does not serve c; correct --model"):
             quick.look(server.url, "c")
 
 
@@ -165,7 +165,12 @@ def test_two_lengths_at_three_numbers_of_users_in_three_rounds() -> None:
 def test_prompts_fit_into_the_context() -> None:
     """1,024 tokens have room for 512 in, 128 out and the template, and not for 2,048."""
     small = {"settings": {"max_model_len": "1024"}}
-    assert quick.fitting(a_found(identity=small), Wanted()) == [512]
+    found = a_found(identity=small)
+    assert quick.fitting(found, Wanted()) == [512]
+    assert found.left_out(Wanted(), [512]) == (
+        "prompts of 2,048 tokens are left out: with 128 of an answer they exceed the context"
+    )
+    assert found.left_out(Wanted(), [512, 2048]) is None
     none = {"settings": {"max_model_len": "256"}}
     with pytest.raises(
         UsageError, match="no prompt fits: the server's context has 256"

@@ -54,6 +54,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.served.asked.append((self.path, None))
         self.served.keys_sent += self.headers.get_all("Authorization", [])
+        if self.served.status != 200 and not self.served.pages:
+            self._send(self.served.status, {"error": "not now"})
+            return
         key = self.served.key
         if key is not None and self.headers["Authorization"] != f"Bearer {key}":
             self._send(401, {"error": "no key"})

@@ -95,8 +95,13 @@ def refusal(url: str, page: Page) -> str | None:
     if page.status == 200:
         return f"what answers at {where} is no JSON; correct the address"
     if page.status is not None:
-        return f"{where} answered with status {page.status}; correct the address"
+        remedy = _AT_FAULT if page.status >= 500 else "correct the address"
+        return f"{where} answered with status {page.status}; {remedy}"
     return f"{silence(url, page)}; start it, or correct the address"
+
+
+_AT_FAULT = "wait until it has loaded its model, or look at the server's log"
+"""What to do where a server is there and cannot answer."""
 
 
 def silence(url: str, page: Page) -> str:
@@ -105,15 +110,18 @@ def silence(url: str, page: Page) -> str:
     return f"no server answers at {url}{MODELS}{why}"
 
 
-def unserved(url: str, names: list[str], wanted: str | None) -> str | None:
-    """Why a model cannot be measured on a server that lists these names, and what to do about it."""
+def unserved(
+    url: str, names: list[str], wanted: str | None, setting: str = "model:"
+) -> str | None:
+    """Why a model cannot be measured on a server that lists these names, and what to do about it: `setting` is where
+    the model was named."""
     if wanted is None and not names:
-        return f"{url}{MODELS} names no model; say which in model:"
+        return f"{url}{MODELS} names no model; say which in {setting}"
     # Ollama takes a name without its tag for that with the tag `latest`.
     if wanted is None or not names or {wanted, f"{wanted}:latest"} & set(names):
         return None
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"{url} does not serve {wanted}; correct model:, it serves {shown}"
+    return f"{url} does not serve {wanted}; correct {setting}, it serves {shown}"
 
 
 def find_program(name: str) -> str | None:
@@ -143,7 +151,7 @@ def choose_model(url: str, wanted: str | None) -> tuple[str, dict[str, Any]]:
     page = ask(url, MODELS)
     refused = refusal(url, page)
     if refused is not None:
-        raise StopError(refused, lasts=page.status is not None)
+        raise StopError(refused, lasts=page.status is not None and page.status < 500)
     names = listed(page.document)
     said = who(url)
     chosen = wanted or next(iter(loaded(said) or names), None)
