@@ -4,7 +4,7 @@ import {chosen, passes, remember, rememberForm, restore} from './filters.js';
 import {json, number} from './live.js';
 
 // Rows that are laid out before a reader asks for all: each choice lays them out again.
-const LIMIT = 100;
+const LIMIT = 25;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
 
 const make = (tag, properties = {}, ...children) => {
