@@ -111,7 +111,7 @@ def prepare(
         model_id=model.id,
         model_path=None,
         model_config=model.config,
-        random_weights=model.random_weights or model.config is not None,
+        random_weights=model.has_random_weights,
         iteration=run.iteration,
         seed=matrix.seed,
         workload_key=run.workload,

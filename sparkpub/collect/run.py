@@ -21,7 +21,7 @@ from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Matrix, Model
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.plan.workloads import architecture
+from sparkpub.plan.workloads import architecture, server_pages
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import (
@@ -176,7 +176,7 @@ def _requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
     return Requested(
         model_id=shown.models[run.model].id,
         model_path=shown.models[run.model].path,
-        random_weights=model.random_weights or model.config is not None,
+        random_weights=model.has_random_weights,
         architecture=declared_architecture(model),
         workload=shown.declared_workload(run.workload),
         environment=shown.declared_environment(run.environment),
@@ -250,7 +250,7 @@ def _record(
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
         "phases": stretches,
-        "events": (*followed.events, *_noted(bench, draft, answer, status)),
+        "events": (*followed.events, *_noted(bench, draft, answer, status, server)),
         "container": _container(followed, server),
         "machine": _with_gpus_used(draft.machine, followed.telemetry),
         "isolation": followed.isolation,
@@ -328,9 +328,18 @@ def _observed(answer: Answer, server: LiveServer | None) -> Observed:
     return answer.observed.model_copy(update={"settings": settings})
 
 
-def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[Event]:
-    """What is doubtful in the answer, as notes: of a run that failed its reason says so already."""
+def _noted(
+    bench: Bench,
+    draft: Record,
+    answer: Answer,
+    status: Status,
+    server: LiveServer | None,
+) -> list[Event]:
+    """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the model
+    said before it was timed."""
     texts = list(answer.problems) if status == "ok" else []
+    if server is not None and server.answer is not None:
+        texts.append(f"{server_pages.ANSWERED}{server.answer}")
     for odd in contradictions(draft.requested, answer.observed, answer.metrics):
         texts.append(f"observed identity is not the requested one: {odd}")
     return [

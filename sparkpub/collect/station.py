@@ -143,7 +143,13 @@ class Station:
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
-            server = self.servers.start(job.serves, run.model, job.environment)
+            model = bench.matrix.models[run.model]
+            server = self.servers.start(
+                job.serves,
+                run.model,
+                job.environment,
+                random_weights=model.has_random_weights,
+            )
             if bench.interruption.finish:
                 return "interrupted"
         if server is None or server.problem is None:

@@ -55,6 +55,11 @@ class Model(Declared):
     architecture: Architecture | None = None
     """Facts for the checks, where neither the run nor the model's folder says them."""
 
+    @property
+    def has_random_weights(self) -> bool:
+        """Whether it was never trained: what it says is no sense."""
+        return self.random_weights or self.config is not None
+
 
 class Gates(Declared):
     """Conditions before and limits during a run. null switches a gate off."""

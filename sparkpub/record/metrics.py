@@ -17,7 +17,6 @@ from sparkpub.record import text
 Direction = Literal["higher", "lower", "neither"]
 Role = Literal["primary", "secondary", "state", "derived"]
 MemoryOf = Literal["gpu", "host"]
-RateOf = Literal["machine", "user"]
 
 GIB = 2**30
 
@@ -39,7 +38,6 @@ class Metric:
     role: Role = "primary"
     headline: int | None = None
     memory_of: MemoryOf | None = None
-    rate_of: RateOf | None = None
     derived_from: tuple[str, ...] = ()
     distribution: str = ""
     summary: str = ""
@@ -231,7 +229,6 @@ def _summaries(
     definition: str,
     primary: list[str],
     headline: int | None = None,
-    rate_of: RateOf | None = None,
 ) -> Iterator[Metric]:
     """The seven metrics of a distribution over the requests of a run."""
     for summary, word in SUMMARIES.items():
@@ -243,7 +240,6 @@ def _summaries(
             f"{definition}; {word} over the requests of a run.",
             role="primary" if summary in primary else "secondary",
             headline=headline if summary == "p50" else None,
-            rate_of=rate_of if summary == "p50" else None,
             distribution=name,
             summary=summary,
         )

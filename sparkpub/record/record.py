@@ -315,6 +315,8 @@ class Machine(Strict):
     """The machine measured. `id` is a salted hash, `kind` a key of the machine catalogue or null."""
 
     id: str | None = None
+    boot: str | None = None
+    """Salted hash of the kernel's id of this boot: machines that share it are containers of one host."""
     kind: str | None = None
     count: PositiveInt | None = None
     """How many machines of this kind served the model together; null where nothing says it."""

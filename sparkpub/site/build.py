@@ -24,8 +24,8 @@ from sparkpub.site.content import (
     SiteOptions,
     packed_pieces,
 )
-from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
+from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages

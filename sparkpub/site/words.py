@@ -29,7 +29,6 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
@@ -362,8 +361,7 @@ class Words:
 
     def claim(self, name: str) -> str:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
-        where = f", {HERE}" if self._verdict(name).here else ""
-        return f"{self.says(name)} ({self.verdict(name)}{where})"
+        return f"{self.says(name)} ({self.verdict(name)})"
 
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
@@ -436,9 +434,7 @@ class Words:
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(
-            self._campaign(**scope), self._review.excluded, self._readers
-        )
+        return reference.coverage(self._reviewed(**scope), self._readers)
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""

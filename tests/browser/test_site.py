@@ -558,9 +558,19 @@ def test_explorer_exports_the_selection(site: Host) -> None:
         page.click("[data-sp-explorer] [name=csv]")
     lines = Path(download.value.path()).read_text().splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith('"run","campaign"')
+    assert lines[0].startswith("run,campaign")
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
+
+
+def test_a_command_can_be_copied(site: Host) -> None:
+    page = site.open(f"campaigns/{NAME}/").page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#use-these-data > summary")
+    page.locator("#use-these-data pre", has_text="archive").locator("button").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == f"sparkpub archive {NAME} -o {NAME}.tar"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------

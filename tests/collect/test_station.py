@@ -107,7 +107,9 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
             def serving(self, serves: Any) -> PlayedServer | None:
                 return live if serves is not None else None
 
-            def start(self, serves: Any, model: str, environment: Any) -> PlayedServer:
+            def start(
+                self, serves: Any, model: str, *_: Any, **__: Any
+            ) -> PlayedServer:
                 done.append(("start", model))
                 return played.server
 

@@ -63,6 +63,8 @@ class MachineFacts(Strict):
     """The most that an operating system or driver has been seen to report, in 2**30 bytes."""
     bandwidth_bytes_s: PositiveInt
     """Nominal memory bandwidth in bytes per second."""
+    memory_clock_mhz: PositiveFloat | None = None
+    """As NVML reads it at that bandwidth; None where it reads none."""
     unified_memory: bool
 
 

@@ -262,6 +262,7 @@ CHECKS = (
         "Did every run start cool?",
         thermal_gate,
         thresholds=(START_TEMPERATURE_CELSIUS,),
+        remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
     Check(
         "throttled",
@@ -270,6 +271,7 @@ CHECKS = (
         "Was the GPU throttled?",
         throttled,
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, POWER_CAPPED_SHARE),
+        remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
     ),
     Check(
         "slow-clock",
@@ -278,6 +280,7 @@ CHECKS = (
         "Did the GPU reach its normal clock?",
         slow_clock,
         thresholds=(SLOW_CLOCK_SHARE,),
+        remedy="Check power supply and power mode, restart the machine, and re-run.",
     ),
     Check(
         "foreign-load",
@@ -285,6 +288,7 @@ CHECKS = (
         ("warning",),
         "Was the run alone on the machine?",
         foreign_load,
+        remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
     ),
     Check(
         "leak",
@@ -292,6 +296,7 @@ CHECKS = (
         ("warning",),
         "Any memory leaks?",
         leak,
+        remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
         "kernel-warning",
@@ -299,6 +304,7 @@ CHECKS = (
         ("warning",),
         "Any kernel or driver warnings?",
         kernel_warning,
+        remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
     Check(
         "telemetry-gap",
@@ -307,5 +313,6 @@ CHECKS = (
         "Is the telemetry complete?",
         telemetry_gap,
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
+        remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
 )

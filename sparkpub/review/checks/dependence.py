@@ -253,5 +253,6 @@ CHECKS = (
             DEPENDENCE_ROUNDING,
             DEPENDENCE_RUNS,
         ),
+        remedy="Report one of them.",
     ),
 )

@@ -303,6 +303,7 @@ CHECKS = (
         drifts,
         implies=frozenset({"small-sample"}),
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
     ),
     Check(
         "order-confound",
@@ -311,5 +312,6 @@ CHECKS = (
         "Did the environments alternate?",
         order_confound,
         thresholds=(EARLIER_SHARE, FEW_SWITCHES),
+        remedy="Re-run with order: interleaved.",
     ),
 )

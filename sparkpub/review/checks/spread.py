@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -80,23 +80,28 @@ def outlier(view: View) -> Iterator[Finding]:
             apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(
                 detail
             )
-    for about, found in apart.items():
-        cases = [(run, "; ".join(details)) for run, details in found.values()]
-        names = list(dict.fromkeys(metrics[about]))
+    for abouts in _of_the_same_runs(apart):
+        details: dict[str, tuple[Stored, list[str]]] = {}
+        for about in abouts:
+            for run_id, (run, told) in apart[about].items():
+                details.setdefault(run_id, (run, []))[1].extend(told)
+        names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
         yield from view.cases(
             "outlier",
             severity_of(view, names),
-            cases,
-            f"is an outlier, {_TO_DO}",
-            f"are outliers, {_TO_DO}",
+            [(run, "; ".join(told)) for run, told in details.values()],
+            "is an outlier",
+            "are outliers",
             **about_metrics(names),
         )
 
 
-_TO_DO = (
-    "which explains the metric's variation too; look for the cause in the log, and exclude the run only for a cause "
-    "that you can name (sparkpub quarantine)"
-)
+def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """What runs are odd in, together where it is the same runs: they have one cause."""
+    groups: dict[frozenset[str], list[str]] = defaultdict(list)
+    for about, found in apart.items():
+        groups[frozenset(found)].append(about)
+    return list(groups.values())
 
 
 def severity_of(view: View, names: Iterable[str]) -> Severity:
@@ -358,6 +363,7 @@ CHECKS = (
         "Any outliers?",
         outlier,
         thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
     ),
     Check(
         "too-many-outliers",
@@ -367,6 +373,7 @@ CHECKS = (
         too_many_outliers,
         implies=frozenset({"outlier"}),
         thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
+        remedy="Look for another load on the machine, and re-run.",
     ),
     Check(
         "high-variation",
@@ -375,6 +382,7 @@ CHECKS = (
         "Do runs vary by less than 5 %?",
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
+        remedy="Make each run longer (more requests), or measure more runs.",
     ),
     Check(
         "small-sample",
@@ -383,5 +391,6 @@ CHECKS = (
         "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),
+        remedy="Measure more runs, with longer pauses if each resembles the one before.",
     ),
 )

@@ -9,9 +9,11 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.figures.rows import Row, cell_of
-from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.selection import Selection
 from sparkpub.site.figures.theme import axis_title
 
+_HARDLY_LESS = 0.5
+"""How much less than their number runs may be worth before a table says so."""
 Runs = Literal["linked", "listed", "left out"]
 """Whether the table has every run of a cell: charts of single runs do, and that of all runs leads to them."""
 
@@ -19,24 +21,13 @@ Runs = Literal["linked", "listed", "left out"]
 def details(
     selection: Selection, metric: Metric, runs: Runs = "left out", *, note: str = ""
 ) -> dict[str, Any]:
-    """Members of a `Figure`: sample with a note, table, rows and what its JSON says about the metric."""
+    """Members of a `Figure`: what it is flagged by, its sample with a note, its table."""
     rows = selection.runs_with(metric)
     cells = selection.cells(metric)
     return {
         "flagged": metric,
         "sample": sentences.sample(cells, selection.excluded(rows)) + note,
         "table": cell_table(metric, cells, rows, selection.scope.cells, runs),
-        "rows": published(rows, metric),
-        "about": about(metric),
-    }
-
-
-def about(metric: Metric) -> dict[str, str]:
-    """What the JSON file of a figure says of its metric."""
-    return {
-        "metric": metric.name,
-        "unit": metric.unit,
-        "definition": metric.definition,
     }
 
 
@@ -106,8 +97,12 @@ def _runs(cell: TableRow) -> str:
 
 
 def interval(metric: Metric, cell: TableRow) -> str:
-    """The 95 % interval of the mean, without its unit."""
-    if cell.ci95 is None:
-        return "n too small"
-    low, high = cell.ci95
-    return f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+    """The 95 % interval of the mean, without its unit; and why it is wide, where runs are worth less than their number:
+    neighbours are alike, or shared a server."""
+    words = "n too small"
+    if cell.ci95 is not None:
+        low, high = (metric.format(end, unit=False) for end in cell.ci95)
+        words = f"{low} to {high}"
+    if cell.n_effective > cell.n - _HARDLY_LESS:
+        return words
+    return f"{words} (n worth {cell.n_effective:.1f})"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 
@@ -32,7 +32,6 @@ def figure(
         chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
-        rows=rows,
         sources={"runs": sources["runs"]},
     )
 
@@ -46,7 +45,7 @@ def draw(
     """
     series = theme.Series("environment", environments, "Environment", names)
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
-    scale = alt.Scale(zero=False, padding=8)
+    scale = alt.Scale(zero=False, nice=False, padding=12)
     points = (
         marks.every("runs")
         .transform_calculate(vx="datum[xfield]", vy="datum[yfield]")

@@ -186,7 +186,10 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     for cost in worst[1:MOST_ENGINES]:
         words = cost.words.removesuffix(" of throughput")
         said.append(f"{cost.speed.setup.engine} {words}")
-    rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
+    rounds = f"{first.row.n_candidate} rounds"
+    if first.row.servers is not None:
+        rounds += f" of {counted(first.row.servers, 'server')} a side"
+    rounds += f" on {_one(first.speed.machine)}"
     note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note)
@@ -331,15 +334,4 @@ def line_in_words(line: VersionLine) -> str:
     if engines[0] != engines[1]:
         where = f"from {engines[0]} to {engines[1]}"
     figures = f"{rounded(first.sample.mean)} to {rounded(last.sample.mean)} {line.metric.unit}"
-    return f"{who} {where}: {figures} ({change_in_words(line)})."
-
-
-def change_in_words(line: VersionLine) -> str:
-    """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
-    change = line.total
-    if change.low is None or change.high is None:
-        return f"{percent(change.percent)}, noise not known"
-    bounds = f"{percent(change.percent)}, {number(change.low, 1, signed=True)} to {number(change.high, 1, signed=True)}"
-    if change.is_beyond_noise:
-        return bounds
-    return f"within noise: {bounds}"
+    return f"{who} {where}: {figures} ({line.total.in_words})."

@@ -21,7 +21,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, metric_page
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
@@ -251,7 +251,7 @@ def _along(
         names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, pareto.NAME)
+            figures[1:1] = _place(library, campaign, users.NAME)
         yield Section(ALONG[axis.name], figures)
 
 
@@ -500,12 +500,7 @@ def summary(
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
             )
-    recorded = Counter(record.cell for record in campaign.records)
-    good = Counter(
-        record.cell
-        for record in campaign.records
-        if record.status == "ok" and record.run_id not in publication.review.excluded
-    )
+    reviewed = publication.review.campaigns[campaign.name]
     rows = []
     for key in cell_keys(campaign):
         values = [
@@ -517,9 +512,11 @@ def summary(
             for metric in metrics
         ]
         model, environment, workload = key
-        span_of_runs = str(recorded[key])
-        if good[key] != recorded[key]:
-            span_of_runs = f"{good[key]} of {recorded[key]}"
+        recorded = len(reviewed.recorded.get(key, ()))
+        in_figures = len(reviewed.counted.get(key, ()))
+        runs = str(recorded)
+        if in_figures != recorded:
+            runs = f"{in_figures} of {recorded}"
         rows.append(
             {
                 "label": cell_label(publication.names, campaign, key),
@@ -527,7 +524,7 @@ def summary(
                 "environment": environment,
                 "workload": workload,
                 "values": values,
-                "runs": span_of_runs,
+                "runs": runs,
             }
         )
     return rows

@@ -14,19 +14,17 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import load_name
-from sparkpub.review.progress import VersionLine
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
-from sparkpub.site.figures import users
+from sparkpub.site.figures import users, versions
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages import answers, model_links
+from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import figure_text, unit_name
 from sparkpub.site.publication import Publication
 
 ENERGY = "energy_per_million_tokens_wh"
 ACCURACY = ("accuracy", "exact_match")
 """How the metrics begin that say how right a model's answers are."""
-MOST_LINES = 8
 HOURS_PER_YEAR = 8766
 KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
 """What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
@@ -78,26 +76,32 @@ def figure(publication: Publication, model: ModelPage) -> Figure | None:
     sure = [speed for speed in model.speeds if not speed.doubts]
     machines = grouped(sure, lambda speed: speed.machine)
     for machine in dict.fromkeys([*order, *machines]):
-        found = users.curves(model.name, machines.get(machine, ()), names)
+        found = users.of_model(model.name, machines.get(machine, ()), names)
         if found is not None:
             return found
     return None
 
 
-def context(publication: Publication, model: ModelPage, chart: str) -> dict[str, Any]:
-    """What the template needs; `chart` is the placeholder of one, or empty."""
-    names = setup_names(publication, model)
+def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
+    """What was measured more than once over versions and days, the loads of the leaderboard first."""
     lines = [line for line in publication.progress if line.model == model.name]
     shown = {board.load for board in publication.boards}
     lines.sort(key=lambda line: line.load not in shown)
+    return versions.of_model(model.name, lines, publication.names)
+
+
+def context(
+    publication: Publication, model: ModelPage, chart: str, versions_chart: str
+) -> dict[str, Any]:
+    """What the template needs, with the placeholders of two charts; each may be empty."""
+    names = setup_names(publication, model)
     return {
         "name": model.name.name,
         "about": _about(model),
         "answers": _answers(publication.boards, model),
         "doubts": _doubts(model),
         "chart": chart,
-        "lines": _lines(lines, names),
-        "more_lines": len(lines) - MOST_LINES,
+        "versions": versions_chart,
         "recipes": [
             _setup(publication, names[key], speeds)
             for key, speeds in model.setups.items()
@@ -173,37 +177,6 @@ def _doubts(model: ModelPage) -> list[dict[str, str]]:
     for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
         checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
         found.append({"campaign": campaign, "checks": listed(checks)})
-    return found
-
-
-# -- versions ----------------------------------------------------------------------------------------------
-
-
-def _lines(
-    lines: Sequence[VersionLine], names: Mapping[Setup, str]
-) -> list[dict[str, Any]]:
-    """What was measured more than once, the usual loads first."""
-    found = []
-    for line in lines[:MOST_LINES]:
-        points = [
-            {
-                "day": point.day,
-                "engine": point.speed.engine,
-                "recipe": names[point.speed.setup],
-                "href": f"#{model_links.setup_anchor(point.speed)}",
-                "value": rounded(point.sample.mean),
-            }
-            for point in line.points
-        ]
-        found.append(
-            {
-                "what": f"{line.weights}, {load_name(line.load)}",
-                "points": points,
-                "differs": line.differs,
-                "change": answers.change_in_words(line),
-                "is_beyond_noise": bool(line.total.is_beyond_noise),
-            }
-        )
     return found
 
 

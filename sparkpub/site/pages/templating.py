@@ -20,7 +20,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
-from sparkpub.site.drawing.output import markup
+from sparkpub.site.figures.output import markup
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"

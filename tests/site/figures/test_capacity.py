@@ -8,7 +8,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_page
@@ -55,7 +55,9 @@ def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
 ) -> None:
     waits = {"slow": (3, 12, 30), "none": (20, 30, 40), "fast": (1, 1.5, 4)}
     figure = capacity_of(waits, tmp_path)
-    assert [(row["build"], row["limit"], row["text"]) for row in figure.rows] == [
+    assert [
+        (row["build"], row["limit"], row["text"]) for row in figure.data["capacity"]
+    ] == [
         *(("fast", "2 s", "0.5"), ("fast", "5 s", "≥ 1"), ("fast", "10 s", "≥ 1")),
         *(("slow", "2 s", "< 0.1"), ("slow", "5 s", "0.1"), ("slow", "10 s", "0.1")),
         *(("none", limit, "< 0.1") for limit in ("2 s", "5 s", "10 s")),

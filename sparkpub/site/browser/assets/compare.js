@@ -1,11 +1,5 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {json, number, specified, view} from './live.js';
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
+import {json, make, number, specified, view} from './live.js';
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
 const signed = (value, digits) => {
