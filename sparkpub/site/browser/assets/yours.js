@@ -1,19 +1,29 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
 import {number} from './live.js';
 
-// As record/weights.py and review/models.py have it; a test compares the two.
-const FORMAT = /[-_.:](bfloat16|bf16|(fp|f|float)(16|32)|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|fp4|int[48]|w\d+a\d+|awq|gptq(-int[48])?|i?q\d[\p{L}\p{N}_]*|[48]-?bit|gguf)(-\d{5}-of-\d{5})?$/u;
+// Names of models, by the rules of the build (record/weights.py and review/models.py); a test compares the two.
+const FORMAT =
+  /[-_.:](bfloat16|bf16|(fp|f|float)(16|32)|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|fp4|int[48]|w\d+a\d+|awq|gptq(-int[48])?|i?q\d[\p{L}\p{N}_]*|[48]-?bit|gguf)(-\d{5}-of-\d{5})?$/iu;
 const TUNED = ['instruct', 'chat', 'it', 'latest'];
+
 const known = (value) => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value) : null);
 
-/** A model's key as the build makes it: the words and numbers of its name, without owner, format and tuning. */
-export function modelKey(id) {
-  const [, owner, last] = /^(?:(.*)\/)?(.*)$/s.exec(String(id).toLowerCase().replaceAll('\\', '/').replace(/\/+$/, ''));
+/** A model's name without its owner and the format of its weights. */
+export function modelName(id) {
+  const path = String(id).replaceAll('\\', '/').replace(/\/+$/, '');
+  const at = path.lastIndexOf('/');
+  const [owner, last] = [path.slice(0, Math.max(0, at)), path.slice(at + 1)];
   let name = last;
-  while (FORMAT.test(name) && name.replace(FORMAT, '')) name = name.replace(FORMAT, '');
-  const rest = name.slice((owner ?? '').length + 1);
-  if (owner && name.startsWith(`${owner}-`) && /^\p{L}/u.test(rest)) name = rest;
-  const words = name.match(/\p{L}+|\d+/gu) ?? [];
+  while (name.replace(FORMAT, '') && FORMAT.test(name)) name = name.replace(FORMAT, '');
+  const rest = name.slice(owner.length + 1);
+  const twice = owner && name.toLowerCase().startsWith(`${owner.toLowerCase()}-`);
+  return twice && /^\p{L}/u.test(rest) ? rest : name;
+}
+
+/** The same for every spelling of a model's name. */
+export function modelKey(id) {
+  const name = modelName(id).toLowerCase();
+  const words = name.match(/\p{L}+|\p{Nd}+/gu) ?? [];
   if (words[0] === 'meta' && words[1] === 'llama') words.shift();
   while (words.length > 1 && TUNED.includes(words.at(-1))) words.pop();
   return words.join('-') || name;
@@ -125,7 +135,7 @@ function told(mine, found, root) {
   }
   const [best] = found;
   if (!best) {
-    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${mine.model} is published here.`));
+    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${modelName(mine.model)} is published here.`));
     return place;
   }
   const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
@@ -159,6 +169,7 @@ export function start(form) {
   const result = document.querySelector('[data-sp-result]');
   let rows = [];
   let refused = [];
+  let turn = 0;
   const show = async () => {
     const answer = await fetch(form.dataset.spRaw);
     const published = await answer.json();
@@ -168,7 +179,7 @@ export function start(form) {
     result.replaceChildren(...refused.map((text) => element('p', text)), ...parts);
   };
   const take = async (files) => {
-    // Files that are chosen while these are read have lists of their own.
+    const own = ++turn;
     const taken = [];
     const others = [];
     for (const file of files) {
@@ -181,6 +192,8 @@ export function start(form) {
       taken.push(...found);
       if (!found.length) others.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
     }
+    // Of files that are chosen while these are read, the reader wants to see those.
+    if (own !== turn) return;
     [rows, refused] = [taken, others];
     await show();
   };
