@@ -5,7 +5,7 @@ import {csv, save} from './files.js';
 import {json, make, number} from './live.js';
 
 // Rows that are laid out before a reader asks for all: each choice lays them out again.
-const LIMIT = 100;
+const LIMIT = 25;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
 
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags', 'status'];
