@@ -1,9 +1,11 @@
-"""`python -m benchmarks.load [--no-build] [SIZE...]`: many runs with logs, reports and telemetry, command by command.
+"""`python -m benchmarks.load [--only commands|site|git]... [--before FOLDER] [SIZE...]`: many runs with logs, reports
+and telemetry, command by command.
 
-Every command runs once, in a process of its own; a site is built twice, the second time with its drawings in the cache.
+Every command runs once, in a process of its own, from nothing: no cache is there. With `--before` each runs in another
+checkout of sparkpub as well, right before. A site is built twice, the second time with its drawings in the cache.
 Processor time is what counts, that of every process that a command started included: other programs on the machine
-stretch the time on the clock. Each size has a result of its own, so that one that was ended half way
-loses no other.
+stretch the time on the clock. Every command that is through is saved, so that a trial that was ended half way loses no
+other.
 """
 
 import argparse
@@ -27,9 +29,12 @@ from benchmarks.harness import Row, row
 from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
 from sparkpub.site.pages.evidence import FOLDER
 
-SIZES = (1_000, 10_000)
+SIZES = (350, 2_000, 10_000)
+"""Runs on which the commands are tried: about as many as a study has, and up to what a repository is made for."""
+BUILT = 1_000
+"""Runs of which a site is built where no size is given."""
 MOST_SECONDS = 60.0
-"""What a command on 10,000 runs may take on the clock of two cores with nothing else to do."""
+"""What a command on 10,000 runs may take of two cores that have nothing else to do."""
 MOST_BYTES_OF_A_RUN = 20.0
 """Kilobytes that a run may add to a site beyond its evidence."""
 MOST_FILES_OF_A_RUN = 3.0
@@ -130,25 +135,89 @@ def _left_behind() -> list[int]:
         peaks.append(used.ru_maxrss)
 
 
-def commands(size: int, data: Path, made: Path) -> Iterator[Row]:
-    """What each command costs on a data set of that size."""
-    out = str(made / "rows.parquet")
+def commands(sizes: Sequence[int], before: Path | None) -> None:
+    """Measure what each command costs on data sets of these sizes, and in another checkout."""
+    found: list[Row] = []
+    busy = [os.getloadavg()[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        generated.write(made / "first", generated.RUNS_OF_A_CAMPAIGN)
+        for checkout in filter(None, (before, harness.ROOT)):
+            for argv in _commands(made / "first", made):  # Python compiles its modules
+                cost(argv, _variables(made), checkout)
+        for size in sizes:
+            data = made / f"data-{size}"
+            generated.write(data, size)
+            for argv in _commands(data, made):
+                then = cost(argv, _variables(made), before) if before else None
+                now = cost(argv, _variables(made), harness.ROOT)
+                found += _compared(f"{size:,} runs, {argv[2]}", now, then, size)
+                busy.append(os.getloadavg()[0])
+                _save_commands(found, busy, before)
+
+
+def _commands(data: Path, made: Path) -> list[list[str]]:
     command = ["-m", "sparkpub"]
-    steps = {
-        "check": [*command, "check", str(data)],
-        "export": [*command, "export", str(data), "--format", "parquet", "-o", out],
-        "stats": [*command, "stats", str(data), "--json"],
+    rows = str(made / "rows.parquet")
+    return [
+        [*command, "check", str(data)],
+        [*command, "export", str(data), "--format", "parquet", "-o", rows],
+        [*command, "stats", str(data), "--json"],
+    ]
+
+
+def _variables(made: Path) -> dict[str, str]:
+    """The environment of a command of an installed package: its modules are compiled, and it has no cache yet."""
+    cache = made / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    return {
+        "XDG_CACHE_HOME": str(cache),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(made / "compiled"),
     }
+
+
+def _compared(what: str, now: Cost, then: Cost | None, size: int) -> Iterator[Row]:
     goal = MOST_SECONDS if size == SIZES[-1] else None
-    for name, argv in steps.items():
-        yield from _spent(name, cost(argv, {}, harness.ROOT), goal)
-    yield row("files of the runs", [_megabytes(data)], "MB")
+    for name, unit, limit in (
+        ("processor", "s", goal),
+        ("clock", "s", None),
+        ("memory", "MiB", None),
+    ):
+        against = None if then is None else ("before", [getattr(then, name)])
+        value = [getattr(now, name)]
+        yield row(f"{what}: {name}", value, unit, against=against, goal=limit)
 
 
-def _spent(what: str, spent: Cost, goal: float | None = None) -> list[Row]:
+def _save_commands(
+    found: Sequence[Row], busy: Sequence[float], before: Path | None
+) -> None:
+    notes = [
+        "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign: record, log, report, requests "
+        "and telemetry, about 57 kB each.",
+        "Each command once and from nothing. Processor time is that of all processes together, memory that of the "
+        "largest alone.",
+        f"Load average of the machine meanwhile, by which the time on the clock is stretched: {min(busy):.1f} to "
+        f"{max(busy):.1f} on {len(os.sched_getaffinity(0))} cores.",
+    ]
+    if before is not None:
+        commit = ["git", "-C", str(before), "rev-parse", "--short=12", "HEAD"]
+        found_at = subprocess.run(commit, check=True, capture_output=True, text=True)
+        notes.append(f"Before: commit {found_at.stdout.strip()}.")
+    harness.save(
+        "commands",
+        title="Commands on many runs",
+        question="What do check, export and stats cost at 350, 2,000 and 10,000 runs?",
+        rows=found,
+        notes=notes,
+        packages=["numpy", "scipy", "pandas", "pydantic", "pyarrow"],
+    )
+
+
+def _spent(what: str, spent: Cost) -> list[Row]:
     return [
         row(f"{what}: processor", [spent.processor], "s"),
-        row(f"{what}: clock", [spent.clock], "s", goal=goal),
+        row(f"{what}: clock", [spent.clock], "s"),
         row(f"{what}: memory", [spent.memory], "MiB"),
     ]
 
@@ -202,7 +271,7 @@ def site(size: int, data: Path, made: Path) -> list[Row]:
 
 def _growth(size: int, what: str, total: float, unit: str, goal: float) -> list[Row]:
     """What a further run adds, from the smallest size to this one: the pages that every site has are no growth."""
-    smallest = SIZES[0]
+    smallest = BUILT
     path = harness.RESULTS / f"load-{smallest}.json"
     if size <= smallest or not path.is_file():
         return []
@@ -264,34 +333,26 @@ def _packed(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*.pack"))
 
 
-def measure(size: int, *, with_site: bool) -> None:
-    """Measure one size and write its result, again with every command that is through."""
+def site_of(size: int) -> None:
+    """Measure the site of so many runs and write its result."""
     busy = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)
         data = made / "data"
         generated.write(data, size)
-        found: list[Row] = []
-        for item in commands(size, data, made):
-            found.append(item)
-            _save(size, found, busy)
-        if with_site:
-            found += site(size, data, made)
-            _save(size, found, busy)
-
-
-def _save(size: int, found: Sequence[Row], busy: list[float]) -> None:
+        found = [row("files of the runs", [_megabytes(data)], "MB")]
+        found += site(size, data, made)
     busy.append(os.getloadavg()[0])
     harness.save(
         f"load-{size}",
-        title=f"{size:,} runs with evidence",
-        question=f"What do commands and a site of {size:,} runs cost?",
+        title=f"A site of {size:,} runs with evidence",
+        question=f"What does a site of {size:,} runs cost?",
         rows=found,
         notes=[
             "Runs are drawn anew from committed ones (`generated.py`), 60 to a campaign: record, log, report, requests "
             "and telemetry, about 57 kB each.",
-            "Each command once. Processor time is that of all processes together, memory that of the largest alone; "
-            "memory together is what all processes of a build have for themselves.",
+            "Processor time is that of all processes together, memory that of the largest alone; memory together is "
+            "what all processes of a build have for themselves.",
             f"Load average of the machine meanwhile, by which the time on the clock is stretched: "
             f"{min(busy):.1f} to {max(busy):.1f} on {len(os.sched_getaffinity(0))} cores.",
         ],
@@ -301,12 +362,19 @@ def _save(size: int, found: Sequence[Row], busy: list[float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES))
-    parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("sizes", nargs="*", type=int)
+    parser.add_argument("--before", type=Path)
+    parts = ("git", "commands", "site")
+    parser.add_argument("--only", action="append", choices=parts)
     given = parser.parse_args()
-    git_growth()
-    for size in given.sizes:
-        measure(size, with_site=not given.no_build)
+    wanted = given.only or parts
+    if "git" in wanted:
+        git_growth()
+    if "commands" in wanted:
+        commands(given.sizes or SIZES, given.before)
+    if "site" in wanted:
+        for size in given.sizes or (BUILT,):
+            site_of(size)
 
 
 if __name__ == "__main__":

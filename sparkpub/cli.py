@@ -993,7 +993,9 @@ def stats(
 ) -> None:
     """Show the statistics of every cell and the comparisons.
 
-    The success criteria of each campaign are shown too.
+    Also shown are effects over cells and over machines, success criteria, the
+    capacity of servers (the highest arrival rate that holds) and the share of
+    the memory bandwidth that one user gets.
 
     Example: sparkpub stats --campaign demo --include all --markdown
     """

@@ -48,7 +48,7 @@ READS_WITH = {
 STARTS_PROCESSES = {
     "review/committed.py": "asks git for the analysis that was committed first",
     "site/history.py": "asks git for the commits that links to evidence name",
-    "site/drawing/drawings.py": "draws charts in worker processes",
+    "site/figures/drawings.py": "draws charts in worker processes",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
 """Right of the disk, and why each may."""

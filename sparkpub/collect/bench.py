@@ -40,7 +40,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Job:
+class RunJob:
     """One run about to start."""
 
     run: PlannedRun
@@ -99,7 +99,7 @@ def prepare(
     attempt: int = 1,
     repeat_of: str | None = None,
     expected_seconds: float | None = None,
-) -> Job:
+) -> RunJob:
     """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
     model = matrix.models[run.model]
     workload_options = matrix.workloads[run.workload]
@@ -111,7 +111,7 @@ def prepare(
         model_id=model.id,
         model_path=None,
         model_config=model.config,
-        random_weights=model.random_weights or model.config is not None,
+        random_weights=model.has_random_weights,
         iteration=run.iteration,
         seed=matrix.seed,
         workload_key=run.workload,
@@ -126,7 +126,7 @@ def prepare(
         inside = _seen(case, model.path, environment, options)
         server = serving.command(inside, options.server)
     running = workload_options.running_server
-    return Job(
+    return RunJob(
         run,
         attempt,
         repeat_of,

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from sparkpub.record.record import Record, metric_of
-from sparkpub.review.statistics.describe import describe
+from sparkpub.review.statistics.describe import POOR_VARIATION_PERCENT, describe
 from sparkpub.review.statistics.outliers import grubbs
 
-VARIATION_PERCENT = 5.0
-"""Coefficient of variation above which the source's methodology calls a cell's data poor."""
 _LEAST_RUNS = 3
 """With fewer a spread says nothing."""
 
@@ -27,8 +25,8 @@ def look(records: Sequence[Record]) -> Iterator[str]:
             f"{'/'.join(cell)}: {name} mean {found.mean:g} over {found.n} runs, "
             f"variation {found.cv_percent:.2f} %"
         )
-        if found.cv_percent > VARIATION_PERCENT:
-            line += f", over {VARIATION_PERCENT:g} %: inspect these runs"
+        if found.cv_percent > POOR_VARIATION_PERCENT:
+            line += f", over {POOR_VARIATION_PERCENT:g} %: inspect these runs"
         if len(values) == len(good):
             odd = [good[index].run_id for index in grubbs(values)]
             if odd:

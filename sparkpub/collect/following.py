@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkpub.collect import sampling
-from sparkpub.collect.bench import Bench, Job, gpu_indices
+from sparkpub.collect.bench import Bench, RunJob, gpu_indices
 from sparkpub.collect.environments.base import Exit, Launch, Running
 from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.journal import Log
@@ -48,7 +48,7 @@ class Followed:
 
 
 def follow(
-    bench: Bench, job: Job, draft: Record, place: Path, server: LiveServer | None
+    bench: Bench, job: RunJob, draft: Record, place: Path, server: LiveServer | None
 ) -> Followed:
     """Launch a run in its own folder `place`, as a client of `server` where there is one, and watch it to its end.
 
@@ -75,10 +75,10 @@ def follow(
             if server.problem is not None:
                 return _not_started(job, watch, server.problem)
             server.heard.pass_on(log.write_served)
-        return _Run(bench, job, draft, place, server, log, watch).follow()
+        return _RunUnderWay(bench, job, draft, place, server, log, watch).follow()
 
 
-def for_run(bench: Bench, job: Job, place: Path) -> Redactor:
+def for_run(bench: Bench, job: RunJob, place: Path) -> Redactor:
     """A redactor that also replaces the run's own folder, whose name changes with the machine."""
     variables = dict(job.command.variables) | dict(job.environment_options.env)
     return bench.redactor.also(variables, {str((place / WORK).resolve()): "<workdir>"})
@@ -94,7 +94,7 @@ def _lowest_clock(bench: Bench) -> float | None:
     return min(clocks, default=None)
 
 
-def _not_started(job: Job, watch: Watch, reason: str) -> Followed:
+def _not_started(job: RunJob, watch: Watch, reason: str) -> Followed:
     return Followed(
         job.command.argv,
         watch.events,
@@ -105,11 +105,11 @@ def _not_started(job: Job, watch: Watch, reason: str) -> Followed:
 
 
 @dataclass
-class _Run:
+class _RunUnderWay:
     """A run while it is on."""
 
     bench: Bench
-    job: Job
+    job: RunJob
     draft: Record
     place: Path
     server: LiveServer | None

@@ -22,7 +22,7 @@ STEADY = 0.125
 
 
 @dataclass(frozen=True)
-class Growth:
+class MemoryGrowth:
     """By how much memory grew over the last seconds of the measured phase."""
 
     gib: float
@@ -33,7 +33,7 @@ class Growth:
         return f"grew steadily by {self.gib:.2f} GiB in the last {self.seconds:.0f} s, {rate:.2f} GiB/min"
 
 
-def growth(times: Sequence[float], gib: Sequence[float]) -> Growth | None:
+def growth(times: Sequence[float], gib: Sequence[float]) -> MemoryGrowth | None:
     """The leak that samples of the measured phase show, or None. Times in seconds, memory in GiB.
 
     The whole phase is looked at, then its last half and its last quarter, so that a leak that begins late is found
@@ -53,7 +53,7 @@ def growth(times: Sequence[float], gib: Sequence[float]) -> Growth | None:
         if found is not None and (
             first == 0 or gib[-1] - np.median(gib[:first]) >= FLOOR_GIB
         ):
-            return Growth(found, span)
+            return MemoryGrowth(found, span)
     return None
 
 

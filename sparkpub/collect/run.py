@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases
-from sparkpub.collect.bench import Bench, Job
+from sparkpub.collect.bench import Bench, RunJob
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.git import own_commit
@@ -21,7 +21,7 @@ from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Matrix, Model
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.plan.workloads import architecture
+from sparkpub.plan.workloads import architecture, server_pages
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import (
@@ -33,6 +33,7 @@ from sparkpub.record.errors import (
 from sparkpub.record.identity import contradictions
 from sparkpub.record.record import (
     Architecture,
+    Container,
     Event,
     Machine,
     MetricValue,
@@ -44,6 +45,7 @@ from sparkpub.record.record import (
     Reproducibility,
     Requested,
     Status,
+    stem_of,
 )
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import Telemetry
@@ -54,7 +56,7 @@ OF_ANOTHER_MACHINE = (
 
 
 def measure(
-    bench: Bench, job: Job, passed: Passed, server: LiveServer | None = None
+    bench: Bench, job: RunJob, passed: Passed, server: LiveServer | None = None
 ) -> Stored:
     """Run it, as a client of `server` where there is one. The record is written whatever the run does; raises
     CollectError where nothing could be started."""
@@ -104,35 +106,29 @@ def _described(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
-def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
+def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
     """The record as it is if nothing more becomes of the run."""
-    run, matrix, public = job.run, bench.matrix, bench.public
+    run, matrix = job.run, bench.matrix
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
-        stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}"
+        stem = stem_of(run.cell, run.iteration, started)
         if run.machine is not None:
             stem += f"_{run.machine[:8]}"  # others measure the same within the second
         if not (bench.folder / f"{stem}.json").exists():
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    draft = Record(
-        run_id=f"{matrix.campaign}-{stem}",
-        campaign=matrix.campaign,
-        model=run.model,
-        environment=run.environment,
-        workload=run.workload,
-        iteration=run.iteration,
-        repeat_of=job.repeat_of,
-        specification=public.fingerprint(run.model, run.environment, run.workload),
-        status="interrupted",
-        status_reason=journal.KILLED,
-        plan=planned(matrix, run, job.attempt),
+    draft = interrupted(
+        matrix,
+        bench.public,
+        run,
+        stem=stem,
         started=started,
+        attempt=job.attempt,
+        repeat_of=job.repeat_of,
+        status_reason=journal.KILLED,
         argv=bench.redactor.argv(job.command.argv),
-        requested=requested(matrix, public, run),
-        metrics={},
         gates=passed.gates,
         machine=Machine() if job.elsewhere else bench.machine,
         reproducibility=_reproducibility(bench, job),
@@ -140,24 +136,47 @@ def _draft(bench: Bench, job: Job, passed: Passed) -> Record:
     return published(draft, bench.redactor)
 
 
-def planned(matrix: Matrix, run: PlannedRun, attempt: int) -> Plan:
-    """The place of a run in the plan."""
-    return Plan(
+def interrupted(
+    matrix: Matrix,
+    shown: Matrix,
+    run: PlannedRun,
+    *,
+    stem: str,
+    attempt: int,
+    **more: Any,
+) -> Record:
+    """The record of a run of the plan of which nothing is known but what it is to measure. `shown` is the matrix as
+    records show it, and `more` are further fields."""
+    plan = Plan(
         position=run.position,
         order=matrix.order,
         seed=matrix.seed,
         attempt=attempt,
         analysis=matrix.analysis,
     )
+    return Record(
+        run_id=f"{matrix.campaign}-{stem}",
+        campaign=matrix.campaign,
+        model=run.model,
+        environment=run.environment,
+        workload=run.workload,
+        iteration=run.iteration,
+        specification=shown.fingerprint(*run.cell),
+        status="interrupted",
+        plan=plan,
+        requested=_requested(matrix, shown, run),
+        metrics={},
+        **more,
+    )
 
 
-def requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
+def _requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
     """What a run is to measure; `shown` is the matrix as records show it."""
     model = matrix.models[run.model]
     return Requested(
         model_id=shown.models[run.model].id,
         model_path=shown.models[run.model].path,
-        random_weights=model.random_weights or model.config is not None,
+        random_weights=model.has_random_weights,
         architecture=declared_architecture(model),
         workload=shown.declared_workload(run.workload),
         environment=shown.declared_environment(run.environment),
@@ -175,7 +194,7 @@ def declared_architecture(model: Model) -> Architecture | None:
     return found or model.architecture
 
 
-def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
+def _reproducibility(bench: Bench, job: RunJob) -> Reproducibility:
     commit, clean = own_commit()
     inherited = job.environment.inherited(job.environment_options)
     variables = (
@@ -204,7 +223,7 @@ def _reproducibility(bench: Bench, job: Job) -> Reproducibility:
 
 def _record(
     bench: Bench,
-    job: Job,
+    job: RunJob,
     draft: Record,
     followed: Followed,
     sealed: Sealed,
@@ -220,24 +239,19 @@ def _record(
     status, reason = _status(followed, answer)
     if reason is not None:
         reason = bench.redactor.text(reason)[:1000]
-    exit_code, container = None, None
-    if followed.exit is not None:
-        exit_code, container = followed.exit.code, followed.exit.container
-    if container is None and server is not None:
-        container = server.container  # its client runs outside
     fields = dict(draft) | {
         "status": status,
         "status_reason": reason,
         "ended": Moment.at(followed.ended),
         "duration_seconds": round(followed.duration, 6),
         "argv": for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
-        "exit_code": exit_code,
+        "exit_code": None if followed.exit is None else followed.exit.code,
         "observed": _observed(answer, server),
         "metrics": dict(answer.metrics) | sampled,
         "samples": dict(answer.samples),
         "phases": stretches,
-        "events": (*followed.events, *_noted(bench, draft, answer, status)),
-        "container": container,
+        "events": (*followed.events, *_noted(bench, draft, answer, status, server)),
+        "container": _container(followed, server),
         "machine": _with_gpus_used(draft.machine, followed.telemetry),
         "isolation": followed.isolation,
         "memory": sampled_metrics.ledger(
@@ -249,21 +263,29 @@ def _record(
     if job.elsewhere:
         sampled = {}
         fields |= _without_sensors(fields, answer, bench.folder)
+    return published(_valid(fields, sampled), bench.redactor)
+
+
+def _valid(fields: dict[str, Any], sampled: Mapping[str, MetricValue]) -> Record:
+    """A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept."""
     try:
-        record = Record(**fields)
+        return Record(**fields)
     except ValidationError as error:
-        # A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
         problem = "; ".join(field_problems(error))
-        record = Record(
-            **fields
-            | {
-                "metrics": sampled,
-                "samples": {},
-                "status": "invalid",
-                "status_reason": problem[:1000],
-            }
-        )
-    return published(record, bench.redactor)
+    instead = {
+        "metrics": sampled,
+        "samples": {},
+        "status": "invalid",
+        "status_reason": problem[:1000],
+    }
+    return Record(**fields | instead)
+
+
+def _container(followed: Followed, server: LiveServer | None) -> Container | None:
+    """The container that ran the command, else that of the server, whose client runs outside."""
+    if followed.exit is not None and followed.exit.container is not None:
+        return followed.exit.container
+    return None if server is None else server.container
 
 
 def _with_gpus_used(machine: Machine, telemetry: Telemetry) -> Machine:
@@ -306,9 +328,18 @@ def _observed(answer: Answer, server: LiveServer | None) -> Observed:
     return answer.observed.model_copy(update={"settings": settings})
 
 
-def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[Event]:
-    """What is doubtful in the answer, as notes: of a run that failed its reason says so already."""
+def _noted(
+    bench: Bench,
+    draft: Record,
+    answer: Answer,
+    status: Status,
+    server: LiveServer | None,
+) -> list[Event]:
+    """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the model
+    said before it was timed."""
     texts = list(answer.problems) if status == "ok" else []
+    if server is not None and server.answer is not None:
+        texts.append(f"{server_pages.ANSWERED}{server.answer}")
     for odd in contradictions(draft.requested, answer.observed, answer.metrics):
         texts.append(f"observed identity is not the requested one: {odd}")
     return [
@@ -318,12 +349,11 @@ def _noted(bench: Bench, draft: Record, answer: Answer, status: Status) -> list[
 
 
 def _unavailable(
-    job: Job, followed: Followed, sealed: Sealed, server: LiveServer | None
+    job: RunJob, followed: Followed, sealed: Sealed, server: LiveServer | None
 ) -> dict[str, str]:
     """What the record lacks, and why."""
     reasons = followed.unavailable | sealed.unavailable
-    contained = followed.exit is not None and followed.exit.container is not None
-    if not contained and (server is None or server.container is None):
+    if _container(followed, server) is None:
         reasons |= {"container": job.environment.no_container}
     if server is not None and server.first_run is not None:
         reasons |= {

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
-    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -23,8 +22,10 @@ from sparkpub.collect.environments.base import (
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.plan.environments import Options, Server
+from sparkpub.plan.address import LOOPBACK
+from sparkpub.plan.environments import LaunchOptions, Server
 from sparkpub.plan.workloads.base import Command
+from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container, Moment, Record
 
@@ -81,7 +82,7 @@ class Serves:
     """What tells one server from another: where it runs, and with which command."""
 
     environment: str
-    options: Options
+    options: LaunchOptions
     command: Command
 
     @property
@@ -103,6 +104,8 @@ class LiveServer:
         self.first_run: str | None = None
         """The run that has the server's start among its metrics."""
         self.heard = Heard()
+        self.answer: str | None = None
+        """What the model said before the first run; None where the server has no chat."""
         self.tree: ProcessTree | None = None
         self.container: Container | None = None
         """The container that it runs in, where an engine runs it."""
@@ -167,6 +170,23 @@ class LiveServer:
                 "a server in a container has to listen on 0.0.0.0, not on 127.0.0.1"
             )
 
+    def ask(self, *, random_weights: bool) -> None:
+        """Keep one greedy answer of the model. One that is no sense is why nothing is measured, unless the weights are
+        random."""
+        if self._running is None or self.problem is not None:
+            return
+        url = f"http://{self._running.address}:{self.serves.server.port}"
+        names = pages.listed(pages.ask(url, pages.MODELS).document)
+        if not names:
+            return
+        try:
+            found = pages.answer(url, names[0])
+        except pages.NoAnswerError:
+            return
+        self.answer = " ".join(found["text"].split())
+        if found["problem"] is not None and not random_weights:
+            self.problem = f"the model's answer makes no sense: {found['problem']}"
+
     @property
     def running(self) -> Running | None:
         """The server's processes or container; None where it was not started, or was stopped."""
@@ -227,8 +247,15 @@ class Servers:
         self._names[name] += 1
         return f"{name}-{before + 1}" if before else name
 
-    def start(self, serves: Serves, model: str, environment: Environment) -> LiveServer:
-        """A new server, ready or with the problem that keeps it from being so."""
+    def start(
+        self,
+        serves: Serves,
+        model: str,
+        environment: Environment,
+        *,
+        random_weights: bool,
+    ) -> LiveServer:
+        """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
         self.stop()
         live = LiveServer(
             serves, self._new_name(serves.environment, model), self._folder
@@ -244,6 +271,7 @@ class Servers:
             self._progress.line(
                 f"{label}: server ready after {duration(live.start_seconds)}"
             )
+            live.ask(random_weights=random_weights)
         return live
 
     def stop(self) -> None:

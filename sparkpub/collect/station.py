@@ -13,7 +13,7 @@ from typing import Literal
 from sparkpub.collect import journal
 from sparkpub.collect.bench import (
     Bench,
-    Job,
+    RunJob,
     gpu_indices,
     label,
     prepare,
@@ -143,7 +143,13 @@ class Station:
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
-            server = self.servers.start(job.serves, run.model, job.environment)
+            model = bench.matrix.models[run.model]
+            server = self.servers.start(
+                job.serves,
+                run.model,
+                job.environment,
+                random_weights=model.has_random_weights,
+            )
             if bench.interruption.finish:
                 return "interrupted"
         if server is None or server.problem is None:
@@ -164,7 +170,7 @@ class Station:
         return stored
 
     def _passed(
-        self, job: Job, order: Order, server: LiveServer | None
+        self, job: RunJob, order: Order, server: LiveServer | None
     ) -> Passed | NotMeasured:
         """The gates before a run, or before its server starts; or why the run may not start."""
         progress = self.bench.progress
@@ -182,7 +188,7 @@ class Station:
             return "interrupted"
         return passed if self._may_run(job, passed) else "skipped"
 
-    def _may_run(self, job: Job, passed: Passed) -> bool:
+    def _may_run(self, job: RunJob, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
         if not passed.unmet:
             return True

@@ -103,7 +103,7 @@ class RecipeSource(Declared):
     """Parts of it that have no effect here."""
 
 
-class Options(TypedOptions):
+class LaunchOptions(TypedOptions):
     """An environment's options in the matrix; an unknown key is an error. Every option has an effect."""
 
     env: Mapping[Variable, str] = Field(default_factory=dict)
@@ -115,7 +115,7 @@ class Options(TypedOptions):
     below."""
 
 
-class HostOptions(Options):
+class HostOptions(LaunchOptions):
     """Options of `type: host`. The command inherits the collector's variables; `env` is added to them."""
 
     type: Literal["host"] = "host"
@@ -137,7 +137,7 @@ Limit = Annotated[str, AfterValidator(_limit)]
 """A limit of a process, as setrlimit(2) knows it."""
 
 
-class RootOptions(Options):
+class RootOptions(LaunchOptions):
     """Options of every environment with a root file system of its own in a folder."""
 
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
@@ -182,7 +182,7 @@ def _device(text: str) -> str:
     return text
 
 
-class DockerOptions(Options):
+class DockerOptions(LaunchOptions):
     """Options of `type: docker`: the flags of `docker run` under their own names."""
 
     type: Literal["docker"] = "docker"
@@ -265,7 +265,7 @@ EnvironmentOptions = Annotated[
     Field(discriminator="type"),
 ]
 """The options of any environment, told apart by `type`."""
-OPTIONS: dict[str, type[Options]] = {
+OPTIONS: dict[str, type[LaunchOptions]] = {
     "host": HostOptions,
     "chroot": ChrootOptions,
     "nspawn": NspawnOptions,

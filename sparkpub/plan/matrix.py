@@ -38,6 +38,8 @@ from sparkpub.record.store import canonical_json
 Order = Literal["interleaved", "random", "blocked"]
 Machines = Literal["split", "replicate"]
 Percent = Annotated[float, Field(ge=0, le=100)]
+START_CELSIUS = 45.0
+"""The start temperature that the source's methodology allows at most."""
 
 
 class Model(Declared):
@@ -53,13 +55,18 @@ class Model(Declared):
     architecture: Architecture | None = None
     """Facts for the checks, where neither the run nor the model's folder says them."""
 
+    @property
+    def has_random_weights(self) -> bool:
+        """Whether it was never trained: what it says is no sense."""
+        return self.random_weights or self.config is not None
+
 
 class Gates(Declared):
     """Conditions before and limits during a run. null switches a gate off."""
 
     cooldown: Seconds = 300.0
     """Minimum pause since the campaign's last run ended, also across restarts of the collector, in seconds."""
-    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = 45.0
+    max_start_temp_celsius: Annotated[float, Field(gt=0, lt=120)] | None = START_CELSIUS
     """Maximum GPU temperature at the start of a run, in °C."""
     max_wait: Seconds = 1800.0
     """How long all gates together may wait before a run, in seconds."""
@@ -89,7 +96,7 @@ class Gates(Declared):
     stop, an unreadable sensor counts as not met."""
 
 
-class Telemetry(Declared):
+class TelemetryOptions(Declared):
     """How often the sampler reads its sensors."""
 
     interval: Annotated[float, WRITTEN, Field(ge=0.02, le=60)] = 1.0
@@ -130,7 +137,7 @@ class Matrix(Declared):
     timeout: Annotated[float, WRITTEN, Field(gt=0)] = 1800.0
     retries: Annotated[int, Field(ge=0, le=10)] = 1
     repeat_outliers: Outliers | None = None
-    telemetry: Telemetry = Telemetry()
+    telemetry: TelemetryOptions = TelemetryOptions()
     equivalence_margin_percent: Annotated[PositiveFloat, Field(le=100)] = 1.0
     """Differences smaller than it do not matter, in percent of the baseline."""
     margin_reason: Annotated[str, Field(min_length=1)] | None = None

@@ -42,7 +42,7 @@ _EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "
 
 
 @dataclass(frozen=True)
-class Runtime:
+class RecipeRuntime:
     """How a server is started whose recipe has no command: its first words, its port, and flags by name of a
     default."""
 
@@ -61,7 +61,7 @@ _COMMON = {
     "kv_cache_dtype": "--kv-cache-dtype",
 }
 RUNTIMES = {
-    "vllm": Runtime(
+    "vllm": RecipeRuntime(
         "vllm serve {model}",
         8000,
         _COMMON
@@ -78,7 +78,7 @@ RUNTIMES = {
             "enable_auto_tool_choice": "--enable-auto-tool-choice",
         },
     ),
-    "sglang": Runtime(
+    "sglang": RecipeRuntime(
         "python3 -m sglang.launch_server --model-path {model}",
         30000,
         _COMMON
@@ -95,7 +95,7 @@ RUNTIMES = {
             "disable_radix_cache": "--disable-radix-cache",
         },
     ),
-    "llama-cpp": Runtime(
+    "llama-cpp": RecipeRuntime(
         "llama-server -hf {model}",
         8080,
         {
@@ -114,7 +114,7 @@ RUNTIMES = {
             "no_webui": "--no-webui",
         },
     ),
-    "trtllm": Runtime(
+    "trtllm": RecipeRuntime(
         "trtllm-serve {model}",
         8000,
         {
@@ -151,7 +151,7 @@ class Recipe(BaseModel):
     mode: str = "auto"
 
     @property
-    def engine(self) -> Runtime | None:
+    def engine(self) -> RecipeRuntime | None:
         """Its runtime; of a recipe that names none, that of its command, else vLLM, as sparkrun takes it."""
         named = self.runtime or _runtime_of(self.command or "")
         return next((RUNTIMES[name] for name in RUNTIMES if name in named), None)
@@ -301,7 +301,7 @@ def command(recipe: Recipe, model_path: str | None) -> tuple[list[str], list[str
     return shlex.split(text), unused
 
 
-def _written(recipe: Recipe, runtime: Runtime) -> tuple[str, list[str]]:
+def _written(recipe: Recipe, runtime: RecipeRuntime) -> tuple[str, list[str]]:
     """The command of a recipe that has none, from its defaults, and those that have no flag."""
     words = [runtime.words]
     unused: list[str] = []

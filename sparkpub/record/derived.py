@@ -1,28 +1,44 @@
 """Metrics that follow from others of the same run, and that no record holds: worked out wherever runs are read.
 
-`derived(record)` gives their values by name; what they are stands in metrics.toml. A table of runs adds them to the
-metrics that the record holds, and treats both alike.
+`derived(record)` gives their values by name; what they are stands in metrics.toml. Whoever describes or compares runs
+asks `values_of` and `value_of`, which treat them like those that the record holds.
 """
-
-from collections.abc import Mapping
 
 from sparkpub.record.record import Record
 
 PHASE_TOLERANCE = 0.02
 """How much longer than the requests that count a measured phase may last, relatively, for its energy to be theirs."""
 _JOULE_PER_WATT_HOUR = 3600
+DERIVED = ("output_tokens_per_joule", "energy_per_million_tokens_wh")
+"""Names of all of them."""
 
 
-def derived(record: Record) -> Mapping[str, float]:
-    """Metric to value, for those whose sources the run has; empty where it has none of them."""
+def values_of(record: Record) -> dict[str, float]:
+    """Metric to value, of everything that is known of a run."""
+    held: dict[str, float] = {
+        name: metric.value
+        for name, metric in record.metrics.items()
+        if metric.value is not None
+    }
+    return held | derived(record)
+
+
+def value_of(record: Record, name: str) -> float | None:
+    """One of these values; None where it is not known."""
+    if name in record.metrics or name not in DERIVED:
+        return record.value(name)
+    return derived(record).get(name)
+
+
+def derived(record: Record) -> dict[str, float]:
+    """Metric to value, for those whose sources the run has and which the record does not hold itself."""
     joule, tokens = _energy_of_output(record), _output_tokens(record)
     if joule is None or tokens is None:
         return {}
     watt_hours = joule / _JOULE_PER_WATT_HOUR
-    return {
-        "output_tokens_per_joule": tokens / joule,
-        "energy_per_million_tokens_wh": 1e6 * watt_hours / tokens,
-    }
+    values = (tokens / joule, 1e6 * watt_hours / tokens)
+    found = zip(DERIVED, values, strict=True)
+    return {name: value for name, value in found if name not in record.metrics}
 
 
 def _output_tokens(record: Record) -> float | None:

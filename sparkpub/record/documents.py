@@ -15,13 +15,13 @@ from sparkpub.record.errors import SparkpubError, worded
 from sparkpub.record.record import Declared
 
 
-class Part(Declared):
+class ListEntry(Declared):
     """One entry of a file that is a list."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=ListEntry)
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
 MOST_PROBLEMS = 100

@@ -17,7 +17,6 @@ from sparkpub.record import text
 Direction = Literal["higher", "lower", "neither"]
 Role = Literal["primary", "secondary", "state", "derived"]
 MemoryOf = Literal["gpu", "host"]
-RateOf = Literal["machine", "user"]
 
 GIB = 2**30
 
@@ -39,7 +38,6 @@ class Metric:
     role: Role = "primary"
     headline: int | None = None
     memory_of: MemoryOf | None = None
-    rate_of: RateOf | None = None
     derived_from: tuple[str, ...] = ()
     distribution: str = ""
     summary: str = ""
@@ -121,6 +119,41 @@ def unit_of(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
 
 
+FACTORS: Mapping[tuple[str, str], float] = {
+    ("s", "ms"): 1e3,
+    ("us", "ms"): 1e-3,
+    ("µs", "ms"): 1e-3,
+    ("ns", "ms"): 1e-6,
+    ("min", "s"): 60.0,
+    ("ms", "s"): 1e-3,
+    ("B", "GiB"): 2**-30,
+    ("KiB", "GiB"): 2**-20,
+    ("MiB", "GiB"): 2**-10,
+    ("TiB", "GiB"): 2**10,
+    ("MB", "GiB"): 1e6 / GIB,
+    ("GB", "GiB"): 1e9 / GIB,
+    ("mW", "W"): 1e-3,
+    ("kW", "W"): 1e3,
+    ("kJ", "J"): 1e3,
+    ("Wh", "J"): 3600.0,
+    ("GHz", "MHz"): 1e3,
+    ("tokens/s", "tok/s"): 1.0,
+    ("t/s", "tok/s"): 1.0,
+    ("requests/s", "req/s"): 1.0,
+    ("C", "°C"): 1.0,
+    ("TFLOP/s", "GFLOP/s"): 1e3,
+    ("ratio", "%"): 100.0,
+}
+"""(unit of a column, unit of a metric) to what the one is multiplied with. A GB is 10**9 bytes, a GiB 2**30."""
+
+
+def factor(unit: str, wanted: str) -> float | None:
+    """What a figure in `unit` is multiplied with; None where the one unit cannot be converted to the other."""
+    if unit == wanted:
+        return 1.0
+    return FACTORS.get((unit, wanted))
+
+
 _SHORTENED = re.compile(
     r"(?<!_per)_(gib|tok_s|req_s|gflop_s|ms|celsius|watt|joule|wh|percent|mhz)$"
 )
@@ -196,7 +229,6 @@ def _summaries(
     definition: str,
     primary: list[str],
     headline: int | None = None,
-    rate_of: RateOf | None = None,
 ) -> Iterator[Metric]:
     """The seven metrics of a distribution over the requests of a run."""
     for summary, word in SUMMARIES.items():
@@ -208,7 +240,6 @@ def _summaries(
             f"{definition}; {word} over the requests of a run.",
             role="primary" if summary in primary else "secondary",
             headline=headline if summary == "p50" else None,
-            rate_of=rate_of if summary == "p50" else None,
             distribution=name,
             summary=summary,
         )

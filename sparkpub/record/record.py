@@ -315,6 +315,8 @@ class Machine(Strict):
     """The machine measured. `id` is a salted hash, `kind` a key of the machine catalogue or null."""
 
     id: str | None = None
+    boot: str | None = None
+    """Salted hash of the kernel's id of this boot: machines that share it are containers of one host."""
     kind: str | None = None
     count: PositiveInt | None = None
     """How many machines of this kind served the model together; null where nothing says it."""
@@ -512,7 +514,7 @@ class Record(Strict):
         stem = self.run_id.removeprefix(f"{self.campaign}-")
         if stem != self.run_id:
             return stem
-        return f"{self.environment}_{self.model}_{self.workload}_iter{self.iteration:02d}_{self.started.compact}"
+        return stem_of(self.cell, self.iteration, self.started)
 
     def value(self, metric: str) -> float | None:
         """The value of a metric in its own unit; None where absent or not available."""
@@ -547,6 +549,12 @@ def metric_problems(name: str, value: MetricValue) -> list[str]:
             f"{where}.value: {value.value} is outside {known.minimum}…{known.maximum} {known.unit}"
         ]
     return []
+
+
+def stem_of(cell: tuple[str, str, str], iteration: int, started: Moment) -> str:
+    """How the file names of a run of a cell (model, environment, workload) begin."""
+    model, environment, workload = cell
+    return f"{environment}_{model}_{workload}_iter{iteration:02d}_{started.compact}"
 
 
 def metric_of(name: str, value: MetricValue) -> Metric:

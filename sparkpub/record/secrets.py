@@ -153,7 +153,7 @@ def unfinished(content: bytes) -> int:
         return len(content)
     lines = content.decode("utf-8", "surrogateescape").splitlines(keepends=True)
     plain = [_COLOURS.sub("", line).rstrip("\r\n") for line in lines]
-    names = _Names()
+    names = _SecretNames()
     for number in range(len(lines)):
         # Would the value take one line more?
         below = [*plain[number:], _NEXT]
@@ -170,10 +170,10 @@ _NEXT = " " * 80 + "next" + "]" * 9
 def _without_secrets(text: str) -> str:
     text = without_tokens(text)
     telling = _telling(text)
-    return _lines(text, telling, _Names()) if telling else text
+    return _lines(text, telling, _SecretNames()) if telling else text
 
 
-def _lines(text: str, telling: Container[str], names: "_Names") -> str:
+def _lines(text: str, telling: Container[str], names: "_SecretNames") -> str:
     """The text without the secrets in lines that tell of one, and in lines below that belong to the same value."""
     lines, kept, number = text.split("\n"), [], 0
     known: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _telling_lines() -> Any:
 _TELLING_LINES = _telling_lines()
 
 
-class _Names(dict[str, bool]):
+class _SecretNames(dict[str, bool]):
     """Whether a name is a secret's, for the names of one text: logs repeat a few thousands of times."""
 
     def __missing__(self, name: str) -> bool:
@@ -215,7 +215,7 @@ class _Names(dict[str, bool]):
         return self[name]
 
 
-def _passage(text: str, names: "_Names") -> str:
+def _passage(text: str, names: "_SecretNames") -> str:
     """A line, with those that belong to a value in it, without the secrets of which something in it tells."""
     text = assignments.without_flags(text, names)
     small = text.casefold()
@@ -226,7 +226,7 @@ def _passage(text: str, names: "_Names") -> str:
     return "\n".join([_unfolded(line, names) for line in text.split("\n")])
 
 
-def _unfolded(line: str, names: "_Names") -> str:
+def _unfolded(line: str, names: "_SecretNames") -> str:
     """The same for the lines of a text that JSON writes in one."""
     breaks = _LINE_BREAK.findall(line)
     if not breaks:

@@ -1,4 +1,4 @@
-"""What git knows of a campaign: the analysis that was declared when its first record was committed."""
+"""What git knows of a campaign: the analysis that was declared with its first record, and records that are gone."""
 
 import json
 import subprocess
@@ -13,21 +13,9 @@ _SECONDS = 30
 def first_matrix(folder: Path) -> dict[str, Any] | None:
     """The matrix of a campaign as it was committed with the campaign's first record; None where git does not know it:
     outside a repository, in a clone without its history, or before the first commit."""
-    if _git(folder, "rev-parse", "--is-shallow-repository") != "false\n":
-        return None
-    history = _git(
-        folder,
-        "log",
-        "--reverse",
-        "--diff-filter=A",
-        f"--format={_ADDED}%H",
-        "--name-only",
-        "--relative",
-        "--",
-        "*.json",
-    )
+    history = _added(folder)
     commit = ""
-    for line in (history or "").splitlines():
+    for line in history:
         if line.startswith(_ADDED):
             commit = line.removeprefix(_ADDED)
         elif line not in ("", FILE):
@@ -40,6 +28,34 @@ def first_matrix(folder: Path) -> dict[str, Any] | None:
         return None
     matrix = document.get("matrix") if isinstance(document, dict) else None
     return matrix if isinstance(matrix, dict) else None
+
+
+def removed(folder: Path) -> list[str]:
+    """The names of JSON files of a campaign that were committed once and are not there now."""
+    lines = {line for line in _added(folder) if line and not line.startswith(_ADDED)}
+    return sorted(
+        name for name in lines if "/" not in name and not (folder / name).exists()
+    )
+
+
+def _added(folder: Path) -> list[str]:
+    """The commits that added JSON files to a folder, the oldest first, each followed by its files; empty where git does
+    not know: outside a repository, in a clone without its history, or before the first commit."""
+    if _git(folder, "rev-parse", "--is-shallow-repository") != "false\n":
+        return []
+    history = _git(
+        folder,
+        "log",
+        "--reverse",
+        "--no-renames",
+        "--diff-filter=A",
+        f"--format={_ADDED}%H",
+        "--name-only",
+        "--relative",
+        "--",
+        "*.json",
+    )
+    return (history or "").splitlines()
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -77,7 +77,7 @@ class CampaignData:
             tuple(dict.fromkeys(workloads)),
         )
 
-    @property
+    @cached_property
     def baseline(self) -> str:
         """The environment that others are compared with: the matrix's, else `native`, else the first that ran."""
         if self.matrix is not None:

@@ -19,6 +19,7 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
+from sparkpub.review.tables.capacities import TOLD_SECONDS
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""
@@ -93,15 +94,13 @@ USES = (
 
 CAPACITY = Use("capacity", "Capacity", (), 1, lambda _: False)
 """How many requests a second users bear: from the table of capacities, not from one load."""
-LIMIT_SECONDS = 10.0
-"""How long users wait at most for the first token, for that."""
 REQUESTS = METRICS["request_throughput_req_s"]
 ALIKE = 1.1
 """Numbers of parameters within this ratio are one model: formats differ in what they count, as tied embeddings."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class RankedFigure:
     """The figure of a set-up on a board. `share` is its part of the best on the board: 1 is the best. `text` stands for
     a figure that is a bound, such as `≥ 1`."""
 
@@ -117,7 +116,7 @@ class RankedModel:
     name that have another number of parameters."""
 
     model: ModelName
-    entries: Mapping[int | None, Sequence[Entry]]
+    entries: Mapping[int | None, Sequence[RankedFigure]]
     size: str = ""
 
     @property
@@ -128,7 +127,7 @@ class RankedModel:
         return self.model.name
 
     @property
-    def best(self) -> Entry:
+    def best(self) -> RankedFigure:
         """The best of all."""
         return max(
             (first for first, *_ in self.entries.values()),
@@ -215,7 +214,7 @@ def _capacity(
     found: dict[Load, list[tuple[Any, Speed]]] = {}
     for row in capacities:
         speed = by_cell.get((row.campaign, row.cell))
-        if speed is None or speed.doubts or row.limit_seconds != LIMIT_SECONDS:
+        if speed is None or speed.doubts or row.limit_seconds != TOLD_SECONDS:
             continue
         load = replace(speed.load, request_rate=None, named="")
         found.setdefault(load, []).append((row, speed))
@@ -226,7 +225,7 @@ def _capacity(
     # Of those that bear the same rate, the one whose users wait least comes first.
     rows.sort(key=lambda item: (-(item[0].rate or 0.0), item[0].ttft_p95_ms))
     entries = [
-        Entry(speed, row.rate or 0.0, (row.rate or 0.0) / best, _bound(row))
+        RankedFigure(speed, row.rate or 0.0, (row.rate or 0.0) / best, _bound(row))
         for row, speed in rows
     ]
     widths = {entry.speed.bits for entry in entries}
@@ -293,7 +292,7 @@ def _alike(speeds: Sequence[Speed]) -> list[Speed]:
     )
 
 
-def _entries(speeds: Sequence[Speed], metric: Metric) -> list[Entry]:
+def _entries(speeds: Sequence[Speed], metric: Metric) -> list[RankedFigure]:
     """The figures of a metric, the best first."""
     is_higher = metric.direction == "higher"
     values = [speed.figures[metric.name].mean for speed in speeds]
@@ -301,12 +300,12 @@ def _entries(speeds: Sequence[Speed], metric: Metric) -> list[Entry]:
     entries = []
     for speed, value in zip(speeds, values, strict=True):
         share = value / best if is_higher else best / value
-        entries.append(Entry(speed, value, share))
+        entries.append(RankedFigure(speed, value, share))
     entries.sort(key=lambda entry: -entry.share)
     return entries
 
 
-def _rows(entries: Sequence[Entry]) -> list[RankedModel]:
+def _rows(entries: Sequence[RankedFigure]) -> list[RankedModel]:
     """A row per model, in the order of the figures; one for each number of parameters that go by one name."""
     rows = []
     by_model = grouped(entries, lambda entry: entry.speed.model)

@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from sparkpub.record.metrics import Metric
+from sparkpub.record.derived import value_of
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, compare
 from sparkpub.review.statistics.compare import power_to_detect as power_of
@@ -103,13 +104,14 @@ def measured(name: str, records: Sequence[Record]) -> Measured | None:
     metric = None
     with_value, values = list[Record](), list[float]()
     for record in records:
-        item = record.metrics.get(name)
-        if item is None:
-            continue
-        metric = metric or metric_of(name, item)
-        if item.value is not None:
+        value = value_of(record, name)
+        if name in record.metrics:
+            metric = metric or metric_of(name, record.metrics[name])
+        elif value is not None:
+            metric = METRICS[name]
+        if value is not None:
             with_value.append(record)
-            values.append(item.value)
+            values.append(value)
     return (
         None if metric is None else Measured(metric, tuple(with_value), tuple(values))
     )

@@ -16,6 +16,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
+from sparkpub.record.text import number, percent
 from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
@@ -25,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Sample:
+class MeasuredMean:
     """Mean, standard deviation (by n - 1) and number of what was measured."""
 
     mean: float
@@ -49,13 +50,24 @@ class Change:
             return None
         return self.low > 0 or self.high < 0
 
+    @property
+    def in_words(self) -> str:
+        """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
+        if self.low is None or self.high is None:
+            return f"{percent(self.percent)}, noise not known"
+        low, high = (number(end, 1, signed=True) for end in (self.low, self.high))
+        bounds = f"{percent(self.percent)}, {low} to {high}"
+        if self.is_beyond_noise:
+            return bounds
+        return f"within noise: {bounds}"
+
 
 @dataclass(frozen=True)
 class Point:
     """What was measured once: a set-up, with the day of its first run."""
 
     speed: Speed
-    sample: Sample
+    sample: MeasuredMean
     change: Change | None = None
     """From the point before; None for the first."""
 
@@ -66,7 +78,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class VersionLine:
     """One model, format, machine, engine and load, measured more than once."""
 
     model: ModelName
@@ -88,7 +100,7 @@ class Line:
         return change_between(self.points[0].sample, self.points[-1].sample)
 
 
-def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[Line]:
+def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[VersionLine]:
     """Every line with at least two points, in the order met. What checks doubt is on none."""
     having = []
     for speed in speeds:
@@ -126,7 +138,7 @@ def _session(speed: Speed) -> tuple[object, ...]:
     return (speed.campaign, speed.setup.engine_version, day)
 
 
-def _line(speeds: list[Speed], metric: str) -> Line:
+def _line(speeds: list[Speed], metric: str) -> VersionLine:
     ordered = sorted(speeds, key=lambda speed: speed.records[0].started.value)
     points: list[Point] = []
     for speed in ordered:
@@ -136,7 +148,7 @@ def _line(speeds: list[Speed], metric: str) -> Line:
             change = change_between(points[-1].sample, sample)
         points.append(Point(speed, sample, change))
     first = ordered[0]
-    return Line(
+    return VersionLine(
         first.model,
         first.weights,
         first.machine,
@@ -146,15 +158,15 @@ def _line(speeds: list[Speed], metric: str) -> Line:
     )
 
 
-def sample_of(speed: Speed, metric: str) -> Sample:
+def sample_of(speed: Speed, metric: str) -> MeasuredMean:
     """The runs of a cell; of a single run its repetitions, as far as they are known."""
     row = speed.figures[metric]
     if row.n > 1:
-        return Sample(row.mean, row.sd, row.n)
-    return _repetitions(speed.records[0], metric) or Sample(row.mean, None, 1)
+        return MeasuredMean(row.mean, row.sd, row.n)
+    return _repetitions(speed.records[0], metric) or MeasuredMean(row.mean, None, 1)
 
 
-def _repetitions(record: Record, metric: str) -> Sample | None:
+def _repetitions(record: Record, metric: str) -> MeasuredMean | None:
     """What a run says of its own repetitions."""
     value = record.value(metric)
     spread = record.spreads.get(metric)
@@ -166,10 +178,10 @@ def _repetitions(record: Record, metric: str) -> Sample | None:
     sd = spread.deviation
     if spread.divisor != "n-1":  # where nothing says it, the larger of the two
         sd *= sqrt(n / (n - 1))
-    return Sample(value, sd, n)
+    return MeasuredMean(value, sd, n)
 
 
-def change_between(before: Sample, after: Sample) -> Change:
+def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     """The change of the mean in percent, with its interval."""
     percent = 100 * (after.mean / before.mean - 1)
     if before.sd is None or after.sd is None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from sparkpub.record.metrics import Metric
+from sparkpub.record.derived import derived
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
@@ -109,13 +110,15 @@ class ReviewedCampaign:
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
-        """Every metric recorded in the campaign, by name, in the order met."""
+        """Every metric of the campaign's runs, by name, in the order met; behind them those that follow from others."""
         found: dict[str, Metric] = {}
+        follow: dict[str, Metric] = {}
         for record in self.campaign.records:
             for name, value in record.metrics.items():
                 if name not in found:
                     found[name] = metric_of(name, value)
-        return found
+            follow |= {name: METRICS[name] for name in derived(record)}
+        return {**found, **follow}
 
     # -- what was measured -------------------------------------------------------------------------------------
 

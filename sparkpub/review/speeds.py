@@ -13,6 +13,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review
+from sparkpub.review.checks.prefix_cache import is_less_work
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names
 from sparkpub.review.reviewed import Cell
@@ -23,8 +24,6 @@ PROMPT = "prompt_throughput_tok_s"
 RATES = (GENERATION, PROMPT)
 """A cell that has one of these above zero measured a model's speed."""
 MILLISECONDS = 1000
-MOST_HITS_PERCENT = 5.0
-"""Hits in the prefix cache up to which a load counts as computed: what prompts share is their first tokens."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,8 @@ class Speed:
     @property
     def cached(self) -> bool:
         """Whether its prompts were answered from the server's prefix cache in part: less work than the load says."""
-        return (self.mean("prefix_cache_hit_percent") or 0.0) > MOST_HITS_PERCENT
+        hits = self.mean("prefix_cache_hit_percent") or 0.0
+        return is_less_work(self.records[0], hits)
 
     @property
     def per_user(self) -> float | None:

@@ -50,6 +50,14 @@ _COLUMNS = {
         "campaign criterion cell metric value threshold met why",
         "Success criteria",
     ),
+    "capacities": (
+        "campaign model environment load limit_seconds text output_throughput_tok_s workload",
+        "Capacities (requests a second at which 95 % get their first token within the limit)",
+    ),
+    "bandwidths": (
+        "campaign model environment workload weights output_throughput_tok_s milliseconds_per_token share_percent",
+        "Memory bandwidth that one request at once gets",
+    ),
 }
 _HEADINGS = {
     "sd": "σ",
@@ -68,6 +76,11 @@ _HEADINGS = {
     "heterogeneity_p": "p of heterogeneity",
     "n_effective": "n eff.",
     "trend_slope": "trend per run",
+    "limit_seconds": "limit in s",
+    "text": "requests/s",
+    "output_throughput_tok_s": "tok/s",
+    "milliseconds_per_token": "ms per token",
+    "share_percent": "% of the bandwidth",
 }
 _IN_UNIT = frozenset(
     ["mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference"]
@@ -88,6 +101,8 @@ _IN_NO_DOCUMENT = {
     "cells": {"runs", "cell"},
     "comparisons": {"machine"},
     "repeats": {"cell"},
+    "capacities": {"cell"},
+    "bandwidths": {"cell"},
 }
 """Columns that the rows of a document lack. The parts of a cell are there."""
 _OF_A_TREND = ("slope", "p_value", "inflation", "spearman", "lag1", "n")

@@ -6,7 +6,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import Cache
+from sparkpub.site.cache import Cache, key
 from sparkpub.site.content import (
     Content,
     SiteOptions,
     packed_pieces,
 )
-from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import kinds, telemetry
+from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages
@@ -78,7 +78,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         placed = placing.Placing(library, templates, drawings.finished())
         tree = placed.tree(tree, cache)
-        _put_run_files(tree, publication, templates, placed)
+        _put_run_files(tree, publication, templates, placed, cache)
         _add(
             tree,
             {
@@ -269,6 +269,7 @@ def _put_run_files(
     publication: Publication,
     templates: Templates,
     placed: placing.Placing,
+    cache: Cache,
 ) -> None:
     """Put what the page of a run shows into the run's file, as it is written.
 
@@ -279,8 +280,21 @@ def _put_run_files(
     for campaign, index in _in_order(publication):
         address = run_file(campaign.runs[index])
         samples = tree[address].data if address in tree else None
-        whole = partial(_run_file, pages, placed, campaign, index, samples)
-        tree[address] = Content(made=whole)
+        make = partial(_run_file, pages, placed, campaign, index, samples)
+        run = campaign.runs[index].run_id
+        tree[address] = Content(made=partial(_run_file_once, cache, pages, run, make))
+
+
+def _run_file_once(
+    cache: Cache, pages: RunPages, run: str, make: Callable[[], bytes]
+) -> bytes:
+    """The file of a run, from the cache where nothing changed that it may show."""
+    name = key("run", pages.state, run)
+    known = cache.get(name)
+    if known is None:
+        known = make()
+        cache.put(name, known)
+    return known
 
 
 def _run_file(

@@ -1,4 +1,4 @@
-"""One place on disk for work that is dear and can be done again: drawings, above all.
+"""One place on disk for work that is dear and can be done again: drawings, and the files of runs.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None
@@ -11,11 +11,13 @@ and two builds may share a folder.
 Of our own, since joblib and diskcache keep Python pickles: reading a folder that somebody else wrote would run it.
 """
 
+import functools
 import hashlib
 import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 import platformdirs
@@ -26,6 +28,18 @@ from sparkpub.record.store import write_atomic
 KEPT_DAYS = 30
 """An entry that no build asked for in so many days is deleted."""
 _DIGEST_BYTES = 32
+_PACKAGE = Path(__file__).parents[1]
+_LIBRARIES = (
+    "altair",
+    "jinja2",
+    "markupsafe",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "scipy",
+    "statsmodels",
+    "vl-convert-python",
+)
 
 
 def user_folder() -> Path:
@@ -41,6 +55,15 @@ def key(*parts: object) -> str:
 def code(*folders: Path) -> str:
     """SHA-256 of the Python sources in these folders: the part of a key that changes when they do."""
     return _digest(path for folder in folders for path in sorted(folder.glob("*.py")))
+
+
+@functools.cache
+def program() -> str:
+    """Changes with this program, templates and catalogue included, and with the libraries that compute and write for
+    it."""
+    files = (path for path in sorted(_PACKAGE.rglob("*")) if path.is_file())
+    sources = _digest(path for path in files if path.suffix != ".pyc")
+    return key(sources, [metadata.version(name) for name in _LIBRARIES])
 
 
 def _digest(files: Iterable[Path]) -> str:

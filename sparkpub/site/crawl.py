@@ -39,12 +39,6 @@ def dead_links(site: Path, site_url: str) -> list[str]:
     return lines
 
 
-def own_targets(page: str, text: str, site_url: str) -> Iterator[str]:
-    """Addresses within the site that the HTML of a page links to, each once: from the root, with their anchors."""
-    links, _ = _links(text)
-    yield from _own(page, links, site_url)
-
-
 def _links(text: str) -> tuple[list[str], list[str]]:
     """Where the HTML of a page leads, each once; and what of it is no address, as a line each."""
     found: dict[str, None] = {}

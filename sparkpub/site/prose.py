@@ -253,7 +253,7 @@ class Typed:
 def passages(html: str) -> tuple[list[Passage], list[str]]:
     """The text of a page, block by block, with texts of attributes; without code blocks. And what the page links to or
     loads."""
-    reader = _Reader()
+    reader = _ProseReader()
     reader.feed(html)
     reader.close()
     return reader.finished(), reader.addresses
@@ -372,7 +372,7 @@ class _Block:
     code: list[str] = field(default_factory=list)
 
 
-class _Reader(HTMLParser):
+class _ProseReader(HTMLParser):
     """Collects passages. Inline markup (`<b>`, `<span>`, `<sup>`) does not part a number from its unit."""
 
     def __init__(self) -> None:

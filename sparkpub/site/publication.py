@@ -1,9 +1,8 @@
 """Everything the pages speak of, computed once: the data, what was found out about them, and what people say."""
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
@@ -17,13 +16,12 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
-from sparkpub.review.progress import Line, lines
+from sparkpub.review.progress import VersionLine, lines
 from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
 from sparkpub.site import sweeps
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.figures.scope import Scope
 from sparkpub.site.pages.evidence import Published, published
 
 LEADING = 6
@@ -103,7 +101,7 @@ class Publication:
         return boards(self.speeds, self.options.home, rows(self.results.capacities))
 
     @cached_property
-    def progress(self) -> list[Line]:
+    def progress(self) -> list[VersionLine]:
         """What was measured more than once: versions and sessions of one recipe."""
         return lines(self.speeds)
 
@@ -253,38 +251,6 @@ def cell_label(names: Names, campaign: CampaignData, cell: tuple[str, str, str])
     several = [len(keys) > 1 for keys in campaign.axes]
     parts = [part for part, differs in zip(told, several, strict=True) if differs]
     return " · ".join(parts) or told[0]
-
-
-def scope(
-    names: Names,
-    campaign: CampaignData,
-    *,
-    model: str | None = None,
-    environment: str | None = None,
-    workload: str | None = None,
-) -> Scope:
-    """The scope of charts on a campaign, or on one model, environment or workload of it."""
-    models, environments, workloads = campaign.axes
-    part = Scope(
-        campaign.name,
-        tuple(name for name in models if model in (None, name)),
-        tuple(name for name in environments if environment in (None, name)),
-        tuple(name for name in workloads if workload in (None, name)),
-        cells=(),
-    )
-    labels = tuple(
-        cell_label(names, campaign, cell)
-        for cell in cell_keys(campaign)
-        if part.holds(*cell)
-    )
-    called = names.campaign(campaign.name)
-    axes = (called.short_models, called.environments, called.workloads)
-    times = Counter(key for axis in axes for key in axis)
-    # What stands for two things has no name of its own.
-    said = [
-        (key, name) for axis in axes for key, name in axis.items() if times[key] < 2
-    ]
-    return replace(part, cells=labels, names=tuple(said))
 
 
 def run_address(run: Stored) -> str:

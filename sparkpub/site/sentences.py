@@ -77,7 +77,8 @@ def _differs(names: Names, metric: Metric, rows: Sequence[TableRow], which: str)
     """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`"""
     candidate, baseline = _sides(names, rows)
     verdict = rows[0].verdict
-    text = f"{metric.subject} is {_amount(metric, rows)} {verdict} {_in(candidate)} than {_in(baseline)} for {which}"
+    sides = f"{in_environment(candidate)} than {in_environment(baseline)} for {which}"
+    text = f"{metric.subject} is {_amount(metric, rows)} {verdict} {sides}"
     bounds = _bounds(rows)
     if bounds is None:
         return f"{text}."
@@ -91,7 +92,7 @@ def _bounded(names: Names, metric: Metric, rows: Sequence[TableRow], which: str)
     verdict = rows[0].verdict
     if verdict == "equivalent":
         verdict = f"equivalent within {_margin(rows)}"
-    sides = f"{_in(candidate)} than {_in(baseline)} for {which}"
+    sides = f"{in_environment(candidate)} than {in_environment(baseline)} for {which}"
     bounds = _bounds(rows)
     if bounds is None:
         return (
@@ -146,8 +147,8 @@ def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
     )
 
 
-def _in(environment: str) -> str:
-    """`in Docker`, `natively`, `with CUDA graphs`."""
+def in_environment(environment: str) -> str:
+    """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
     if environment == "native":
         return "natively"
     if environment.startswith(("with ", "without ")):
@@ -280,8 +281,8 @@ def together(
         cells = f"{row.cells} of {row.cells + row.left_out} cells"
     candidate, baseline = _sides(names, [row])
     text = (
-        f"{metric.subject} is {amount} {side} {_in(candidate)} than {_in(baseline)}, pooled over {cells} "
-        f"({ends}; exploratory). {shown} it separately."
+        f"{metric.subject} is {amount} {side} {in_environment(candidate)} than {in_environment(baseline)}, "
+        f"pooled over {cells} ({ends}; exploratory). {shown} it separately."
     )
     if row.heterogeneity_p < ALPHA:
         text += " The cells differ too much to average."

@@ -119,6 +119,12 @@ RATIO = "ratio"
 """In place of parts that go up together: how they stand to each other."""
 REST = ""
 """In place of an option: what is left of the name of an imported workload."""
+_SHORT = {
+    "input_tokens": "{:,} in",
+    "output_tokens": "{:,} out",
+    "depth": "{:,} in context",
+}
+"""Part of a load to how a reader says it with its value."""
 WORDS = {"in_flight": "concurrency", "batch": "batch size"}
 """Part of a load to its word in a sentence, where an axis has several."""
 
@@ -156,7 +162,7 @@ class Line:
 
     @property
     def held(self) -> str:
-        """What does not vary, for a reader: `input tokens 512, output tokens 128`."""
+        """What does not vary, for a reader: `512 in, 128 out`."""
         parts = [_in_words(*option) for option in self.fixed if option[1]]
         return ", ".join(parts)
 
@@ -219,7 +225,9 @@ def _differing(line: Line, found: Sequence[Line]) -> Iterator[str]:
 
 
 def _in_words(option: str, value: str) -> str:
-    """An option for a reader: `input tokens 512`, `CUDA graph on`."""
+    """An option for a reader: `512 in`, `CUDA graph on`."""
+    if option in _SHORT and value.isdecimal():
+        return _SHORT[option].format(int(value))
     words = SWITCHED.get(value, value)
     name = option.replace("_", " ").replace("cuda", "CUDA")
     return f"{name} {words}".strip()

@@ -12,9 +12,8 @@ import pytest
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT, packed
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import Job, compile_chart
-from sparkpub.site.drawing.output import FONT, markup
+from sparkpub.site.figures.compile import Chart, Job, compile_chart
+from sparkpub.site.figures.output import FONT, markup
 from tests.browser.conftest import Host, delay, served
 
 ROWS = [

@@ -259,17 +259,6 @@ READ_ON_DEMAND = """() => {
 """Files are read when the test says so."""
 
 
-def test_a_command_can_be_copied(board: Host) -> None:
-    page = board.open("model.html").page
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.evaluate(
-        "document.querySelectorAll('details').forEach((item) => (item.open = true))"
-    )
-    page.locator("[data-sp-copy]").first.click()
-    page.wait_for_selector("text=Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == "seed: 7"
-
-
 def test_prices_change_what_a_million_tokens_cost(board: Host) -> None:
     page = board.open("model.html").page
     cell = page.locator("[data-sp-costs] tbody tr").first.locator("td").last

@@ -299,6 +299,29 @@ def test_search_on_a_phone(site: Host) -> None:
     assert results(page) > 1
 
 
+def test_the_menu_of_a_phone_opens_at_its_top(site: Host) -> None:
+    """And not within the section of the page, from which a reader has to go back first."""
+    page = site.open(
+        "models/",
+        viewport={"width": 390, "height": 800},
+        has_touch=True,
+        is_mobile=True,
+    ).page
+    settle(page)
+    within = page.locator(".md-nav--primary .md-nav__item .md-nav__toggle:checked")
+    assert within.count() > 0
+    page.tap(".md-header [for=__drawer]")
+    assert within.count() == 0
+
+
+def test_a_link_to_a_claim_opens_its_line(site: Host) -> None:
+    page = site.open("claims/").page
+    anchor = "details.sp-claim:not([open]) [id]"
+    name = page.locator(anchor).last.get_attribute("id")
+    page.goto(f"{site.address}claims/#{name}")
+    page.wait_for_selector(f"details.sp-claim[open] #{name}")
+
+
 @pytest.mark.parametrize("address", ["?q=bandwidth", "method/checks/?h=bandwidth"])
 def test_an_address_that_asks_for_a_search_gets_it(site: Host, address: str) -> None:
     page = site.open(address).page
@@ -479,6 +502,16 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
     assert shown(again) == 10
 
 
+def test_explorer_calls_models_by_their_names_whatever_their_keys(site: Host) -> None:
+    """Two campaigns have this model under two keys: one box stands for both."""
+    page = explorer(site, "?model=deepseek")
+    assert page.is_checked('[name=model][value*="dense7b"][value*="deepseek"]')
+    page.wait_for_url("**model=*dense7b*")
+    rows = page.locator("[data-sp-explorer] tbody tr")
+    assert "DeepSeek-R1-Distill-Qwen-7B" in rows.first.inner_text()
+    assert "dense7b" not in rows.first.inner_text()
+
+
 def test_explorer_brush_narrows_the_table(site: Host) -> None:
     page = explorer(
         site, f"?campaign={NAME}&x=output_throughput_tok_s&y=request_latency_p50_ms"
@@ -525,9 +558,19 @@ def test_explorer_exports_the_selection(site: Host) -> None:
         page.click("[data-sp-explorer] [name=csv]")
     lines = Path(download.value.path()).read_text().splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith('"run","campaign"')
+    assert lines[0].startswith("run,campaign")
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
+
+
+def test_a_command_can_be_copied(site: Host) -> None:
+    page = site.open(f"campaigns/{NAME}/").page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#use-these-data > summary")
+    page.locator("#use-these-data pre", has_text="archive").locator("button").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() == f"sparkpub archive {NAME} -o {NAME}.tar"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------

@@ -328,7 +328,7 @@ def test_an_error_of_our_own_never_loses_the_run(
 ) -> None:
     """Wherever the collector itself fails, the run that was on becomes a record with its log."""
     targets: dict[str, tuple[Any, str]] = {
-        "watching": (following._Run, "_must_stop"),
+        "watching": (following._RunUnderWay, "_must_stop"),
         "sealing": (runs, "seal"),
         "recording": (runs, "_record"),
     }

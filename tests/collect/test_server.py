@@ -35,7 +35,7 @@ from tests.collect.fake_nvml import FakeNvml
 from tests.collect.test_interruption import a_collector
 
 SERVER = """
-import http.server, os, signal, sys
+import http.server, json, os, signal, sys
 # The first process of a container ignores a signal that it does not handle: the engine would wait until it may kill.
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 port, behaviour = int(sys.argv[1]), sys.argv[2]
@@ -50,9 +50,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         ready = behaviour != "never" or self.path != "/health"
         self.send_response(200 if ready else 503)
         self.end_headers()
-        self.wfile.write(str(os.getpid()).encode())
+        models = {"data": [{"id": "m"}]} if behaviour in ("sense", "nonsense") else os.getpid()
+        self.wfile.write(json.dumps(models if self.path == "/v1/models" else os.getpid()).encode())
+    def do_POST(self):
+        said = "Paris, on the river Seine." if behaviour == "sense" else "!" * 60
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"choices": [{"message": {"content": said}}]}).encode())
     def log_message(self, *_):
-        if self.path != "/health":
+        if self.path not in ("/health", "/v1/models"):
             print("answered", self.path, flush=True)
 print("listening", flush=True)
 where = "0.0.0.0" if behaviour == "everywhere" else "127.0.0.1"
@@ -92,6 +98,37 @@ def served(
         "workloads": {"w": a_client(port)},
     }
     return a_matrix(**(chosen | changes))
+
+
+def said(record: Record) -> list[str]:
+    return [event.text for event in record.events if event.kind == "note"]
+
+
+def test_an_answer_of_the_model_is_kept_with_each_run(
+    tmp_path: Path, port: int
+) -> None:
+    run(served(port, serving(port, behaviour="sense")), tmp_path)
+    for record in records(tmp_path):
+        assert record.status == "ok"
+        kept = "the model answered before the test: Paris, on the river Seine."
+        assert kept in said(record)
+
+
+def test_nothing_is_timed_of_a_model_that_makes_no_sense(
+    tmp_path: Path, port: int
+) -> None:
+    run(served(port, serving(port, behaviour="nonsense")), tmp_path)
+    for record in records(tmp_path):
+        assert record.status == "failed"
+        assert "the model's answer makes no sense" in str(record.status_reason)
+        assert record.value("rate") is None
+
+
+def test_random_weights_may_make_no_sense(tmp_path: Path, port: int) -> None:
+    models = {"m": {"id": "tiny/model", "random_weights": True}}
+    matrix = served(port, serving(port, behaviour="nonsense"), models=models)
+    run(matrix, tmp_path)
+    assert [record.status for record in records(tmp_path)] == ["ok", "ok"]
 
 
 def log_of(tmp_path: Path, record: Record) -> str:

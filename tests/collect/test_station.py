@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import journal, station
-from sparkpub.collect.bench import Bench, Job
+from sparkpub.collect.bench import Bench, RunJob
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import controls
@@ -56,7 +56,7 @@ class Played:
     passes: list[Passed]
     """What the gates say, one after the other."""
     server: PlayedServer
-    jobs: list[Job]
+    jobs: list[RunJob]
     status: str = "ok"
     problem: CollectError | None = None
     """What measuring ends with instead of a record."""
@@ -107,14 +107,16 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
             def serving(self, serves: Any) -> PlayedServer | None:
                 return live if serves is not None else None
 
-            def start(self, serves: Any, model: str, environment: Any) -> PlayedServer:
+            def start(
+                self, serves: Any, model: str, *_: Any, **__: Any
+            ) -> PlayedServer:
                 done.append(("start", model))
                 return played.server
 
             def stop(self) -> None:
                 done.append("stop")
 
-        def measured(bench: Any, job: Job, passed: Passed, server: Any) -> Stored:
+        def measured(bench: Any, job: RunJob, passed: Passed, server: Any) -> Stored:
             played.jobs.append(job)
             names = [gate.name for gate in passed.gates]
             done.append(("measure", names, server))

@@ -7,7 +7,14 @@ import pytest
 from pydantic import Field, ValidationError
 
 from sparkpub.record import documents
-from sparkpub.record.documents import Lines, Part, parse, read_parts, refuse, suggestion
+from sparkpub.record.documents import (
+    Lines,
+    ListEntry,
+    parse,
+    read_parts,
+    refuse,
+    suggestion,
+)
 from sparkpub.record.errors import MatrixError
 from sparkpub.record.record import Declared
 
@@ -160,7 +167,7 @@ def test_where_no_name_is_near_all_are_named() -> None:
     assert suggestion("xyz", ["b", "a"]) == "known are a, b"
 
 
-class Claim(Part):
+class Claim(ListEntry):
     says: str
 
 

@@ -34,8 +34,6 @@ def test_a_distribution_is_seven_metrics_of_which_median_and_p99_are_primary() -
     ]
     assert {metric.role for metric in ttft} == {"primary", "secondary"}
     assert [metric.summary for metric in ttft if metric.headline is not None] == ["p50"]
-    tpot = [metric for metric in METRICS.values() if metric.distribution == "tpot"]
-    assert [metric.summary for metric in tpot if metric.rate_of == "user"] == ["p50"]
     assert METRICS["ttft_p90_ms"].label == "Time to first token, P90"
     assert DISTRIBUTIONS == ("request_latency", "ttft", "tpot", "itl")
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Record
+from sparkpub.review import stats_told
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow, rows
 from tests.leaderboards import dataset_of, reviewed, runs_of
@@ -48,6 +49,19 @@ def test_it_is_the_highest_rate_that_stays_below_the_limit() -> None:
     assert [found[limit].rate for limit in (2, 5, 10)] == [0.1, 0.5, 1]
     texts = [found[limit].text for limit in (2, 5, 10)]
     assert texts == ["0.1", "0.5", "at least 1"]
+
+
+def test_stats_tells_it() -> None:
+    results = Results(reviewed(dataset_of(at(0.1, 1.9), at(0.5, 3))))
+    told = stats_told.document(results)["capacities"]
+    assert [(row["limit_seconds"], row["rate"], row["rates"]) for row in told] == [
+        (2.0, 0.1, [0.1, 0.5]),
+        (5.0, 0.5, [0.1, 0.5]),
+        (10.0, 0.5, [0.1, 0.5]),
+    ]
+    lines = stats_told.render(results, "text").splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if "Capacities" in line) :]
+    assert "at least 0.5" in table[3]
 
 
 def test_where_no_rate_holds_it_lies_below_the_lowest() -> None:

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from sparkpub.record.record import Record, Spread
-from sparkpub.review.progress import Line, Sample, change_between, lines
+from sparkpub.review.progress import MeasuredMean, VersionLine, change_between, lines
 from tests.leaderboards import TPUT, runs_of
 from tests.review.test_leaderboard import measured
 
@@ -19,7 +19,7 @@ def test_the_interval_of_a_change_is_that_of_welch() -> None:
     before, after = [100.0, 104.0, 96.0], [110.0, 111.0, 112.0, 111.0]
     theirs = ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
     samples = [
-        Sample(sum(values) / len(values), sd, len(values))
+        MeasuredMean(sum(values) / len(values), sd, len(values))
         for values, sd in ((before, 4.0), (after, sqrt(2 / 3)))
     ]
     ours = change_between(*samples)
@@ -29,7 +29,7 @@ def test_the_interval_of_a_change_is_that_of_welch() -> None:
     assert ours.is_beyond_noise
 
 
-def line_of(*records: Record) -> Line:
+def line_of(*records: Record) -> VersionLine:
     (line,) = lines(measured(*records))
     return line
 

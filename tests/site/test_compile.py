@@ -14,15 +14,13 @@ import pytest
 from sparkpub.record.errors import SiteError
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import ROOT
-from sparkpub.site.drawing import compile as compiling
-from sparkpub.site.drawing import drawings
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import Job
-from sparkpub.site.drawing.converter import converter, png
-from sparkpub.site.drawing.drawings import POOL_FROM, Drawings
-from sparkpub.site.drawing.output import FONT, image, standalone
-from sparkpub.site.figures import telemetry
+from sparkpub.site.figures import compile as compiling
+from sparkpub.site.figures import drawings, telemetry
+from sparkpub.site.figures.compile import Chart, Job
+from sparkpub.site.figures.converter import converter, png
 from sparkpub.site.figures.coverage import GLYPHS
+from sparkpub.site.figures.drawings import POOL_FROM, Drawings
+from sparkpub.site.figures.output import FONT, image, standalone
 
 ROWS = [
     {
@@ -184,9 +182,8 @@ def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(
     drawn = compiling.compile_chart(
         Job(
             "panels",
-            Chart(telemetry.draw, (signals,)),
+            Chart(telemetry.draw, (signals, ()), phone=(compiling.NARROW,)),
             {"samples": samples, "phases": []},
-            narrow=Chart(telemetry.draw, (signals, compiling.NARROW)),
         )
     )
     assert width(drawn.svg_wide) == pytest.approx(compiling.WIDE, rel=0.03)
@@ -194,8 +191,9 @@ def test_panels_fit_the_page_and_the_phone_whatever_their_axes_say(
 
 
 def test_a_chart_of_its_own_for_the_phone() -> None:
+    phone = (("height", 411),)
     drawn = compiling.compile_chart(
-        Job("x", chart(), {"runs": ROWS}, narrow=chart(height=411))
+        Job("x", Chart(specification, phone=phone), {"runs": ROWS})
     )
     assert '"height":411' in drawn.vega_json_narrow
     assert '"height":411' not in drawn.vega_json
@@ -343,7 +341,7 @@ def chunks(picture: bytes) -> dict[bytes, bytes]:
     [
         Job("a", chart(), {"runs": [{**ROWS[0], "value": 99.5}, *ROWS[1:]]}),
         Job("a", chart(height=77), {"runs": ROWS}),
-        Job("a", chart(), {"runs": ROWS}, narrow=chart(height=77)),
+        Job("a", Chart(specification, phone=(("height", 77),)), {"runs": ROWS}),
         Job("b", chart(), {"runs": ROWS}),
     ],
     ids=["rows", "chart", "narrow chart", "key"],
@@ -360,7 +358,7 @@ import hashlib, os, sys
 from pathlib import Path
 if sys.argv[4] == "alone":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-from sparkpub.site.drawing.compile import Job
+from sparkpub.site.figures.compile import Job
 sys.path.insert(0, sys.argv[2])
 from test_compile import ROWS, chart, compile_many
 if __name__ == "__main__":

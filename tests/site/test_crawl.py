@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.site.crawl import dead_links, own_targets
+from sparkpub.site.crawl import dead_links
 
 PAGES = {
     "index.html": '<h1 id="top">x</h1>',
@@ -71,13 +71,16 @@ def test_links_that_lead_nowhere(tmp_path: Path, link: str, target: str) -> None
 
 
 @pytest.mark.parametrize("tag", ["img src", "script src", "link href", "use href"])
-def test_files_that_a_page_loads_are_links_as_well(tag: str) -> None:
-    page = f'<{tag}="gone.bin">'
-    assert list(own_targets("index.html", page, "")) == ["gone.bin"]
+def test_files_that_a_page_loads_are_links_as_well(tmp_path: Path, tag: str) -> None:
+    pages = {"index.html": f'<{tag}="gone.bin">'}
+    assert dead_links(site(tmp_path, pages), "") == [
+        "index.html: links to gone.bin, which does not exist"
+    ]
 
 
-def test_text_that_shows_a_link_is_none() -> None:
-    assert list(own_targets("x.html", '&lt;a href="gone/"&gt; href="gone/"', "")) == []
+def test_text_that_shows_a_link_is_none(tmp_path: Path) -> None:
+    pages = {"x.html": '&lt;a href="gone/"&gt; href="gone/"'}
+    assert dead_links(site(tmp_path, pages), "") == []
 
 
 def test_a_target_is_named_once_with_the_number_of_pages(tmp_path: Path) -> None:

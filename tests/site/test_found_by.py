@@ -32,7 +32,7 @@ def test_what_nobody_said_is_not_added() -> None:
 def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
     publication = published(*campaign(1, model_id="x/A-7B", observed=BF16))
     (data,) = publication.campaigns
-    words = found_by.of_campaign(publication, data, ["It is 10 % slower."])
+    words = found_by.of_campaign(publication, data, ["It is 10 % less."])
     for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
         assert word in words
 

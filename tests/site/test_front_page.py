@@ -93,7 +93,7 @@ def test_without_a_campaign_the_page_says_what_to_do() -> None:
 def test_the_page_holds_with_any_number_of_campaigns(number: int) -> None:
     records = [record for place in range(number) for record in campaign(place)]
     html = page(published(*records))
-    assert html.count('class="sp-card"') == min(number, front_page.NEWEST)
+    assert html.count('<article class="card">') == min(number, front_page.NEWEST)
     assert ("campaigns</a></p>" in html) == (number > front_page.NEWEST)
 
 

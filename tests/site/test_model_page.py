@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Record
-from sparkpub.site.figures import users
+from sparkpub.site.figures import users, versions
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.pages import model_page
 from sparkpub.site.pages.templating import Templates
 from tests.leaderboards import LOAD, runs_of
@@ -17,7 +18,7 @@ def page(*records: Record) -> str:
     """The page of the only model as HTML within Markdown."""
     publication = published(*records)
     (model,) = model_page.models(publication)
-    found = model_page.context(publication, model, "")
+    found = model_page.context(publication, model, "", "")
     content = Templates().page("model", model=found)
     return content.inlined(model.uri).decode()
 
@@ -101,7 +102,7 @@ def test_doubted_figures_are_named_and_drawn_nowhere() -> None:
     (model,) = model_page.models(publication)
     figure = model_page.figure(publication, model)
     assert figure is not None
-    assert [row["users"] for row in figure.rows] == [1, 8]
+    assert [row["load"] for row in figure.data[users.TABLE]] == [1, 8]
 
 
 def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
@@ -112,12 +113,43 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         records += runs_of("m", [total], load=load, workload=f"w{count}")
     publication = published(*records)
     (model,) = model_page.models(publication)
-    figure = users.curves(
+    figure = users.of_model(
         model.name, model.speeds, model_page.setup_names(publication, model)
     )
     assert figure is not None
-    assert [row["front"] for row in figure.rows] == [True, True, False]
-    assert [row["user"] for row in figure.rows] == [50.0, 30.0, 12.5]
+    assert [row["front"] for row in figure.data[users.TABLE]] == [True, True, False]
+    assert [row["user"] for row in figure.data[users.TABLE]] == [50.0, 30.0, 12.5]
     assert figure.says.startswith(
         "At most 240 tok/s in all, with 8 users at 30.0 tok/s each"
     )
+
+
+OLD, NEW = (
+    BF16 | {"engine": "vLLM", "engine_version": version} for version in ("0.25", "0.26")
+)
+
+
+def test_a_new_version_is_drawn_with_what_it_changed() -> None:
+    """From 100 to 120 tok/s is 20 %; one run's noise is not known, so of `o` nothing is said to have changed."""
+    publication = published(
+        *runs_of("m", [100.0, 101.0, 99.0], observed=OLD),
+        *runs_of("m", [50.0], observed=OLD, load=ONE, workload="o"),
+        *runs_of("m", [120.0, 121.0, 119.0], campaign="d", observed=NEW),
+        *runs_of("m", [55.0], campaign="d", observed=NEW, load=ONE, workload="o"),
+    )
+    (model,) = model_page.models(publication)
+    figure = model_page.versions_figure(publication, model)
+    assert figure is not None
+    assert figure.says.startswith("1 of 2 loads changed beyond the noise of their runs")
+    rows = {row["percent"]: row["change"] for row in figure.data[versions.TABLE]}
+    assert rows == {0.0: "", 10.0: "", 20.0: "+20.0\N{NO-BREAK SPACE}%"}
+    assert [str(row[1]).count("→") for row in figure.table.rows] == [1, 1]
+    drawing = compile_chart(figure.job).svg_wide
+    assert ">vLLM 0.25<" in drawing
+    assert drawing.index(">vLLM 0.25<") < drawing.index(">vLLM 0.26<")
+
+
+def test_what_was_measured_once_has_no_line_over_versions() -> None:
+    publication = published(*runs_of("m", [100.0], observed=OLD))
+    (model,) = model_page.models(publication)
+    assert model_page.versions_figure(publication, model) is None

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from sparkpub.site.drawing.colours import STYLESHEET
 from sparkpub.site.figures import theme
+from sparkpub.site.figures.colours import STYLESHEET
 
 CSS = STYLESHEET.read_text(encoding="utf-8")
 SERIES = [f"--sp-c{index}" for index in range(1, 7)]

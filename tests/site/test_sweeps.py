@@ -92,7 +92,7 @@ def test_the_tests_of_the_methodology_are_a_line_of_lengths_and_one_of_batch_siz
     assert (load.word, load.title) == ("batch size", "Batch size")
     assert load.place(32) == "batch size 32"
     assert length.place(2560) == "2,560 tokens"
-    assert load.held == "input tokens 512, output tokens 128"
+    assert load.held == "512 in, 128 out"
 
 
 def test_of_two_options_of_a_load_the_one_that_differs_is_the_axis() -> None:
@@ -179,10 +179,10 @@ def test_each_model_has_a_line_of_its_own_named_by_what_differs() -> None:
     found = sweeps.lines(campaign)
     loads = [line for line in found if line.axis is sweeps.LOAD]
     assert sorted(sweeps.names(loads, called(campaign)).values()) == [
-        "m, input tokens 2048",
-        "m, input tokens 512",
-        "n, input tokens 2048",
-        "n, input tokens 512",
+        "m, 2,048 in",
+        "m, 512 in",
+        "n, 2,048 in",
+        "n, 512 in",
     ]
     assert list(sweeps.names(loads[:1], called(campaign)).values()) == ["m"]
 

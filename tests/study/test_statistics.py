@@ -54,7 +54,7 @@ def test_the_published_tables_reproduce(
     sigma: float,
 ) -> None:
     cells = [
-        found.cell("phase1", model, environment, "throughput", name)
+        found.cell("phase1", (model, environment, "throughput"), name)
         for name in (PEAK, KV, TPUT)
     ]
     assert [cell.n for cell in cells if cell is not None] == [n] * 3
@@ -122,8 +122,8 @@ def test_the_family_is_three_models_by_three_metrics(found: Results) -> None:
 
 
 def test_the_drift_shows(found: Results) -> None:
-    throughput = found.cell("phase1", "deepseek", "native", "throughput", TPUT)
-    peak = found.cell("phase1", "gpt120b", "native", "throughput", PEAK)
+    throughput = found.cell("phase1", ("deepseek", "native", "throughput"), TPUT)
+    peak = found.cell("phase1", ("gpt120b", "native", "throughput"), PEAK)
     assert throughput is not None
     assert peak is not None
     assert throughput.trend_spearman == pytest.approx(-0.92, abs=0.005)
@@ -147,7 +147,7 @@ def test_the_containers_kv_cache_varies_more_than_five_percent(
     found: Results,
 ) -> None:
     cells = [
-        found.cell("phase1", model, "container", "throughput", KV)
+        found.cell("phase1", (model, "container", "throughput"), KV)
         for model in ("deepseek", "gpt120b", "qwen72b")
     ]
     assert [f"{cell.cv_percent:.1f}" for cell in cells if cell is not None] == [

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Protocol
 
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
-from sparkpub.plan.environments import Options, Place
+from sparkpub.plan.environments import LaunchOptions, Place
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 from sparkpub.record.record import Container, Isolation
 
-LOOPBACK = "127.0.0.1"
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
 
@@ -124,7 +123,7 @@ class Environment(ABC):
 
 
 def resolved(
-    launch: Launch, options: Options, workdir: str, python: str
+    launch: Launch, options: LaunchOptions, workdir: str, python: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from sparkpub.collect import workdir
 from sparkpub.collect.environments.base import (
     INSIDE_WORKDIR,
-    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -36,6 +35,7 @@ from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.nvml import VISIBLE
 from sparkpub.collect.machine.processes import end
 from sparkpub.collect.machine.tree import ProcessTree
+from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import DockerOptions, Place
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container, Isolation

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sparkpub.collect.environments.base import (
-    LOOPBACK,
     Environment,
     Exit,
     Launch,
@@ -30,6 +29,7 @@ from sparkpub.collect.machine.processes import (
     marked,
 )
 from sparkpub.collect.workdir import OWN
+from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import HostOptions
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Isolation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import sparkpub
 from sparkpub.collect.fleet import node
 from sparkpub.collect.fleet.cluster import RESOURCE, Cluster, LostError, Node
-from sparkpub.collect.fleet.node import Standing, source_digest
+from sparkpub.collect.fleet.node import NodeState, source_digest
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
@@ -31,7 +31,7 @@ class Common:
     images: Mapping[str, str]
 
 
-def common(standings: Sequence[Standing]) -> Common:
+def common(standings: Sequence[NodeState]) -> Common:
     """What these machines are held to. Of what is equally frequent, the first counts."""
     drivers = Counter(standing.driver for standing in standings)
     return Common(
@@ -52,7 +52,7 @@ def most_frequent(machines: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {key: values.most_common(1)[0][0] for key, values in counts.items()}
 
 
-def refusals(standing: Standing, wanted: Common) -> Iterator[str]:
+def refusals(standing: NodeState, wanted: Common) -> Iterator[str]:
     """Why a machine may not measure, one line each: what differs, and what to do."""
     if (standing.version, standing.source) != (wanted.version, wanted.source):
         yield (
@@ -131,14 +131,14 @@ def survey(cluster: Cluster, matrix: Matrix | None, timeout: float) -> Accepted:
     """Ask every node what it is, and decide who may measure."""
     offering = cluster.nodes()
     standings = asked(cluster, offering, matrix, timeout)
-    known = {there: found for there, found in standings if isinstance(found, Standing)}
+    known = {there: found for there, found in standings if isinstance(found, NodeState)}
     accepted = Accepted(common(list(known.values())))
     for there, found in standings:
         admit(accepted, there, found)
     return accepted
 
 
-def admit(accepted: Accepted, there: Node, found: Standing | str) -> str | None:
+def admit(accepted: Accepted, there: Node, found: NodeState | str) -> str | None:
     """Let a node measure, or note why it may not. Returns the id of its machine where it may."""
     if isinstance(found, str):
         accepted.refused[there] = [found]
@@ -163,12 +163,12 @@ def admit(accepted: Accepted, there: Node, found: Standing | str) -> str | None:
 
 def asked(
     cluster: Cluster, offering: Sequence[Node], matrix: Matrix | None, timeout: float
-) -> list[tuple[Node, Standing | str]]:
+) -> list[tuple[Node, NodeState | str]]:
     """Each node with what it is, or with why it does not say."""
     document = None if matrix is None else matrix.document()
     calls = {there: cluster.ask(there, node.standing, document) for there in offering}
     end = time.monotonic() + timeout
-    found: list[tuple[Node, Standing | str]] = []
+    found: list[tuple[Node, NodeState | str]] = []
     for there, call in calls.items():
         try:
             left = max(1.0, end - time.monotonic())

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from sparkpub.collect.fleet import node as nodes
-from sparkpub.collect.fleet.node import Answer
+from sparkpub.collect.fleet.node import NodeAnswer
 from sparkpub.collect.station import Order
 from sparkpub.record.errors import CollectError
 
@@ -123,7 +123,7 @@ class Cluster:
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=2,
-        )(nodes.Post)
+        )(nodes.StationOnNode)
         started = actor.options(**self._on(node)).remote
         return PostOnNode(self._ray, _of_head(partial(started, document)))
 
@@ -157,11 +157,11 @@ class PostOnNode:
     def __init__(self, ray: Any, handle: Any) -> None:
         self._ray, self._handle = ray, handle
 
-    def open(self) -> Call[Answer]:
+    def open(self) -> Call[NodeAnswer]:
         """See `Post.open`."""
         return Call(self._handle.open.remote())
 
-    def measure(self, order: Order) -> Call[Answer]:
+    def measure(self, order: Order) -> Call[NodeAnswer]:
         """See `Post.measure`."""
         return Call(self._handle.measure.remote(order))
 

@@ -25,7 +25,7 @@ SLACK = 30.0
 
 
 @dataclass(frozen=True)
-class Examined:
+class ExaminedNode:
     """One node: the machine that it is, and what was looked at there."""
 
     node: Node
@@ -37,7 +37,7 @@ class Examined:
 class Examination:
     """The nodes of a cluster, and what is to be said of all of them together."""
 
-    nodes: tuple[Examined, ...]
+    nodes: tuple[ExaminedNode, ...]
     together: tuple[Diagnosis, ...] = ()
 
 
@@ -60,7 +60,7 @@ def examine(matrix: Matrix | None, address: str, timeout: float = 60.0) -> Exami
                 *_checks(cluster, there, document),
                 *unlike(there, packages),
             )
-            found.append(Examined(there, machines.get(there), checks))
+            found.append(ExaminedNode(there, machines.get(there), checks))
         return Examination(tuple(found), together)
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from sparkpub import __version__
 from sparkpub.collect import invoker
 from sparkpub.collect.books import Books
-from sparkpub.collect.run import planned, requested
+from sparkpub.collect.run import interrupted
 from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.record import Machine, Moment, Record, Reproducibility
+from sparkpub.record.record import Machine, Moment, Record, Reproducibility, stem_of
 from sparkpub.record.store import Stored, to_json, write_atomic
 
 FOLDER = ".fleet"
@@ -61,22 +61,16 @@ def _draft(shown: Matrix, matrix: Matrix, order: Order, machine: str) -> Record:
     """The record as it is if nothing more becomes of the run. Its name is none that the machine may give its own."""
     run = order.run
     started = Moment.at(datetime.now(UTC))
-    stem = f"{run.environment}_{run.model}_{run.workload}_iter{run.iteration:02d}_{started.compact}_{machine[:8]}_lost"
-    return Record(
-        run_id=f"{matrix.campaign}-{stem}",
-        campaign=matrix.campaign,
-        model=run.model,
-        environment=run.environment,
-        workload=run.workload,
-        iteration=run.iteration,
-        repeat_of=order.repeat_of,
-        specification=shown.fingerprint(*run.cell),
-        status="interrupted",
-        status_reason=LOST,
-        plan=planned(matrix, run, order.attempt),
+    stem = f"{stem_of(run.cell, run.iteration, started)}_{machine[:8]}_lost"
+    return interrupted(
+        matrix,
+        shown,
+        run,
+        stem=stem,
         started=started,
-        requested=requested(matrix, shown, run),
-        metrics={},
+        attempt=order.attempt,
+        repeat_of=order.repeat_of,
+        status_reason=LOST,
         machine=Machine(id=machine),
         reproducibility=Reproducibility(sparkpub_version=__version__),
         unavailable=dict.fromkeys(("log", "telemetry"), LOST),

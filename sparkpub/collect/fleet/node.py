@@ -38,7 +38,7 @@ OF_THE_NODE = ("LD_PRELOAD", "MALLOC_CONF")
 
 
 @dataclass(frozen=True)
-class Standing:
+class NodeState:
     """What a machine is, as far as it decides whether it may measure. Nothing here names it but its salted id."""
 
     machine: str | None
@@ -66,7 +66,7 @@ class Delivery:
 
 
 @dataclass(frozen=True)
-class Answer:
+class NodeAnswer:
     """What came of a call. `problem` says, in lines, why nothing can be measured here any more."""
 
     deliveries: tuple[Delivery, ...] = ()
@@ -85,7 +85,7 @@ def source_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def standing(document: Mapping[str, Any] | None) -> Standing:
+def standing(document: Mapping[str, Any] | None) -> NodeState:
     """What this machine is, and with a matrix what stands in the way of its runs."""
     as_started()
     with nvml.opened() as (gpus, _):
@@ -97,7 +97,7 @@ def standing(document: Mapping[str, Any] | None) -> Standing:
         matrix = Matrix.model_validate(document)
         models, images = _models(matrix), _images(matrix)
         obstacles = tuple(in_the_way(matrix, plan(matrix)))
-    return Standing(
+    return NodeState(
         facts.id,
         sparkpub.__version__,
         source_digest(),
@@ -177,7 +177,7 @@ def _variables(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-class Post:
+class StationOnNode:
     """The station of one machine, called from the head. Calls come one at a time, but `stop`, which comes between."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -190,7 +190,7 @@ class Post:
         self._stack = ExitStack()
         self._station: Station | None = None
 
-    def open(self) -> Answer:
+    def open(self) -> NodeAnswer:
         """Take the machine for the campaign, clean up what was left behind, and hand over runs that the head has not
         written yet."""
         try:
@@ -212,19 +212,19 @@ class Post:
             left = tuple(_delivery(run) for run in store.read_folder(self._folder))
         except (SparkpubError, OSError) as error:
             self._stack.close()
-            return Answer(problem=_lines(error), said=self._spoken())
-        return Answer(left, said=self._spoken())
+            return NodeAnswer(problem=_lines(error), said=self._spoken())
+        return NodeAnswer(left, said=self._spoken())
 
-    def measure(self, order: Order) -> Answer:
+    def measure(self, order: Order) -> NodeAnswer:
         """One run, from its gates to its record."""
         assert self._station is not None
         try:
             ended = self._station.measure(order)
         except (SparkpubError, OSError) as error:
-            return Answer(problem=_lines(error), said=self._spoken())
+            return NodeAnswer(problem=_lines(error), said=self._spoken())
         if not isinstance(ended, Stored):
-            return Answer(why=ended, said=self._spoken())
-        return Answer((_delivery(ended),), said=self._spoken())
+            return NodeAnswer(why=ended, said=self._spoken())
+        return NodeAnswer((_delivery(ended),), said=self._spoken())
 
     def forget(self, stem: str) -> None:
         """The head has this run, or wants none of it."""

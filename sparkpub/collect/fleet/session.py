@@ -41,7 +41,7 @@ from sparkpub.collect.fleet.cluster import (
     PostOnNode,
     connected,
 )
-from sparkpub.collect.fleet.node import Answer, Delivery
+from sparkpub.collect.fleet.node import Delivery, NodeAnswer
 from sparkpub.collect.fleet.receiving import received, written
 from sparkpub.collect.gates import Say
 from sparkpub.collect.git import Committer
@@ -82,7 +82,7 @@ class Member:
     id: str
     node: Node
     post: PostOnNode
-    call: Call[Answer] | None = None
+    call: Call[NodeAnswer] | None = None
     order: Order | None = None
     due: float = 0.0
     """When its answer is overdue, on the monotonic clock."""

@@ -31,7 +31,7 @@ from sparkpub.collect.importers.llama_bench import LlamaBench
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.table_mapping import of_tools
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
-from sparkpub.collect.importers.writing import Outcome, write
+from sparkpub.collect.importers.writing import ImportOutcome, write
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
@@ -67,7 +67,7 @@ def import_results(
     *,
     originals: bool = True,
     preview: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     """Read everything under `path` into a campaign: of one format, or of all that are found by themselves where `kind`
     is None. With `preview` nothing is written.
 
@@ -85,7 +85,7 @@ def import_results(
     if nothing and kind is None:
         proposal = mapping_starter.proposed(table.files_of(path))
         if proposal is not None and preview:
-            return Outcome(starter=tuple(proposal.lines()))
+            return ImportOutcome(starter=tuple(proposal.lines()))
         if proposal is not None:
             remedy = "--preview prints a mapping to begin with, for --mapping"
     if nothing:
@@ -99,7 +99,7 @@ def import_results(
         (of, list(placing.placed(items, data / of.campaign, of)))
         for of, items in _by_campaign(found, given)
     ]
-    outcome = Outcome()
+    outcome = ImportOutcome()
     for of, placed in campaigns:
         outcome += write(placed, data, of, originals=originals, preview=preview)
     if outcome.machineless:

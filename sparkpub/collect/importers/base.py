@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from sparkpub.collect.importers.layout import Facts, Layout, known
+from sparkpub.collect.importers.layout import Facts, NotesLayout, known
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record import catalogue, documents
 from sparkpub.record.campaign import Footnote
@@ -30,7 +30,7 @@ from sparkpub.record.record import (
 from sparkpub.record.secrets import without_secrets
 
 
-class Part(Declared):
+class CampaignPart(Declared):
     """A campaign of some of the tools whose results lie together, with words of its own where it needs them."""
 
     campaign: Key
@@ -51,12 +51,12 @@ class About(Declared):
     licence: str | None = None
     note: str | None = None
     footnotes: tuple[Footnote, ...] = ()
-    campaigns: tuple[Part, ...] = ()
+    campaigns: tuple[CampaignPart, ...] = ()
     """Results of these tools become campaigns of their own."""
     machine: Machine = Machine()
     disputed: dict[str, str] = Field(default_factory=dict)
     unavailable: dict[str, str] = Field(default_factory=dict)
-    layout: Layout | None = None
+    layout: NotesLayout | None = None
     """Where facts lie that the results do not hold."""
 
 
@@ -92,7 +92,7 @@ class Given:
     say: Callable[[str], None] = lambda _: None
     """Where lines about the progress go."""
 
-    def of_part(self, part: Part) -> "Given":
+    def of_part(self, part: CampaignPart) -> "Given":
         """The same for a campaign of some tools."""
         own = {"title": part.title, "note": part.note}
         words = {name: text for name, text in own.items() if text is not None}
@@ -108,7 +108,7 @@ class Given:
         return only[0] if len(only) == 1 else "throughput"
 
     @property
-    def layouts(self) -> tuple[Layout, ...]:
+    def layouts(self) -> tuple[NotesLayout, ...]:
         """Where facts may lie: as people describe it, else as it is often seen."""
         if self.about.layout is not None:
             return (self.about.layout,)

@@ -12,7 +12,7 @@ _ALWAYS_RESULTS = (".json", ".jsonl")
 """Suffixes of files that ought to be readable, whatever they are."""
 
 
-class Reader(Protocol):
+class FileReader(Protocol):
     """Reads the results of one tool."""
 
     tool: str
@@ -27,7 +27,7 @@ class Reader(Protocol):
         """Whether nothing has to be said of a file that is not taken."""
 
 
-MakeReader = Callable[[Given], Reader]
+MakeReader = Callable[[Given], FileReader]
 
 
 def read_files(
@@ -51,7 +51,7 @@ def read_files(
     yield from sorted(found, key=lambda item: item.source)
 
 
-def _offered(file: ResultFile, readers: Sequence[Reader]) -> Left | None:
+def _offered(file: ResultFile, readers: Sequence[FileReader]) -> Left | None:
     """Offer a file to the readers: why none takes it, if something has to be said."""
     problem = ""
     for reader in readers:

@@ -62,7 +62,7 @@ _PLACEHOLDER = re.compile(r"\{\w+\}")
 _LONGEST = 500
 
 
-class Column(Declared):
+class TelemetryColumn(Declared):
     """A column of a telemetry CSV."""
 
     column: Key
@@ -71,7 +71,7 @@ class Column(Declared):
     """Its unit, where it is another one than that of our column."""
 
 
-class Layout(Declared):
+class NotesLayout(Declared):
     """What lies beside results, and what is in it."""
 
     when: tuple[Key, ...] = ()
@@ -83,7 +83,7 @@ class Layout(Declared):
     into YAML that is kept as text."""
     same: dict[Fact, str] = Field(default_factory=dict)
     """Facts that hold for all results of this layout."""
-    telemetry: dict[str, Column] = Field(default_factory=dict)
+    telemetry: dict[str, TelemetryColumn] = Field(default_factory=dict)
     """Our column of telemetry to the column of the CSV beside the results."""
     answer: Key | None = None
     """Name of a text file beside the results with an answer of the model."""
@@ -135,7 +135,7 @@ class Facts:
         return model is None or not names or model in names
 
 
-def facts_in(notes: Mapping[str, Any], layout: Layout) -> Facts:
+def facts_in(notes: Mapping[str, Any], layout: NotesLayout) -> Facts:
     """The facts that notes hold."""
     said: dict[str, Any] = {}
     for fact in get_args(Fact):
@@ -285,11 +285,11 @@ def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
 
 
 @functools.cache
-def known() -> tuple[Layout, ...]:
+def known() -> tuple[NotesLayout, ...]:
     """The layouts that come with the package, the most particular first."""
     folder = resources.files("sparkpub.collect.importers") / "layouts"
     found = []
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
-        found.append(Layout.model_validate(document))
+        found.append(NotesLayout.model_validate(document))
     return tuple(sorted(found, key=lambda layout: -len(layout.when)))

@@ -84,7 +84,7 @@ _ALLOWED_SQL = frozenset(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _TestsOfRun:
     """The tests of one run and its workload's key."""
 
     tests: tuple[TestFields, ...]
@@ -149,7 +149,7 @@ def _drafts(
         yield replace(draft, facts=facts)
 
 
-def _runs(rows: list[TestFields]) -> Iterator[_Run]:
+def _runs(rows: list[TestFields]) -> Iterator[_TestsOfRun]:
     """Tests that make a run together: those of the same model and settings, a prompt and a generation."""
     groups: dict[str, list[TestFields]] = {}
     for row in rows:
@@ -167,7 +167,7 @@ def _runs(rows: list[TestFields]) -> Iterator[_Run]:
         else:
             together = [(row,) for row in group]
         for tests in together:
-            yield _Run(tests, as_key("-".join([_shape(tests), *settings])))
+            yield _TestsOfRun(tests, as_key("-".join([_shape(tests), *settings])))
 
 
 def _pairable(prompts: list[TestFields], generations: list[TestFields]) -> bool:
@@ -205,7 +205,7 @@ def _length(row: TestFields, name: str) -> int:
 
 def _draft(
     file: ResultFile,
-    run: _Run,
+    run: _TestsOfRun,
     workload: str,
     given: Given,
     said: str | None,

@@ -43,7 +43,7 @@ def placed(
         yield Left(draft.source, "it does not say where it ran; add --environment")
     at_home = [draft for draft in drafts if draft.environment is not None]
     stored = read_folder(folder) if folder.is_dir() else ()
-    names = _Names(at_home, stored, given.about.machine.count)
+    names = _EnvironmentKeys(at_home, stored, given.about.machine.count)
     for draft in at_home:
         yield replace(draft, environment=names.of(draft))
 
@@ -75,7 +75,7 @@ def _in_environment(draft: Draft) -> Draft:
     return replace(draft, environment=draft.environment or CONTAINER)
 
 
-class _Names:
+class _EnvironmentKeys:
     """The names of the environments of builds."""
 
     def __init__(

@@ -109,7 +109,7 @@ class Term(Declared):
         return self.unlimited and is_said and fields[name] in (None, "inf")
 
 
-class Figure(Declared):
+class MetricPlace(Declared):
     """Where a metric lies, for reports whose figures no workload reads."""
 
     at: Where
@@ -129,7 +129,7 @@ class ReportMapping(Declared):
     tool: Key
     reads: str
     """The workload that it is, whose reader finds the figures where `metrics` names none."""
-    metrics: dict[MetricName, Figure] = Field(default_factory=dict)
+    metrics: dict[MetricName, MetricPlace] = Field(default_factory=dict)
     """Where the figures lie; no run without the first one is complete."""
     divisor: Literal["n", "n-1"] | None = None
     """What the sum is divided by in its deviations."""

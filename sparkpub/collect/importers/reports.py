@@ -15,7 +15,7 @@ from sparkpub.collect.importers.base import NAMELESS, Draft, Given, Left, as_key
 from sparkpub.collect.importers.files import ResultFile, documents
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.matching import SAME_SIZE
-from sparkpub.collect.importers.samples import Samples, samples
+from sparkpub.collect.importers.samples import TelemetryBeside, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
 from sparkpub.plan.workloads import reading
@@ -275,14 +275,16 @@ def _draft(
     )
 
 
-def _files(content: bytes, beside: Sidecars, telemetry: Samples) -> dict[str, bytes]:
+def _files(
+    content: bytes, beside: Sidecars, telemetry: TelemetryBeside
+) -> dict[str, bytes]:
     """What is a run's own, by role."""
     files = {"report": content, "log": beside.log, "telemetry": telemetry.content}
     return {role: found for role, found in files.items() if found}
 
 
 def _originals(
-    file: ResultFile, content: bytes, beside: Sidecars, telemetry: Samples
+    file: ResultFile, content: bytes, beside: Sidecars, telemetry: TelemetryBeside
 ) -> Iterator[tuple[bytes, str]]:
     """Files that were read and are not a run's own as they are."""
     if file.content not in (content, beside.log):
@@ -293,10 +295,10 @@ def _originals(
         yield beside.notes_content, beside.notes_suffix
 
 
-def _telemetry(report: Report, beside: Sidecars) -> Samples:
+def _telemetry(report: Report, beside: Sidecars) -> TelemetryBeside:
     """The telemetry beside a report, its times counted from the start of the run."""
     if not beside.telemetry:
-        return Samples()
+        return TelemetryBeside()
     started = None
     if report.started is not None:
         started = datetime.fromisoformat(report.started.value).replace(tzinfo=None)

@@ -13,13 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sparkpub.collect.importers.layout import Column
+from sparkpub.collect.importers.layout import TelemetryColumn
 from sparkpub.plan.workloads import reading
+from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
 
 _OURS = "elapsed_seconds"
-_MIB_PER_GIB = 1024
-_FACTORS = {"MiB": 1 / _MIB_PER_GIB, "MB": 1e6 / 2**30, "mW": 1e-3, "GHz": 1e3}
 _COLUMNS: Mapping[str, str] = {
     "utilization.gpu": "gpu_utilization_percent",
     "utilization.memory": "gpu_memory_utilization_percent",
@@ -43,7 +42,7 @@ _TIMES = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S")
 
 
 @dataclass(frozen=True)
-class Samples:
+class TelemetryBeside:
     """Telemetry as CSV in our columns; without content `problem` says why what lay there is not used. A CSV of another
     kind, such as a table of results, is no telemetry and no problem."""
 
@@ -54,32 +53,32 @@ class Samples:
 def samples(
     content: bytes,
     started: datetime | None,
-    columns: Mapping[str, Column] | None = None,
+    columns: Mapping[str, TelemetryColumn] | None = None,
     seconds: float | None = None,
-) -> Samples:
+) -> TelemetryBeside:
     """Telemetry from CSV. `started` is when the run began, on the machine's clock, which nvidia-smi's times need.
     `columns` are those of a layout, and `seconds` is how long was measured."""
     text = reading.text(content)
     if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
-        return Samples(content)
+        return TelemetryBeside(content)
     try:
         table_rows = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error:
-        return Samples()
+        return TelemetryBeside()
     rows = [[cell.strip() for cell in row] for row in table_rows if row]
     theirs = (columns or {}).get(_OURS)
     if columns and theirs is not None and rows and theirs.column in rows[0]:
-        return Samples(_written(_counted(_table(rows), columns, seconds)))
+        return TelemetryBeside(_written(_counted(_table(rows), columns, seconds)))
     if not rows or "timestamp" not in rows[0]:
-        return Samples()
+        return TelemetryBeside()
     table = _table(rows)
     if started is None:
         problem = "the telemetry beside it has times of day, and the report has none"
-        return Samples(problem=problem)
+        return TelemetryBeside(problem=problem)
     for name in _GPU:
         if len({row.get(name) for row in table}) > 1:
-            return Samples(problem="the telemetry beside it is of several GPUs")
-    return Samples(_written(list(_converted(table, started))))
+            return TelemetryBeside(problem="the telemetry beside it is of several GPUs")
+    return TelemetryBeside(_written(list(_converted(table, started))))
 
 
 def _table(rows: list[list[str]]) -> list[dict[str, str]]:
@@ -91,7 +90,9 @@ def _table(rows: list[list[str]]) -> list[dict[str, str]]:
 
 
 def _counted(
-    table: list[dict[str, str]], columns: Mapping[str, Column], seconds: float | None
+    table: list[dict[str, str]],
+    columns: Mapping[str, TelemetryColumn],
+    seconds: float | None,
 ) -> list[dict[str, str]]:
     """Each row with our columns, its seconds counted from the start of the measurement, which ends with the rows."""
     times = [reading.number(row.get(columns[_OURS].column)) for row in table]
@@ -107,7 +108,7 @@ def _counted(
         for name, column in columns.items():
             value = reading.number(row.get(column.column))
             if name != _OURS and value is not None:
-                ours[name] = f"{value * _FACTORS.get(column.unit or '', 1.0):g}"
+                ours[name] = f"{value * _scale(column.unit, name):g}"
         found.append(ours)
     return found
 
@@ -135,9 +136,13 @@ def _value(column: str, text: str) -> str:
     number = reading.number(text.partition(" ")[0])
     if number is None:
         return ""
-    if column == "gpu_memory_used_gib":
-        number /= _MIB_PER_GIB
-    return f"{number:g}"
+    unit = "MiB" if column == "gpu_memory_used_gib" else None
+    return f"{number * _scale(unit, column):g}"
+
+
+def _scale(unit: str | None, column: str) -> float:
+    """What a number in a unit is multiplied with for a column of ours; without a unit it is that of the column."""
+    return 1.0 if unit is None else factor(unit, unit_of(column)) or 1.0
 
 
 def _time(text: str) -> datetime | None:

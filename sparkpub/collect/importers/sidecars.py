@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.layout import Facts, Layout, facts_in
+from sparkpub.collect.importers.layout import Facts, NotesLayout, facts_in
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
@@ -42,13 +42,13 @@ class Sidecars:
     notes_content: bytes = b""
     """The nearest file of notes as it is."""
     notes_suffix: str = ".json"
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[NotesLayout, ...] = ()
     is_of_one_run: bool = True
     """Whether the report is of one run; log and telemetry beside one of several are of none of them alone."""
 
     @classmethod
     def of(
-        cls, report: ResultFile, layouts: tuple[Layout, ...], *, alone: bool = True
+        cls, report: ResultFile, layouts: tuple[NotesLayout, ...], *, alone: bool = True
     ) -> "Sidecars":
         """What lies beside a report."""
         notes: dict[str, Any] = {}
@@ -64,10 +64,10 @@ class Sidecars:
         return cls(report, notes, content, suffix, layouts, alone)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> NotesLayout:
         """The first layout that the notes fit."""
         fitting = (layout for layout in self.layouts if layout.fits(self.notes))
-        return next(fitting, Layout())
+        return next(fitting, NotesLayout())
 
     @cached_property
     def facts(self) -> Facts:

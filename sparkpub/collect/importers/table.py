@@ -33,7 +33,7 @@ from sparkpub.collect.importers.files import FileError, ResultFile, result_files
 from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.layout import (
     Facts,
-    Layout,
+    NotesLayout,
     engine_named,
     facts_in,
     weights_in,
@@ -41,7 +41,6 @@ from sparkpub.collect.importers.layout import (
 from sparkpub.collect.importers.reports import key_of
 from sparkpub.collect.importers.sidecars import Sidecars, is_notes, is_sidecar
 from sparkpub.collect.importers.table_mapping import (
-    FACTORS,
     MappingFile,
     MetricColumn,
     read_mapping,
@@ -55,6 +54,7 @@ from sparkpub.collect.importers.table_rows import (
 )
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
+from sparkpub.record import metrics as registry
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import (
@@ -77,7 +77,9 @@ _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 _OBSERVED = ("engine", "engine_version", "quantization")
 _MACHINE = ("machine", "nodes", "image", "driver")
 """Columns of the machine and what ran on it, which are facts of a run."""
-_MACHINE_LAYOUT = Layout.model_validate({"facts": {name: name for name in _MACHINE}})
+_MACHINE_LAYOUT = NotesLayout.model_validate(
+    {"facts": {name: name for name in _MACHINE}}
+)
 _PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _FIGURES = ("metrics", "requests")
@@ -107,7 +109,7 @@ def read(path: Path, given: Given) -> Iterator[Draft | Left]:
     """The runs of a file or folder, of which a mapping may be for some files alone. Raises ImportFormatError for a
     mapping with mistakes, or one that names columns that no file has."""
     mapping = read_mapping(given.mapping)
-    reader = _Reader(mapping, given, needed=tuple(mapping.needed()))
+    reader = _TableReader(mapping, given, needed=tuple(mapping.needed()))
     tables: list[tuple[ResultFile, SourceTable]] = []
     for file in result_files(path, given):
         if isinstance(file, Left):
@@ -139,7 +141,7 @@ class MappedReader:
     def __init__(self, mapping: MappingFile, given: Given) -> None:
         self.tool = str(mapping.declared.tool)
         self._mapping = mapping
-        self._reader = _Reader(mapping, given, needed=tuple(mapping.needed()))
+        self._reader = _TableReader(mapping, given, needed=tuple(mapping.needed()))
         self._found: list[Draft | Left] = []
 
     def takes(self, file: ResultFile) -> bool:
@@ -171,7 +173,7 @@ class MappedReader:
 
 
 @dataclass
-class _Reader:
+class _TableReader:
     """Makes drafts of rows. Iterations are counted, and names compared, over all files."""
 
     mapping: MappingFile
@@ -556,8 +558,8 @@ class _Reader:
         if long is None:
             for name, times in self.mapping.declared.requests.items():
                 cell = _Cell(str(times.column), rows[0], times.unit)
-                factor = times.scale or FACTORS.get((times.unit or "", "ms"), 1.0)
-                values = [factor * value for value in cell.numbers]
+                scale = times.scale or registry.factor(times.unit or "ms", "ms") or 1.0
+                values = [scale * value for value in cell.numbers]
                 metrics |= reading.distribution(name, values, "published")
             for name, metric in self.mapping.declared.metrics.items():
                 is_silent = metric.column not in rows[0].cells

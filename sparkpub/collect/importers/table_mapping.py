@@ -19,41 +19,14 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, unit_of
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
 from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
 
 Column = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
-FACTORS: Mapping[tuple[str, str], float] = {
-    ("s", "ms"): 1e3,
-    ("us", "ms"): 1e-3,
-    ("µs", "ms"): 1e-3,
-    ("ns", "ms"): 1e-6,
-    ("min", "s"): 60.0,
-    ("ms", "s"): 1e-3,
-    ("B", "GiB"): 2**-30,
-    ("KiB", "GiB"): 2**-20,
-    ("MiB", "GiB"): 2**-10,
-    ("TiB", "GiB"): 2**10,
-    ("MB", "GiB"): 1e6 / 2**30,
-    ("GB", "GiB"): 1e9 / 2**30,
-    ("mW", "W"): 1e-3,
-    ("kW", "W"): 1e3,
-    ("kJ", "J"): 1e3,
-    ("Wh", "J"): 3600.0,
-    ("GHz", "MHz"): 1e3,
-    ("tokens/s", "tok/s"): 1.0,
-    ("t/s", "tok/s"): 1.0,
-    ("requests/s", "req/s"): 1.0,
-    ("C", "°C"): 1.0,
-    ("TFLOP/s", "GFLOP/s"): 1e3,
-    ("ratio", "%"): 100.0,
-}
-"""(unit of a column, unit of a metric) to what the one is multiplied with. A GB is 10**9 bytes, a GiB 2**30."""
 
-
-class Names(Declared):
+class RunColumns(Declared):
     """The names of a run, and what it was. `columns` and `same` both have them."""
 
     model: Column | None = None
@@ -77,7 +50,7 @@ class Names(Declared):
     driver: Column | None = None
 
 
-class Columns(Names):
+class TableColumns(RunColumns):
     """Which column says what of a run."""
 
     iteration: Column | None = None
@@ -130,8 +103,8 @@ class TableMapping(Declared):
     """What writes such results, where it is a tool that others use, too."""
     when: tuple[Column, ...] = ()
     """Dotted paths that a document of the tool has: by them its files are found."""
-    columns: Columns | None = None
-    same: Names = Names()
+    columns: TableColumns | None = None
+    same: RunColumns = RunColumns()
     """What holds for every row."""
     options: dict[Option, Column] = Field(default_factory=dict)
     """Columns of what was asked for: `input_tokens`, `output_tokens`, `concurrency`, `batch_size`, ..."""
@@ -175,9 +148,7 @@ class TableMapping(Declared):
         wanted = METRICS[name].unit if name in METRICS else None
         if wanted is None and own is not None:
             wanted = own.unit
-        if unit is None or wanted is None or unit == wanted:
-            return 1.0
-        return FACTORS.get((unit, wanted))
+        return factor(unit or wanted, wanted) if wanted else 1.0
 
 
 Fault = tuple[tuple[str, ...], str, str]
@@ -188,7 +159,7 @@ def _faults(mapping: TableMapping) -> Iterator[Fault]:
     """What no single key shows."""
     if mapping.is_wide and not mapping.metrics and not mapping.requests:
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
-    for name in Names.model_fields if mapping.columns is not None else ():
+    for name in RunColumns.model_fields if mapping.columns is not None else ():
         if getattr(mapping.columns, name) and getattr(mapping.same, name):
             what = f"same.{name} says what columns.{name} says for each row"
             yield ("same", name), what, "keep one"
@@ -211,8 +182,8 @@ def _faults_of_requests(mapping: TableMapping) -> Iterator[Fault]:
             yield path, what, f"write one of {', '.join(DISTRIBUTIONS)}"
         if times.column is None:
             yield path, f"requests.{name} has no column", "add column:"
-        can_be_converted = times.unit in (None, "ms") or (times.unit, "ms") in FACTORS
-        if times.scale is None and not can_be_converted:
+        converts = times.unit is None or factor(times.unit, "ms") is not None
+        if times.scale is None and not converts:
             what = f"{times.unit} cannot be converted to ms"
             yield (*path, "unit"), what, "give scale: in place of unit:"
 
@@ -224,8 +195,8 @@ def _faults_of_known(name: str, metric: MetricColumn) -> Iterator[Fault]:
             what = f"sparkpub knows {name}, and its {word} is fixed"
             yield (*path, word), what, "leave it out, or give the metric another name"
     unit = METRICS[name].unit
-    can_be_converted = metric.unit in (None, unit) or (metric.unit, unit) in FACTORS
-    if metric.scale is None and not can_be_converted:
+    converts = metric.unit is None or factor(metric.unit, unit) is not None
+    if metric.scale is None and not converts:
         what = f"{name} is in {unit}, and {metric.unit} cannot be converted to it"
         yield (*path, "unit"), what, "give scale: in place of unit:"
 
@@ -247,7 +218,7 @@ def _faults_of_own(name: str, metric: MetricColumn) -> Iterator[Fault]:
 
 
 EXPORTED = TableMapping(
-    columns=Columns(
+    columns=TableColumns(
         model="model",
         environment="environment",
         workload="workload",
@@ -267,7 +238,7 @@ class MappingFile:
     """A mapping with its columns, and the file that declares it."""
 
     declared: TableMapping
-    columns: Columns
+    columns: TableColumns
     long: Long | None
     name: str
     content: bytes = b""
@@ -343,5 +314,5 @@ def _with_columns(
         exported: dict[str, Any] = EXPORTED.columns.model_dump(exclude_none=True)
         for told in declared.same.model_dump(exclude_none=True):
             exported.pop(told, None)
-        columns, long = Columns.model_validate(exported), long or EXPORTED.long
+        columns, long = TableColumns.model_validate(exported), long or EXPORTED.long
     return MappingFile(declared, columns, long, name, content, lines)

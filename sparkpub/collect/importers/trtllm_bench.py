@@ -66,7 +66,7 @@ class TrtllmBench:
         """The runs of all files."""
         yield from self._found
         for stem, files in self._groups.items():
-            yield from _Run(stem, files).drafts(self._given)
+            yield from _FilesOfRun(stem, files).drafts(self._given)
 
     def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
         """Every file is spoken of."""
@@ -94,7 +94,7 @@ def _role(file: ResultFile) -> str | None:
     return None
 
 
-class _Run:
+class _FilesOfRun:
     """The files of one run, or a log with a table of several."""
 
     def __init__(self, stem: str, files: Mapping[str, ResultFile]) -> None:
@@ -104,7 +104,7 @@ class _Run:
             (file.modified for file in files.values()), key=lambda moment: moment.value
         )
         self.log = self.content.get("log", b"")
-        self.command = _Command.echoed(self.log)
+        self.command = _LoggedCommand.echoed(self.log)
 
     def drafts(self, given: Given) -> Iterator[Draft | Left]:
         """The run, or the run of each column of a table."""
@@ -176,7 +176,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Command:
+class _LoggedCommand:
     """The command line that a shell or a container wrote into the log, as far as it is there."""
 
     model: str | None = None
@@ -185,7 +185,7 @@ class _Command:
     """In the vocabulary of our workload; None where there is no command."""
 
     @classmethod
-    def echoed(cls, log: bytes) -> "_Command":
+    def echoed(cls, log: bytes) -> "_LoggedCommand":
         """The first command in a log; its line may begin with a prompt, or with the `+` of `set -x`."""
         text = "\n".join(reading.lines(log)).replace("\\\n", " ")
         for line in text.splitlines():
@@ -195,7 +195,7 @@ class _Command:
         return cls()
 
     @classmethod
-    def _of(cls, words: list[str]) -> "_Command":
+    def _of(cls, words: list[str]) -> "_LoggedCommand":
         values = {}
         for word, following in zip(words, [*words[1:], ""], strict=True):
             flag, equals, value = word.partition("=")
@@ -222,7 +222,7 @@ def _words(command: str) -> list[str]:
         return command.split()
 
 
-def _asked(command: _Command, answer: Answer) -> dict[str, Any]:
+def _asked(command: _LoggedCommand, answer: Answer) -> dict[str, Any]:
     """What was asked for: as the command says, else what the report says of its load."""
     observed = answer.observed
     reported = {

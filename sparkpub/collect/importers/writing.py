@@ -26,6 +26,7 @@ from sparkpub.record.record import (
     Plan,
     Record,
     Requested,
+    stem_of,
 )
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
@@ -54,7 +55,7 @@ _UNSAID = (
 
 
 @dataclass
-class Outcome:
+class ImportOutcome:
     """What became of everything found."""
 
     imported: list[str] = field(default_factory=list)
@@ -67,7 +68,7 @@ class Outcome:
     skipped: list[Left] = field(default_factory=list)
     refused: list[Left] = field(default_factory=list)
 
-    def __iadd__(self, other: "Outcome") -> "Outcome":
+    def __iadd__(self, other: "ImportOutcome") -> "ImportOutcome":
         """With what became of another campaign's."""
         self.imported += other.imported
         self.skipped += other.skipped
@@ -145,12 +146,12 @@ def write(
     *,
     originals: bool = True,
     preview: bool = False,
-) -> Outcome:
+) -> ImportOutcome:
     """Write every draft as a record with its evidence, in order of time. What is there already is left alone.
 
     With `preview` nothing is written.
     """
-    outcome, folder = Outcome(), data / given.campaign
+    outcome, folder = ImportOutcome(), data / given.campaign
     if preview:
         outcome.previewed = []
     known = _Known()
@@ -335,7 +336,8 @@ def _record(
     about = given.about
     workload = draft.workload
     assert workload is not None
-    stem = f"{draft.environment}_{draft.model}_{workload}_iter{iteration:02d}_{draft.started.compact}"
+    cell = (draft.model, str(draft.environment), workload)
+    stem = stem_of(cell, iteration, draft.started)
     evidence, files, notes = _evidence(draft, stem, cleaner, originals)
     said = (*draft.all_notes, *notes)
     requested = _requested(draft, given)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from sparkpub.collect.machine import cgroup, controls, nvml, proc
 from sparkpub.collect.machine.nvml import Gpus
+from sparkpub.collect.machine.processes import boot_id
 from sparkpub.record import catalogue
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Gate, Gpu, Machine
@@ -34,6 +35,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
             os.environ.get(NAME_VARIABLE),
             *(card.id or "" for card in cards),
         ),
+        boot=_hidden(boot_id() or None),
         kind=_kind(cards),
         arch=platform.machine() or None,
         os=_os_release(),

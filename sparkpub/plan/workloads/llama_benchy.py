@@ -13,13 +13,20 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 """
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import reading, server_pages, vllm_bench
+from sparkpub.plan.workloads import (
+    llama_server,
+    reading,
+    server_pages,
+    vllm_bench,
+)
 from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
@@ -47,6 +54,8 @@ _RATES = {
 }
 _OTHER_COUNT = 0.2
 """Relative difference from which the tool takes the length asked for in place of the server's count."""
+_MEAN_TOLERANCE = 1e-3
+"""Relative difference between a mean and its values, which some versions of the tool round to two digits."""
 _COUNTED_BY = {
     "No complete token_ids in response, using stream usage": "usage of the server",
     "No token_ids or usage in response": "the tokenizer",
@@ -172,7 +181,9 @@ def parse(
     report = reading.json_object(files.get("report")) or {}
     server = reading.json_object(files.get("output")) or {}
     said = reading.lines(log)
-    identity = server_pages.identity(server)
+    identity = llama_server.merged(
+        server_pages.identity(server), llama_server.identity(said)
+    )
     identity["settings"] |= _settings(report, server, said)
     load = _load(report)
     if load is None:
@@ -180,10 +191,12 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
+    begins = (place for place, line in enumerate(said) if re.search(_BEGINS, line))
+    metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests)
+    problems = _failed(requests) + _other_means(load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -253,6 +266,22 @@ def _metrics(
             "output_throughput_per_user_tok_s", sum(users) / len(users), "report"
         )
     return metrics, samples
+
+
+def _other_means(load: Mapping[str, Any]) -> list[str]:
+    """Where a mean is not that of the repetitions beside it."""
+    problems = []
+    for name, measured in load.items():
+        values = reading.numbers(reading.at(measured, "values"))
+        said = reading.number(reading.at(measured, "mean"))
+        if said is None or not values:
+            continue
+        mean = sum(values) / len(values)
+        if not math.isclose(mean, said, rel_tol=_MEAN_TOLERANCE):
+            problems.append(
+                f"{name} is {said:g} on average, and the mean of its values is {mean:g}"
+            )
+    return problems
 
 
 def _latency(request: Mapping[str, Any]) -> float | None:

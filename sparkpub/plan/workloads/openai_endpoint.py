@@ -13,6 +13,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from sparkpub.plan.workloads import (
     aiperf,
     guidellm,
+    llama_server,
     reading,
     server_pages,
     sglang,
@@ -231,11 +232,7 @@ def parse(
     """Figures from the client's report; who answered from what the server said."""
     report = reading.json_object(files.get("report"))
     server = reading.json_object(files.get("output")) or {}
-    loaded = _loaded(log)
-    said = server_pages.identity(server)
-    identity = (
-        loaded | said | {"settings": loaded.get("settings", {}) | said["settings"]}
-    )
+    identity = llama_server.merged(server_pages.identity(server), _loaded(log))
     if report is None:
         return no_answer("no report from the client", reading.observed(identity))
     if aiperf.is_report(report):
@@ -261,7 +258,9 @@ def parse(
         )
         load = {name: getattr(client.observed, name) for name in names}
         problems = [problem for problem in client.problems if "request" in problem]
-    metrics |= vllm_bench.memory(reading.lines(log)) | server_pages.cache(server)
+    printed = reading.lines(log)
+    metrics |= vllm_bench.memory(printed) | llama_server.cache_hits(printed)
+    metrics |= server_pages.cache(server)
     observed = reading.observed(identity | load)
     if options is not None:
         problems += _other_load(observed, server, options)
@@ -283,6 +282,9 @@ def _other_load(
 
 
 def _loaded(log: bytes) -> dict[str, Any]:
-    """What vLLM printed about the model that it loaded, where the environment keeps the server: as its own workload
-    reads it."""
+    """What vLLM or llama-server printed about the model that it loaded, where the environment keeps the server: as its
+    own workload reads it."""
+    printed = llama_server.identity(reading.lines(log))
+    if printed:
+        return printed
     return vllm_bench.parse(log, {}, None).observed.model_dump(exclude_defaults=True)

@@ -343,16 +343,15 @@ def own_answer(
 
 
 def search(
-    log: Iterable[str], pattern: str | re.Pattern[str], *, first: bool = False
+    log: Sequence[str], pattern: str | re.Pattern[str], *, first: bool = False
 ) -> str | None:
     """The first group of `pattern` in the lines of a log: of the last match, since tools print a figure while
     profiling and again when it is real, or of the first."""
     if isinstance(pattern, str):
         pattern = re.compile(pattern)
-    found = None
-    for line in log:
-        for match in pattern.finditer(line):
-            found = match[1]
-            if first:
-                return found
-    return found
+    lines = iter(log) if first else reversed(log)
+    line = next(filter(pattern.search, lines), None)
+    if line is None:
+        return None
+    matches = list(pattern.finditer(line))
+    return matches[0 if first else -1][1]

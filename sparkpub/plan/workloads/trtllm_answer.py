@@ -322,75 +322,92 @@ def _observed(
     lines: Sequence[str],
     memory: Mapping[str, float | None],
 ) -> Observed:
-    def fact(path: str, label: str, convert: Callable[[Any], Any]) -> Any:
-        """From the JSON report, else from the printed one."""
-        found = convert(reading.at(report, path))
-        if found is None:
-            return convert(printed.get(label))
-        return found
+    """What the run showed, of its log and of its report."""
+    facts = {
+        **_of_log(lines, memory),
+        **_of_engine(report, printed, lines),
+        **_of_both(report, printed),
+        "settings": _settings(report, printed, lines),
+    }
+    return reading.observed(facts)
 
-    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
-    reported = bool(report) or not _OVERVIEW.isdisjoint(printed)
-    heading = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
-    speculative = "decoding_stats" in report or heading is not None
+
+def _of_log(lines: Sequence[str], memory: Mapping[str, float | None]) -> dict[str, Any]:
+    """What only the log says: of the weights, of the cache and of the device."""
     weights = memory["weights_gib"]
+    total = reading.search(lines, r"device total memory ([\d.]+) GiB")
+    loaded = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
+    return {
+        "weight_bytes": round(weights * GIB) if weights else None,
+        "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
+        "device_total_gib": reading.number(total),
+        "random_weights": None if loaded is None else loaded.upper() == "DUMMY",
+    }
+
+
+def _of_engine(
+    report: Mapping[str, Any], printed: Mapping[str, str], lines: Sequence[str]
+) -> dict[str, Any]:
+    """Engine, device and decoding, as the report says them, else the log."""
+    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    device = reading.search(lines, r"^(\S.*), memory [\d.]+ GB, ")
+    heading = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
     measured = reading.number(reading.at(report, "performance.total_latency_ms"))
-    load_format = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
-    random_weights = load_format and load_format.upper() == "DUMMY"
-    facts: dict[str, Any] = {}
-    if reported or version:
-        facts["engine"] = "TensorRT-LLM"
-    if weights:
-        facts["weight_bytes"] = round(weights * GIB)
-    if report or speculative:
-        # A log that was cut may have lost the section, and only a JSON report is known to be whole.
-        facts["speculative_decoding"] = speculative
-    if measured is not None:
-        facts["measured_seconds"] = measured / 1e3
-    return reading.observed(
-        {
-            **facts,
-            "engine_version": reading.word(reading.at(report, "engine.version"))
-            or version,
-            "model_path": fact("engine.model_path", "Model Path", reading.word),
-            "random_weights": random_weights,
-            "kv_bytes_per_token": reading.positive_int(memory["kv_bytes_per_token"]),
-            "dtype": fact("engine.dtype", "Dtype", reading.word),
-            "kv_cache_dtype": fact(
-                "engine.kv_cache_dtype", "KV Cache Dtype", reading.word
-            ),
-            "quantization": fact("engine.quantization", "Quantization", reading.word),
-            "device": reading.word(reading.at(report, "machine.name"))
-            or reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
-            "device_total_gib": reading.number(
-                reading.search(lines, r"device total memory ([\d.]+) GiB")
-            ),
-            "requests": fact(
-                "request_info.num_requests", "Number of requests", reading.positive_int
-            ),
-            "input_tokens_mean": fact(
-                "request_info.avg_input_length",
-                "Average Input Length (tokens)",
-                reading.number,
-            ),
-            "output_tokens_mean": fact(
-                "request_info.avg_output_length",
-                "Average Output Length (tokens)",
-                reading.number,
-            ),
-            "batch_size": fact(
-                "world_info.max_batch_size",
-                "Max Runtime Batch Size",
-                reading.positive_int,
-            ),
-            "concurrency_mean": fact(
-                "request_info.avg_num_concurrent_requests",
-                "Number of concurrent requests",
-                reading.number,
-            ),
-            "settings": _settings(report, printed, lines),
-        }
-    )
+    reported = bool(report) or not _OVERVIEW.isdisjoint(printed)
+    speculative = "decoding_stats" in report or heading is not None
+    # A log that was cut may have lost the section, and only a JSON report is known to be whole.
+    is_known = bool(report) or speculative
+    return {
+        "engine": "TensorRT-LLM" if reported or version else None,
+        "engine_version": reading.word(reading.at(report, "engine.version")) or version,
+        "device": reading.word(reading.at(report, "machine.name")) or device,
+        "measured_seconds": None if measured is None else measured / 1e3,
+        "speculative_decoding": speculative if is_known else None,
+    }
+
+
+_BOTH: Mapping[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "model_path": ("engine.model_path", "Model Path", reading.word),
+    "dtype": ("engine.dtype", "Dtype", reading.word),
+    "kv_cache_dtype": ("engine.kv_cache_dtype", "KV Cache Dtype", reading.word),
+    "quantization": ("engine.quantization", "Quantization", reading.word),
+    "requests": (
+        "request_info.num_requests",
+        "Number of requests",
+        reading.positive_int,
+    ),
+    "input_tokens_mean": (
+        "request_info.avg_input_length",
+        "Average Input Length (tokens)",
+        reading.number,
+    ),
+    "output_tokens_mean": (
+        "request_info.avg_output_length",
+        "Average Output Length (tokens)",
+        reading.number,
+    ),
+    "batch_size": (
+        "world_info.max_batch_size",
+        "Max Runtime Batch Size",
+        reading.positive_int,
+    ),
+    "concurrency_mean": (
+        "request_info.avg_num_concurrent_requests",
+        "Number of concurrent requests",
+        reading.number,
+    ),
+}
+"""Fact to its path in the JSON report, its label in the printed one, and what reads it."""
+
+
+def _of_both(report: Mapping[str, Any], printed: Mapping[str, str]) -> dict[str, Any]:
+    """What the JSON report says, else the printed one."""
+    found = {}
+    for name, (path, label, read) in _BOTH.items():
+        found[name] = read(reading.at(report, path))
+        if found[name] is None:
+            found[name] = read(printed.get(label))
+    return found
 
 
 def _settings(

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import llama_server, reading
 from sparkpub.plan.workloads.base import (
     WORKDIR,
     Answer,
@@ -60,6 +60,10 @@ CLIENT_BEGINS = "Starting main benchmark run"
 _PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
 _HIT_RATE = re.compile(r"Prefix cache hit rate: ([\d.]+)%")
 """How many of its requests a client has answers to, and what the server says of its prefix cache."""
+_QUEUE = re.compile(r"Running: (\d+) reqs, Waiting: (\d+) reqs")
+"""How many requests the server has at the moment."""
+OTHERS_REQUESTS = 1.1
+"""Requests on the server, in those that its client may send at once, from which somebody else sends some too."""
 _CLIENT_AT = re.compile(r"^(?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) ")
 _SERVER_AT = re.compile(
     r"\((?:APIServer|EngineCore)\S* pid=\d+\) (?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) "
@@ -242,6 +246,7 @@ def parse(
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
     problems += _unlike_its_requests(report) + _other_clock(printed, report)
+    problems += _lost(report) + _other_clients(printed, report)
     if options is not None:
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(
@@ -287,6 +292,32 @@ def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
                 f"{name} is {said:g}, and the mean of its {key} is {mean:g}"
             )
     return problems
+
+
+def _lost(report: Mapping[str, Any]) -> list[str]:
+    """Requests that are neither answered nor failed."""
+    sent, answered, failed = (
+        reading.number(report.get(name))
+        for name in ("num_prompts", "completed", "failed")
+    )
+    if sent is None or answered is None or failed is None or sent == answered + failed:
+        return []
+    return [f"of {sent:g} requests {answered:g} were answered and {failed:g} failed"]
+
+
+def _other_clients(printed: list[str], report: Mapping[str, Any]) -> list[str]:
+    """Whether the server had more requests than its client sends at once."""
+    most = reading.number(report.get("max_concurrency"))
+    if most is None:
+        return []
+    lines = _measured(printed)
+    queues = [found for line in lines if (found := _QUEUE.search(line)) is not None]
+    had = max((int(found[1]) + int(found[2]) for found in queues), default=0)
+    if had <= OTHERS_REQUESTS * most + 1:
+        return []
+    return [
+        f"the server had {had} requests and its client sends {most:g} at once: others used it meanwhile"
+    ]
 
 
 def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
@@ -372,19 +403,24 @@ def _metrics(
         paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
         paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
     found = reading.metrics_at(report, paths, "report")
-    found |= _cache_hits(printed)
+    found |= _cache_hits(printed) | llama_server.cache_hits(_measured(printed))
     found |= reading.failed_requests(
         reading.number(report.get("failed")), reading.number(report.get("completed"))
     )
     return found | reading.measured_time(report, "duration")
 
 
+def _measured(printed: list[str]) -> list[str]:
+    """The lines from the beginning of the measurement on; none where the client does not say when that was."""
+    begins = (place for place, line in enumerate(printed) if CLIENT_BEGINS in line)
+    return printed[next(begins, len(printed)) :]
+
+
 def _cache_hits(printed: list[str]) -> dict[str, MetricValue]:
     """The hit rate that the server printed last, when at least half of the requests were done: the client's warm-up
     sends one prompt repeatedly, and the rate is over all that the server has seen."""
-    begins = (place for place, line in enumerate(printed) if CLIENT_BEGINS in line)
     hits, is_late = None, False
-    for line in printed[next(begins, len(printed)) :]:
+    for line in _measured(printed):
         done = _PROGRESS.search(line)
         if done is not None:
             is_late = 2 * int(done[1]) >= int(done[2])
@@ -488,11 +524,23 @@ def _observed(
             "enable_prefix_caching",
         )
     }
+    settings["max_num_batched_tokens"] = reading.search(
+        printed, r"\bmax_num_batched_tokens=(\d+)"
+    )
+    settings["attention_backend"] = reading.search(
+        printed, r"Using (\w+) (?:attention )?backend\b"
+    )
+    speculative = reading.search(printed, r"\bspeculative_config=(\w+)")
+    if speculative is not None:
+        method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
+        settings["speculative_config"] = reading.search(printed, method) or "none"
     loaded = reading.search(printed, r"with config: model='([^']+)'")
     path = loaded or reading.word(report.get("model_id"))
     # A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
     is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
     facts: dict[str, Any] = {}
+    if speculative is not None:
+        facts["speculative_decoding"] = speculative != "None"
     if is_vllm:
         facts["engine"] = "vLLM"
     if load_format is not None:
@@ -501,25 +549,27 @@ def _observed(
         facts["weight_bytes"] = round(weights * GIB)
     if cache and tokens:
         facts["kv_bytes_per_token"] = round(cache * GIB / tokens)
-    return reading.observed(
-        {
-            **facts,
-            "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
-            "model_path": path,
-            "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
-            "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-            "quantization": reading.word(
-                reading.search(printed, r"\bquantization=(\w+)")
-            ),
-            "requests": requests,
-            **_tokens(report, printed, requests),
-            "batch_size": _batch_size(printed, options),
-            "measured_seconds": _measured_seconds(report),
-            "settings": {
-                name: value for name, value in settings.items() if value is not None
-            },
-        }
-    )
+    said: dict[str, Any] = {
+        **facts,
+        "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
+        "model_path": path,
+        "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
+        "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
+        "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+        "requests": requests,
+        **_tokens(report, printed, requests),
+        "batch_size": _batch_size(printed, options),
+        "measured_seconds": _measured_seconds(report),
+        "settings": {
+            name: value for name, value in settings.items() if value is not None
+        },
+    }
+    llama = llama_server.identity(printed)
+    if llama:
+        known = {name: value for name, value in said.items() if value is not None}
+        said = llama_server.merged(known, llama)
+        said["model_path"] = llama["model_path"]
+    return reading.observed(said)
 
 
 def _measured_seconds(report: Mapping[str, Any]) -> float | None:

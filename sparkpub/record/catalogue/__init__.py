@@ -29,7 +29,7 @@ class Source(Strict):
     url: str
 
 
-class _Entry(Strict):
+class _SourcedValue(Strict):
     value: Value
     source: str
     how: str | None = None
@@ -37,7 +37,7 @@ class _Entry(Strict):
 
 class _File(Strict):
     sources: dict[str, Source]
-    entries: dict[str, dict[str, _Entry]]
+    entries: dict[str, dict[str, _SourcedValue]]
 
     @model_validator(mode="after")
     def _sourced(self) -> Self:
@@ -63,6 +63,8 @@ class MachineFacts(Strict):
     """The most that an operating system or driver has been seen to report, in 2**30 bytes."""
     bandwidth_bytes_s: PositiveInt
     """Nominal memory bandwidth in bytes per second."""
+    memory_clock_mhz: PositiveFloat | None = None
+    """As NVML reads it at that bandwidth; None where it reads none."""
     unified_memory: bool
 
 

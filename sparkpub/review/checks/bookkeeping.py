@@ -124,5 +124,6 @@ CHECKS = (
         memory_bookkeeping,
         implies=frozenset({"unit"}),
         thresholds=(MEMORY_TOLERANCE, MEMORY_SLACK_GIB),
+        remedy="Check whether the source of the figures means GB or GiB.",
     ),
 )

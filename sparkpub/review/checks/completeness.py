@@ -151,6 +151,7 @@ CHECKS = (
         "Duplicate iterations?",
         duplicate_iteration,
         implies=frozenset({"unbalanced"}),
+        remedy="Quarantine the starts that were given up, with the reason.",
     ),
     Check(
         "missing-cell",
@@ -158,6 +159,7 @@ CHECKS = (
         ("warning",),
         "Was every declared cell run?",
         missing_cell,
+        remedy="Run sparkpub collect again, or take the cell out of the matrix (exclude:).",
     ),
     Check(
         "unbalanced",
@@ -165,5 +167,6 @@ CHECKS = (
         ("warning",),
         "Has every cell the declared number of runs?",
         unbalanced,
+        remedy="Run sparkpub collect again: it measures what is missing.",
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
 from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
@@ -15,7 +16,7 @@ from sparkpub.review.checks.view import Case, View
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
-    45.0,
+    START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
 )
 SLOW_CLOCK_SHARE = Threshold(
@@ -261,6 +262,7 @@ CHECKS = (
         "Did every run start cool?",
         thermal_gate,
         thresholds=(START_TEMPERATURE_CELSIUS,),
+        remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
     Check(
         "throttled",
@@ -269,6 +271,7 @@ CHECKS = (
         "Was the GPU throttled?",
         throttled,
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, POWER_CAPPED_SHARE),
+        remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
     ),
     Check(
         "slow-clock",
@@ -277,6 +280,7 @@ CHECKS = (
         "Did the GPU reach its normal clock?",
         slow_clock,
         thresholds=(SLOW_CLOCK_SHARE,),
+        remedy="Check power supply and power mode, restart the machine, and re-run.",
     ),
     Check(
         "foreign-load",
@@ -284,6 +288,7 @@ CHECKS = (
         ("warning",),
         "Was the run alone on the machine?",
         foreign_load,
+        remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
     ),
     Check(
         "leak",
@@ -291,6 +296,7 @@ CHECKS = (
         ("warning",),
         "Any memory leaks?",
         leak,
+        remedy="End the processes that kept the memory before the next run.",
     ),
     Check(
         "kernel-warning",
@@ -298,6 +304,7 @@ CHECKS = (
         ("warning",),
         "Any kernel or driver warnings?",
         kernel_warning,
+        remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
     Check(
         "telemetry-gap",
@@ -306,5 +313,6 @@ CHECKS = (
         "Is the telemetry complete?",
         telemetry_gap,
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
+        remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
 )

@@ -142,5 +142,6 @@ CHECKS = (
         "Is every run an independent measurement?",
         copied_evidence,
         thresholds=(DIGITS, RATIOS, LOG_BYTES),
+        remedy="Quarantine the copy, and measure it.",
     ),
 )

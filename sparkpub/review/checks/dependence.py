@@ -96,14 +96,13 @@ class Fit:
     def exact(self) -> bool:
         """Whether y is a function of x, for all that these runs can tell: what is left is next to nothing, or
         rounding."""
-        rounded = (
-            float(np.abs(self.residuals).max()) <= DEPENDENCE_ROUNDING * self.rounding
-        )
-        enough = DEPENDENCE_R_SQUARED_WITHIN if rounded else DEPENDENCE_R_SQUARED
-        return (
-            self.r_squared >= enough
-            and self.r_squared_within >= DEPENDENCE_R_SQUARED_WITHIN
-        )
+        if self.r_squared_within < DEPENDENCE_R_SQUARED_WITHIN:
+            return False
+        if self.r_squared >= DEPENDENCE_R_SQUARED:
+            return True
+        largest = float(np.abs(self.residuals).max())
+        rounded = largest <= DEPENDENCE_ROUNDING * self.rounding
+        return rounded and self.r_squared >= DEPENDENCE_R_SQUARED_WITHIN
 
 
 def _cell_means(values: Floats, cells: NDArray[np.int64]) -> Floats:
@@ -254,5 +253,6 @@ CHECKS = (
             DEPENDENCE_ROUNDING,
             DEPENDENCE_RUNS,
         ),
+        remedy="Report one of them.",
     ),
 )

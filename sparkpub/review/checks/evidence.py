@@ -74,7 +74,8 @@ class Samples:
     `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
     `swap_used_gib` are the mean and the highest from the launch on. `metrics` holds the figures that records take from
     the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
-    sample: no two runs draw the same.
+    sample: no two runs draw the same. `power_values` counts the different readings of power, and `power_share` is the
+    energy by these readings in that of the counter.
     """
 
     samples: int
@@ -99,6 +100,8 @@ class Samples:
     energy_end_joule: float | None
     metrics: Mapping[str, tuple[float, ...]]
     trace: str | None
+    power_values: int
+    power_share: float | None
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,8 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         energy_end_joule=energy[-1][1] if energy else None,
         metrics=sampled_metrics.by_every_definition(table, duration, phase),
         trace=_trace(table),
+        power_values=len({power for _, power in table.timed("gpu_power_watt")}),
+        power_share=_power_share(table),
     )
 
 
@@ -264,6 +269,21 @@ def _highest_load(table: Telemetry, phase: Phase | None) -> float | None:
         return None
     load = table.within("gpu_utilization_percent", phase)
     return max(load) if len(load) >= LOAD_SAMPLES else None
+
+
+def _power_share(table: Telemetry) -> float | None:
+    """Energy by the readings of power, as a share of what the counter says; None without both."""
+    power, energy = table.timed("gpu_power_watt"), table.timed("gpu_energy_joule")
+    if len(power) < 2 or len(energy) < 2:
+        return None
+    (begin, first), (end, last) = energy[0], energy[-1]
+    if last <= first or (power[0][0], power[-1][0]) != (begin, end):
+        return None
+    joule = sum(
+        (one + other) / 2 * (later - earlier)
+        for (earlier, one), (later, other) in pairwise(power)
+    )
+    return joule / (last - first)
 
 
 def _trace(table: Telemetry) -> str | None:

@@ -40,11 +40,16 @@ IDLE_SHARE = Threshold(
     "idle share",
     0.03,
     "Share of a closed loop's time that a client needs between two requests, beyond the end of the run, when fewer are "
-    "in flight. On 57 runs of vLLM it was 0.3 % at most.",
+    "in flight.",
+)
+IDLE_SHARE_OF_VLLM = Threshold(
+    "idle share of vllm",
+    0.005,
+    "The same of `vllm bench serve`: on 57 runs it was 0.3 % at most, the beginning and the end of the run included.",
 )
 IDLE_SECONDS = Threshold(
     "idle seconds",
-    0.1,
+    0.05,
     "Seconds of a closed loop that may pass before the first request and after the last one.",
 )
 SPAN_SECONDS = Threshold(
@@ -65,8 +70,12 @@ CHUNK_TOKENS = Threshold(
 ARRIVAL_CHANCE = Threshold(
     "arrival chance",
     1e-4,
-    "Chance that requests which arrive at a rate come as early as they were served; below it they were not served so "
-    "fast.",
+    "Chance that requests which arrive at a rate come so early, or so late; below it they came at another rate.",
+)
+LAST_ANSWER = Threshold(
+    "last answer",
+    2.0,
+    "Slowest latencies that an open loop may go on after its last request arrived: on 300 runs it was one at most.",
 )
 
 _FAILED = "failed_requests_percent"
@@ -84,12 +93,16 @@ class Client:
     """Whether percentiles are interpolated, so that two of them are equal only where requests took equally long."""
     span_is_longer: bool = False
     """Whether rates are over a longer span than the duration that is reported."""
+    idle_share: Threshold = IDLE_SHARE
 
 
 CLIENTS: Mapping[str, Client] = {
-    "vllm-bench": Client(ends_with_last_token=True, interpolates=True),
+    "vllm-bench": Client(
+        ends_with_last_token=True, interpolates=True, idle_share=IDLE_SHARE_OF_VLLM
+    ),
     "sglang": Client(ends_with_last_token=True, interpolates=True),
-    "aiperf": Client(ends_with_last_token=True, span_is_longer=True),
+    "aiperf": Client(ends_with_last_token=True, interpolates=True, span_is_longer=True),
+    "genai-perf": Client(interpolates=True),
     "generate": Client(ends_with_last_token=True),
 }
 """By the tool, or by the client whose report a workload reads. Others are asked what holds by any definition."""
@@ -112,8 +125,10 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         "inconsistent-report",
         "warning",
         light,
-        "kept fewer requests in flight than asked for (throughput × latency), so the load is lighter than its label; "
-        "look for a client that cannot keep up, another concurrency, or a warm-up in the duration",
+        "had a lighter load than its label says; look for a client that cannot keep up, another concurrency or rate, "
+        "or a warm-up in the duration, and re-run",
+        "had a lighter load than their label says; look for a client that cannot keep up, another concurrency or rate, "
+        "or a warm-up in the duration, and re-run",
         what="in flight",
     )
     told |= {stored.run_id for stored, _ in light}
@@ -277,13 +292,14 @@ def _is_closed(record: Record) -> bool:
 
 
 def _underloaded(stored: Stored) -> Iterator[str]:
-    """Fewer requests in flight, in a closed loop, than its label says."""
+    """Fewer requests in flight, in a closed loop, than its label says; later ones, in an open loop, than its rate."""
     record = stored.record
+    yield from _came_late(record)
     found, most = _in_flight(record), _bound(record, load_of(record))
     if found is None or most is None or not _is_closed(record):
         return
     if found < most * _least_share(record, most):
-        yield f"{found:.3g} of {most}"
+        yield f"{found:.3g} of {most} requests were in flight (throughput × latency)"
 
 
 def _least_share(record: Record, most: int) -> float:
@@ -299,10 +315,11 @@ def _least_share(record: Record, most: int) -> float:
     tail = (most - 1) / most * slowest / seconds
     middle = _seconds(record, "request_latency_p50_ms")
     if requests % most == 0 and middle is not None:
-        # Every lane has as many requests: they part by what single requests differ in.
-        spread = 3 * (slowest - middle) * sqrt(requests / most) / seconds
+        # Every lane has as many requests: they part by what single requests differ in. The slowest of a hundred is
+        # 2.3 standard deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
+        spread = (slowest - middle) * sqrt(requests / most) / seconds
         tail = min(tail, spread)
-    return 1 - IDLE_SHARE - IDLE_SECONDS / seconds - tail
+    return 1 - _client(record).idle_share - IDLE_SECONDS / seconds - tail
 
 
 def _slowest(record: Record) -> float | None:
@@ -322,15 +339,38 @@ def _served_too_fast(record: Record) -> Iterator[str]:
         return
     if record.value(_FAILED):
         return
-    # Intervals of a gamma process: its shape is the burstiness, 1 for arrivals at random.
-    shape = float((requests - 1) * (load.burstiness or 1.0))
-    earliest = float(scipy.special.gammaincinv(shape, float(ARRIVAL_CHANCE))) / shape
-    span = (requests - 1) / load.request_rate
-    if seconds < earliest * span:
+    earliest, _ = _arrivals(requests, load.request_rate, load.burstiness or 1.0)
+    if seconds < earliest:
         yield (
             f"{requests} requests were served within {seconds:.3g} s, and {number(load.request_rate, 2)} a second "
-            f"arrive over {span:.3g} s"
+            f"arrive over {(requests - 1) / load.request_rate:.3g} s"
         )
+
+
+def _came_late(record: Record) -> Iterator[str]:
+    """An open loop that went on for longer than its requests arrive and the slowest of them takes."""
+    load, requests = load_of(record), record.observed.requests
+    seconds, slowest = _seconds(record, "measured_time_ms"), _slowest(record)
+    if load.request_rate is None or load.at_once is not None or record.value(_FAILED):
+        return
+    if seconds is None or slowest is None or not requests or requests < 2:
+        return
+    _, latest = _arrivals(requests, load.request_rate, load.burstiness or 1.0)
+    if seconds > latest + LAST_ANSWER * slowest:
+        yield (
+            f"{requests} requests took {seconds:.3g} s, and at {number(load.request_rate, 2)} a second the last one "
+            f"arrives after {latest:.3g} s at most and is answered within {slowest:.3g} s"
+        )
+
+
+def _arrivals(requests: int, rate: float, burstiness: float) -> tuple[float, float]:
+    """Seconds until the last of some requests arrived: so early, and so late, that chance does not explain it.
+    Intervals are those of a gamma process, whose shape is the burstiness: 1 for arrivals at random."""
+    shape = float((requests - 1) * burstiness)
+    mean = (requests - 1) / rate
+    early = float(scipy.special.gammaincinv(shape, float(ARRIVAL_CHANCE))) / shape
+    late = float(scipy.special.gammainccinv(shape, float(ARRIVAL_CHANCE))) / shape
+    return early * mean, late * mean
 
 
 # -- times of a request ------------------------------------------------------------------------------------------
@@ -393,6 +433,7 @@ def _percentiles(record: Record) -> Iterator[str]:
         for problem in (
             *_mean_between(record, stem, known),
             *_one_number(record, stem, known),
+            *_off_the_line(record, stem, known),
             *_longer_than_the_run(record, known),
         ):
             yield f"{label}: {problem}"
@@ -436,6 +477,34 @@ def _one_number(record: Record, stem: str, known: Mapping[str, float]) -> Iterat
     for (one, low), (other, high) in pairwise(known.items()):
         if low == high and low > 0:
             yield f"{one} and {other} are both {low:.10g} ms: interpolated percentiles of {requests} requests differ"
+
+
+_QUANTILES = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
+
+
+def _off_the_line(
+    record: Record, stem: str, known: Mapping[str, float]
+) -> Iterator[str]:
+    """Percentiles of few requests that all lie between the slowest two of them, and so on one line."""
+    requests = record.observed.requests or 0
+    if stem not in ("ttft", "request_latency") or not _client(record).interpolates:
+        return
+    places = {
+        key: share * (requests - 1)
+        for key, share in _QUANTILES.items()
+        if key in known and share * (requests - 1) >= requests - 2
+    }
+    if requests < 3 or len(places) < 3 or "max" not in places:
+        return
+    first, *between = list(places)[:-1]
+    slope = (known["max"] - known[first]) / (places["max"] - places[first])
+    for key in between:
+        expected = known[first] + slope * (places[key] - places[first])
+        if abs(known[key] - expected) > DEFINITION_TOLERANCE * known["max"]:
+            yield (
+                f"{key} is {known[key]:.6g} ms, and between {first} and the maximum of {requests} requests it is "
+                f"{expected:.6g} ms"
+            )
 
 
 def _longer_than_the_run(record: Record, known: Mapping[str, float]) -> Iterator[str]:
@@ -495,11 +564,13 @@ CHECKS = (
             REPORT_TOLERANCE,
             DEFINITION_TOLERANCE,
             IDLE_SHARE,
+            IDLE_SHARE_OF_VLLM,
             IDLE_SECONDS,
             SPAN_SECONDS,
             ROUNDED_SHARE,
             CHUNK_TOKENS,
             ARRIVAL_CHANCE,
+            LAST_ANSWER,
         ),
     ),
 )

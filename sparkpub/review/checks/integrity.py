@@ -302,6 +302,7 @@ CHECKS = (
         "Can every record be read?",
         schema,
         implies=_NO_RUN,
+        remedy="Restore the file from git, or delete it.",
     ),
     Check(
         "checksum",
@@ -309,6 +310,7 @@ CHECKS = (
         ("error",),
         "Is all evidence unchanged?",
         checksum,
+        remedy="Restore the file from git.",
     ),
     Check(
         "exit-status",
@@ -317,6 +319,7 @@ CHECKS = (
         "Did every run succeed?",
         exit_status,
         implies=_NO_RUN,
+        remedy="Read the reason and the end of the log, then run sparkpub collect --retry-failed.",
     ),
     Check(
         "missing-report",
@@ -324,6 +327,7 @@ CHECKS = (
         ("error",),
         "Did the engine report a result?",
         missing_report,
+        remedy="Read the end of the log, then run sparkpub collect --retry-failed.",
     ),
     Check(
         "missing-log",
@@ -331,6 +335,7 @@ CHECKS = (
         ("error", "warning"),
         "Is there a log to check the figures against?",
         missing_log,
+        remedy="Keep the log of the tool and of the server beside the results, and import them together.",
     ),
     Check(
         "metric-mismatch",
@@ -339,6 +344,7 @@ CHECKS = (
         "Does the record agree with log and report?",
         metric_mismatch,
         thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
+        remedy="Restore record and evidence from git, or import the results again.",
     ),
     Check(
         "fact-mismatch",
@@ -347,5 +353,6 @@ CHECKS = (
         "Do engine and machine in the record agree with log and report?",
         fact_mismatch,
         thresholds=(RELATIVE_TOLERANCE,),
+        remedy="Restore record and evidence from git, or import the results again.",
     ),
 )

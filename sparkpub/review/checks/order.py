@@ -65,17 +65,18 @@ class Drifting(NamedTuple):
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
     tests = list(_varying(view))
-    adjusted = compare.holm([_trend_p(series) for _, series in tests])
+    trends = drift.trends([series.values for _, series in tests])
+    adjusted = compare.holm([trend.p_value for trend in trends])
     found = []
-    for (cell, series), p in zip(tests, adjusted, strict=True):
+    for (cell, series), trend, p in zip(tests, trends, adjusted, strict=True):
         if p is None or p >= DRIFT_ALPHA:
             continue
         values = series.values
-        change = (series.trend.slope or 0) * (len(values) - 1)
+        change = (trend.slope or 0) * (len(values) - 1)
         if view.matters(series.metric, values, change):
             worth = float(describe.effective_n(values))
             name = series.metric.name
-            found.append(Drifting(cell, name, values, series.trend, p, worth))
+            found.append(Drifting(cell, name, values, trend, p, worth))
     return found
 
 
@@ -86,14 +87,6 @@ def _varying(view: View) -> Iterator[tuple[Cell, Measured]]:
             series = view.series(cell, name, ran=True)
             if series is not None and len(set(series.values)) > 1:
                 yield cell, series
-
-
-def _trend_p(series: Measured) -> float | None:
-    """The p-value of a trend, 1 where it is far from significant: Holm's correction asks how many tests there are, and
-    of the others only those that are smaller."""
-    if drift.is_far_from_a_trend(series.values):
-        return 1.0
-    return series.trend.p_value
 
 
 def drifts(view: View) -> Iterator[Finding]:
@@ -310,6 +303,7 @@ CHECKS = (
         drifts,
         implies=frozenset({"small-sample"}),
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
     ),
     Check(
         "order-confound",
@@ -318,5 +312,6 @@ CHECKS = (
         "Did the environments alternate?",
         order_confound,
         thresholds=(EARLIER_SHARE, FEW_SWITCHES),
+        remedy="Re-run with order: interleaved.",
     ),
 )

@@ -209,12 +209,33 @@ def _memory_need(record: Record) -> Need | None:
 
 def bandwidth(record: Record) -> float | None:
     """Nominal memory bandwidth of the machine in bytes per second; None where nothing says what machine it was."""
+    facts = _machine(record)
+    return None if facts is None else float(facts.bandwidth_bytes_s)
+
+
+def _machine(record: Record) -> catalogue.MachineFacts | None:
+    """What the catalogue knows of the machine of a run."""
     names = [
         record.machine.kind,
         *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus),
     ]
-    kind = next((name for name in names if name in catalogue.machines()), None)
-    return None if kind is None else float(catalogue.machines()[kind].bandwidth_bytes_s)
+    known = catalogue.machines()
+    return next((known[name] for name in names if name and name in known), None)
+
+
+def _bandwidth_then(view: View, stored: Stored) -> float | None:
+    """The bandwidth of all GPUs of a run at the memory clock that its samples show; the nominal one where they show
+    none."""
+    facts, samples = _machine(stored.record), view.evidence.of(stored).samples
+    if facts is None:
+        return None
+    machine = stored.record.machine
+    devices = max(1, len(machine.gpus)) * (machine.count or 1)
+    nominal = float(facts.bandwidth_bytes_s) * devices
+    clock = None if samples is None else samples.memory_clock_under_load_mhz
+    if clock is None or facts.memory_clock_mhz is None:
+        return nominal
+    return nominal * min(1.0, clock / facts.memory_clock_mhz)
 
 
 def batch_of(record: Record) -> int | None:
@@ -273,9 +294,10 @@ def roofline(view: View) -> Iterator[Finding]:
             if missing is not None:
                 unknown[missing].append(run)
         flows = [flow for run in runs if (flow := traffic(run.record)) is not None]
-        limit = bandwidth(runs[0].record) if runs else None
-        if not flows or limit is None:
+        limits = [found for run in runs if (found := _bandwidth_then(view, run))]
+        if not flows or not limits:
             continue
+        limit = fmean(limits)
         load = Traffic(
             fmean(flow[0] for flow in flows),
             fmean(flow[1] for flow in flows),
@@ -288,7 +310,25 @@ def roofline(view: View) -> Iterator[Finding]:
             loads["warning"][cell] = load
     for severity, cells in loads.items():
         yield _overload(view, severity, cells)
+    yield from view.faulty(
+        "roofline",
+        "error",
+        lambda run: _first_token_too_soon(view, run),
+        "has first tokens that came before the weights can have been read once",
+        "have first tokens that came before the weights can have been read once",
+    )
     yield from view.unjudged("roofline", unknown)
+
+
+def _first_token_too_soon(view: View, stored: Stored) -> Iterator[str]:
+    """A TTFT below the time that one pass over the weights takes: what came was not a token."""
+    first = stored.record.value("ttft_p50_ms")
+    limit, weights = _bandwidth_then(view, stored), read_per_step(stored.record, 1)
+    if first is None or limit is None or weights is None:
+        return
+    least = 1e3 * weights.at_least / limit
+    if first < least:
+        yield f"{first:.3g} ms, and {weights.at_least / 1e9:.3g} GB take {least:.3g} ms"
 
 
 class Traffic(NamedTuple):
@@ -464,6 +504,7 @@ CHECKS = (
         "Did the requested model run?",
         identity,
         thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),
+        remedy="Keep the server's log, which names the model that it loaded, and correct a name that is wrong.",
     ),
     Check(
         "does-not-fit",
@@ -471,6 +512,7 @@ CHECKS = (
         ("error",),
         "Do weights and KV cache fit into memory?",
         does_not_fit,
+        remedy="Look in the log for the weights that were loaded, and correct the model's name.",
     ),
     Check(
         "roofline",
@@ -479,6 +521,7 @@ CHECKS = (
         "Is the throughput possible with the machine's memory bandwidth?",
         roofline,
         thresholds=(ROOFLINE_SUSPICIOUS, EMBEDDING_SHARE),
+        remedy="Look in the log for model, batch size and number of requests before you publish.",
     ),
     Check(
         "same-numbers",
@@ -491,5 +534,6 @@ CHECKS = (
             SAME_NUMBERS_BYTES_RATIO,
             SAME_NUMBERS_BOUND_BY_MEMORY,
         ),
+        remedy="Look in the log for the model that each run loaded.",
     ),
 )

@@ -380,5 +380,6 @@ CHECKS = (
         "Did the runs follow the matrix?",
         not_as_requested,
         thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE),
+        remedy="Re-run with the matrix as it was committed, or declare another campaign.",
     ),
 )

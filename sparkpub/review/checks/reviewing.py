@@ -177,10 +177,18 @@ def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     return lines
 
 
+def remedy(finding: Finding) -> str:
+    """What an operator can do about an error or a warning; empty for a note, and where the message says it."""
+    return "" if finding.severity == "info" else CHECKS[finding.check].remedy
+
+
 def as_json(review: Review) -> str:
     """The document of `sparkpub check --json`."""
     document = {
-        "findings": [finding.document() for finding in review.findings],
+        "findings": [
+            finding.document() | {"remedy": remedy(finding)}
+            for finding in review.findings
+        ],
         "runs": len(review.dataset.runs),
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -190,7 +198,10 @@ def as_text(review: Review) -> Iterator[str]:
     """One line per finding, then the reason of each acknowledged one, then a summary."""
     for finding in review.findings:
         known = review.acknowledgement(finding)
-        yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {finding.message}"
+        what = finding.message
+        if known is None:
+            what = f"{what} {remedy(finding)}".rstrip()
+        yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
     severities = [finding.severity for finding in review.findings]

@@ -25,6 +25,16 @@ LEVEL_GIB = Threshold(
     0.5,
     "GiB by which the peak reported by a tool may exceed the highest sample.",
 )
+POWER_SHARE = Threshold(
+    "power share",
+    0.3,
+    "Relative difference between energy by the readings of power and by the counter: 0.16 at most in 268 real runs.",
+)
+POWER_SAMPLES = Threshold(
+    "power samples",
+    50,
+    "Samples from which power that never changes is that of a sensor that stands still.",
+)
 
 
 def foreign_telemetry(view: View) -> Iterator[Finding]:
@@ -77,7 +87,19 @@ def _problem(record: Record, samples: Samples) -> str | None:
             for value in given
         ):
             return f"the record has {name} = {recorded.value:.6g}, but the samples give {given[0]:.6g}"
-    return _levels(record, samples)
+    return _levels(record, samples) or _power(samples)
+
+
+def _power(samples: Samples) -> str | None:
+    """Where the readings of power are no measurement of this run, or not of the GPU whose energy was counted."""
+    if samples.power_values == 1 and samples.samples >= POWER_SAMPLES:
+        return "the power sensor stood still"
+    share = samples.power_share
+    if share is None or samples.samples < POWER_SAMPLES:
+        return None
+    if abs(share - 1) > POWER_SHARE:
+        return f"the energy by its readings of power is {share:.2g} times that of its counter"
+    return None
 
 
 def _unsampled(phase: Phase, samples: Samples) -> bool:
@@ -131,6 +153,13 @@ CHECKS = (
         ("error",),
         "Does the telemetry belong to its run?",
         foreign_telemetry,
-        thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, LEVEL_GIB),
+        thresholds=(
+            SAMPLER_TOLERANCE,
+            OVERRUN_SECONDS,
+            LEVEL_GIB,
+            POWER_SHARE,
+            POWER_SAMPLES,
+        ),
+        remedy="Quarantine the runs, or import them without this telemetry.",
     ),
 )

@@ -53,5 +53,6 @@ CHECKS = (
         "Did the model make sense before it was timed?",
         sanity,
         thresholds=(DISTINCT_WORDS, LETTERS),
+        remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
     ),
 )

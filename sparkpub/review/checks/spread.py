@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -26,7 +26,6 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.measured import power_to_detect
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
-from sparkpub.review.statistics.compare import WANTED_POWER
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -45,7 +44,7 @@ TOO_MANY_OUTLIERS_RUNS = Threshold(
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
-    5.0,
+    describe.POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
 EFFECTIVE_RUNS = Threshold(
@@ -55,7 +54,7 @@ EFFECTIVE_RUNS = Threshold(
 )
 POWER = Threshold(
     "power",
-    WANTED_POWER,
+    describe.WANTED_POWER,
     "Minimum power to detect a difference of 10 % in the methodology.",
 )
 
@@ -81,17 +80,28 @@ def outlier(view: View) -> Iterator[Finding]:
             apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(
                 detail
             )
-    for about, found in apart.items():
-        cases = [(run, "; ".join(details)) for run, details in found.values()]
-        names = list(dict.fromkeys(metrics[about]))
+    for abouts in _of_the_same_runs(apart):
+        details: dict[str, tuple[Stored, list[str]]] = {}
+        for about in abouts:
+            for run_id, (run, told) in apart[about].items():
+                details.setdefault(run_id, (run, []))[1].extend(told)
+        names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
         yield from view.cases(
             "outlier",
             severity_of(view, names),
-            cases,
+            [(run, "; ".join(told)) for run, told in details.values()],
             f"is an outlier, {_TO_DO}",
             f"are outliers, {_TO_DO}",
             **about_metrics(names),
         )
+
+
+def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """What runs are odd in, together where it is the same runs: they have one cause."""
+    groups: dict[frozenset[str], list[str]] = defaultdict(list)
+    for about, found in apart.items():
+        groups[frozenset(found)].append(about)
+    return list(groups.values())
 
 
 _TO_DO = (
@@ -157,7 +167,7 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
             )
 
 
-class Spread(NamedTuple):
+class Variation(NamedTuple):
     """A metric of a cell that varies too much between runs, by its coefficient of variation in percent."""
 
     metric: Metric
@@ -167,7 +177,7 @@ class Spread(NamedTuple):
 
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs differ more than repeatable ones do."""
-    by_cause: dict[str, list[Spread]] = defaultdict(list)
+    by_cause: dict[str, list[Variation]] = defaultdict(list)
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
@@ -180,7 +190,7 @@ def high_variation(view: View) -> Iterator[Finding]:
             if cv_percent > HIGH_VARIATION_PERCENT and not _by_outliers(
                 view, cell, name
             ):
-                by_cause[cause(metric)].append(Spread(metric, cell, cv_percent))
+                by_cause[cause(metric)].append(Variation(metric, cell, cv_percent))
     for spreads in by_cause.values():
         yield _variation(view, spreads)
 
@@ -196,7 +206,7 @@ def _by_outliers(view: View, cell: Cell, name: str) -> bool:
     return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
 
-def _variation(view: View, spreads: Sequence[Spread]) -> Finding:
+def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
     worst = max(spreads, key=lambda spread: spread.cv_percent)
     values = view.figures(worst.cell, worst.metric.name)
     places = dict.fromkeys(spread.cell for spread in spreads)
@@ -368,6 +378,7 @@ CHECKS = (
         too_many_outliers,
         implies=frozenset({"outlier"}),
         thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
+        remedy="Look for another load on the machine, and re-run.",
     ),
     Check(
         "high-variation",
@@ -376,6 +387,7 @@ CHECKS = (
         "Do runs vary by less than 5 %?",
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
+        remedy="Make each run longer (more requests), or measure more runs.",
     ),
     Check(
         "small-sample",
@@ -384,5 +396,6 @@ CHECKS = (
         "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),
+        remedy="Measure more runs, with longer pauses if each resembles the one before.",
     ),
 )

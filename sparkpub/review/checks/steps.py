@@ -150,5 +150,6 @@ CHECKS = (
         step,
         implies=frozenset({"drift", "small-sample", "high-variation"}),
         thresholds=(STEP_ALPHA, RANK_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Look for what changed on the machine between these runs, and re-run the smaller part.",
     ),
 )

@@ -96,5 +96,6 @@ CHECKS = (
         "Was the GPU free before every run?",
         foreign_tenant,
         thresholds=(TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
+        remedy="Free the GPU, set exclusive_gpu: and min_free_memory_percent: in gates:, and re-run.",
     ),
 )

@@ -7,6 +7,7 @@ from itertools import count, islice, pairwise
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
+from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -60,7 +61,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
 def _problem(view: View, stored: Stored) -> str | None:
     """What cannot be in the times of one run, in words."""
     record = stored.record
-    start, end, lasted = _start(record), _end(record), record.duration_seconds
+    start, end, lasted = began(record), ended_at(record), record.duration_seconds
     if end is not None and end < start:
         return f"it ended {_ago(start - end)} before it started"
     if record.ended is not None and lasted is not None and end is not None:
@@ -81,7 +82,7 @@ def _other_clock(view: View, stored: Stored) -> str | None:
     record, answer = stored.record, view.evidence.of(stored).answer
     if answer is None or record.started.zone != "utc":
         return None
-    start = _start(record)
+    start = began(record)
     if answer.epoch is not None:
         said, what = datetime.fromtimestamp(answer.epoch, start.tzinfo), "was begun at"
     elif answer.said_at is not None:
@@ -107,16 +108,16 @@ def _in_the_nearest_zone(said: datetime, start: datetime) -> datetime:
     return said - timedelta(seconds=quarters * QUARTER_SECONDS)
 
 
-def _start(record: Record) -> datetime:
+def began(record: Record) -> datetime:
     return datetime.fromisoformat(record.started.value)
 
 
-def _end(record: Record) -> datetime | None:
+def ended_at(record: Record) -> datetime | None:
     """When a run ended, by its record or else by how long it took."""
     if record.ended is not None:
         return datetime.fromisoformat(record.ended.value)
     if record.duration_seconds is not None:
-        return _start(record) + timedelta(seconds=record.duration_seconds)
+        return began(record) + timedelta(seconds=record.duration_seconds)
     return None
 
 
@@ -133,14 +134,14 @@ def _ago(span: timedelta) -> str:
 
 def _overlapping(view: View) -> list[Case]:
     """Runs that began before the one before them on the same GPU was over."""
-    ended = [run for run in view.happened if _end(run.record) is not None]
+    ended = [run for run in view.happened if ended_at(run.record) is not None]
     cases = []
     for runs in by_gpu(ended):
-        runs.sort(key=lambda run: _start(run.record))
+        runs.sort(key=lambda run: began(run.record))
         for before, after in pairwise(runs):
-            end = _end(before.record)
+            end = ended_at(before.record)
             assert end is not None
-            early = (end - _start(after.record)).total_seconds()
+            early = (end - began(after.record)).total_seconds()
             if early > CLOCK_SECONDS:
                 detail = f"it started {early:.0f} s before {before.run_id} was over"
                 cases.append((after, detail))
@@ -189,6 +190,7 @@ def _gone(view: View) -> Iterator[Finding]:
         "follows an iteration without a record: it was deleted, or never committed",
         "follow iterations without a record: they were deleted, or never committed",
     )
+    yield from _removed(view)
     positions = {stored.record.plan.position for stored in view.runs}
     places = max(positions, default=-1) + 1
     lacking = places - len(positions)
@@ -208,6 +210,34 @@ def _gone(view: View) -> Iterator[Finding]:
             runs=ids(view.runs),
             cells=[label(cell) for cell in view.recorded],
         )
+
+
+_RECORD = re.compile(r".+_iter\d+_[^.]+\.json")
+
+
+def _removed(view: View) -> Iterator[Finding]:
+    """Records that we collected, that were committed once and are gone. Nobody has to delete one: a quarantine takes it
+    out in sight. Who imports results again may get other names for them."""
+    if all(run.record.plan.order == "as-published" for run in view.runs):
+        return
+    names = [
+        name
+        for name in committed.removed(view.campaign.folder)
+        if _RECORD.fullmatch(name)
+    ]
+    if not names:
+        return
+    which = f"{names[0]} was"
+    if len(names) > 1:
+        which = f"{names[0]} and {len(names) - 1} more were"
+    yield view.finding(
+        "time-consistency",
+        "error",
+        f"Not every record that was committed is there: {which} deleted.",
+        cells=[label(cell) for cell in view.recorded],
+        removed=names,
+        what="records that were committed",
+    )
 
 
 def _holes(view: View) -> list[Case]:
@@ -242,5 +272,6 @@ CHECKS = (
         time_consistency,
         implies=frozenset({"order-confound", "unbalanced"}),
         thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
+        remedy="Restore deleted records from git; where clocks differ, synchronise them and re-run.",
     ),
 )

@@ -102,7 +102,7 @@ def null_metric(view: View) -> Iterator[Finding]:
         values = [
             run.record.metrics[name] for run in view.runs if name in run.record.metrics
         ]
-        if all(value.value is None for value in values):
+        if values and all(value.value is None for value in values):
             severity: Severity = (
                 "info"
                 if all(value.source == "sampler" for value in values)
@@ -137,6 +137,7 @@ CHECKS = (
         "Is every figure physically possible?",
         unit,
         thresholds=(CARD_LIMIT_SHARE,),
+        remedy="Check the unit in the mapping or in the tool's report, and import again.",
     ),
     Check(
         "null-metric",
@@ -144,5 +145,6 @@ CHECKS = (
         ("warning", "info"),
         "Is every metric available in at least one run?",
         null_metric,
+        remedy="Measure with a tool that reports it, or leave it out of the primary metrics.",
     ),
 )

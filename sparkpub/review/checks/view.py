@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -290,6 +290,29 @@ def listed(names: Sequence[str], what: str) -> str:
     if len(names) > LISTED_NAMES:
         return f"{len(names)} {what}"
     return every_one_of(names)
+
+
+def few(values: Sequence[str]) -> str:
+    """Up to four values, else the first and the last of them."""
+    if len(values) > 4:
+        return f"{values[0]} to {values[-1]} ({len(values)} values)"
+    return " and ".join(values)
+
+
+class Sides(NamedTuple):
+    """The values in which runs differ: in short, and one line for each name."""
+
+    words: str
+    values: list[str]
+
+
+def named_values(what: str, names: Mapping[str, Sequence[str]]) -> Sides:
+    """The values of each name; a fact that is its own name says it once."""
+    if names.keys() == {what}:
+        return Sides(few(names[what]), list(names[what]))
+    lines = [f"{name} {few(found)}" for name, found in sorted(names.items())]
+    more = f", and {len(lines) - 1} more differ" if len(lines) > 1 else ""
+    return Sides(lines[0] + more, lines)
 
 
 def capital(text: str) -> str:

@@ -110,5 +110,6 @@ CHECKS = (
         "Did measuring begin after warming up?",
         warmed_up,
         thresholds=(WARMUP_ALPHA, COLD_START, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Raise warmup: of the workload, and re-run.",
     ),
 )

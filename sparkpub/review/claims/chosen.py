@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from sparkpub.plan.matrix import Matrix
+from sparkpub.record.derived import derived
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -41,9 +42,12 @@ class Chosen:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that any of the runs has, in the order met."""
-        return tuple(
-            dict.fromkeys(name for record in self.records for name in record.metrics)
+        names = dict.fromkeys(
+            name
+            for record in self.records
+            for name in (*record.metrics, *derived(record))
         )
+        return tuple(names)
 
     def series(self, metric: str) -> Measured | None:
         """The values of a metric; None where no run has the metric."""

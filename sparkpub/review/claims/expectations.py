@@ -94,7 +94,7 @@ class Expect(Declared):
 
 
 @dataclass(frozen=True)
-class Reading:
+class UnitVerdict:
     """What one unit of a claim's scope says."""
 
     unit: str
@@ -116,7 +116,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Expected:
     """An expectation, the units it is about, and for forms on these very numbers which statistic at how many digits."""
 
     expect: Expect
@@ -135,7 +135,7 @@ class Asked:
             for question in self.questions
         ]
 
-    def read(self) -> list["Reading"]:
+    def read(self) -> list["UnitVerdict"]:
         """What each unit says. Raises ClaimError for a unit or statistic that is not there."""
         return _READERS.get(self.expect.form, _read_interval)(self)
 
@@ -186,7 +186,7 @@ def _with_interval(quantity: Quantity) -> str:
     return f"{quantity.text()} ({', '.join(parts)})"
 
 
-def _read_equivalence(asked: Asked) -> list[Reading]:
+def _read_equivalence(asked: Expected) -> list[UnitVerdict]:
     margin, readings = asked.expect.equivalent_within_percent or 0.0, []
     for question in asked.questions:
         quantity = ask("difference_percent", question)
@@ -195,7 +195,7 @@ def _read_equivalence(asked: Asked) -> list[Reading]:
         if test.value is not None:
             shown += f", TOST {test.text()}"
         verdict = _equivalent(quantity, test, margin, asked.chances)
-        readings.append(Reading(question.group.label, quantity, verdict, shown))
+        readings.append(UnitVerdict(question.group.label, quantity, verdict, shown))
     return readings
 
 
@@ -213,7 +213,7 @@ def _equivalent(
     return "refuted" if beyond else "undecided"
 
 
-def _read_interval(asked: Asked) -> list[Reading]:
+def _read_interval(asked: Expected) -> list[UnitVerdict]:
     """A direction is a difference on one side of zero."""
     name = asked.expect.form
     if name == "direction":
@@ -226,11 +226,11 @@ def _read_interval(asked: Asked) -> list[Reading]:
     readings = []
     for unit, found in asked.answers(name):
         verdict = _inside(found, low, high, asked.chances)
-        readings.append(Reading(unit, found, verdict, _with_interval(found)))
+        readings.append(UnitVerdict(unit, found, verdict, _with_interval(found)))
     return readings
 
 
-def _read_condition(asked: Asked) -> list[Reading]:
+def _read_condition(asked: Expected) -> list[UnitVerdict]:
     name, sign, number = asked.expect.condition
     answers = asked.answers(name)
     if name == "trend_p":
@@ -242,11 +242,11 @@ def _read_condition(asked: Asked) -> list[Reading]:
     readings = []
     for unit, found in answers:
         verdict = _condition(found, sign, number, asked)
-        readings.append(Reading(unit, found, verdict, _with_interval(found)))
+        readings.append(UnitVerdict(unit, found, verdict, _with_interval(found)))
     return readings
 
 
-def _condition(quantity: Quantity, sign: str, number: str, asked: Asked) -> Decided:
+def _condition(quantity: Quantity, sign: str, number: str, asked: Expected) -> Decided:
     """`=` holds at the digits written; an inequality is read with the 95 % interval where there is one."""
     bound = float(number)
     if quantity.value is None:
@@ -275,7 +275,7 @@ def _agrees(quantity: Quantity, published: float, decimals: int) -> bool | None:
     return abs(quantity.value - published) <= digits * 10.0**-decimals + 1e-9
 
 
-def _read_published(asked: Asked) -> list[Reading]:
+def _read_published(asked: Expected) -> list[UnitVerdict]:
     published = asked.expect.published or {}
     units = {question.group.label: question for question in asked.questions}
     unknown = [unit for unit in published if unit not in units]
@@ -289,7 +289,7 @@ def _read_published(asked: Asked) -> list[Reading]:
     ]
 
 
-def _read_span(asked: Asked) -> list[Reading]:
+def _read_span(asked: Expected) -> list[UnitVerdict]:
     low, high = asked.expect.spans or (0.0, 0.0)
     known = [
         (found.value, unit, found)
@@ -306,13 +306,17 @@ def _read_span(asked: Asked) -> list[Reading]:
     ]
 
 
-def _against(unit: str, found: Quantity, published: float, asked: Asked) -> Reading:
+def _against(
+    unit: str, found: Quantity, published: float, asked: Expected
+) -> UnitVerdict:
     """A published figure beside what the data give."""
     shown = f"published {found.say(published, asked.decimals)}, the data give {found.text(asked.decimals + 1)}"
-    return Reading(unit, found, _word(_agrees(found, published, asked.decimals)), shown)
+    return UnitVerdict(
+        unit, found, _word(_agrees(found, published, asked.decimals)), shown
+    )
 
 
-def _read_extreme(asked: Asked) -> list[Reading]:
+def _read_extreme(asked: Expected) -> list[UnitVerdict]:
     """Whether one unit lies beyond every other: supported or refuted only where 95 % intervals do not overlap."""
     name = getattr(asked.expect, asked.expect.form)
     units = dict(asked.answers(asked.statistic))
@@ -327,7 +331,7 @@ def _read_extreme(asked: Asked) -> list[Reading]:
     for unit, found in units.items():
         verdict = _beyond(own, found, highest=highest)
         shown = f"{_with_interval(own)} against {_with_interval(found)}"
-        readings.append(Reading(f"{name} against {unit}", found, verdict, shown))
+        readings.append(UnitVerdict(f"{name} against {unit}", found, verdict, shown))
     return readings
 
 
@@ -341,7 +345,7 @@ def _beyond(one: Quantity, other: Quantity, *, highest: bool) -> Decided:
     return "undecided"
 
 
-_READERS: Mapping[str, Callable[[Asked], list[Reading]]] = {
+_READERS: Mapping[str, Callable[[Expected], list[UnitVerdict]]] = {
     "equivalent_within_percent": _read_equivalence,
     "holds": _read_condition,
     "published": _read_published,

@@ -31,7 +31,7 @@ class FactSource(Declared):
         return self.document + (f", “{self.section}”" if self.section else "")
 
 
-class Fact(documents.Part):
+class Fact(documents.ListEntry):
     """One figure. `value` is in `unit`; `upper` makes it a range; `decimals` is how it was published."""
 
     says: Annotated[str, Field(min_length=1)]

@@ -20,9 +20,9 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Key, MetricName
 from sparkpub.record.text import listed
-from sparkpub.review.checks.machines import differences
+from sparkpub.review.checks.facts import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
-from sparkpub.review.claims.expectations import Asked, Decided, Expect, Reading
+from sparkpub.review.claims.expectations import Decided, Expect, Expected, UnitVerdict
 from sparkpub.review.claims.facts import FactSource
 from sparkpub.review.claims.quantities import STATISTICS, Question
 from sparkpub.review.claims.wording import problems
@@ -44,7 +44,7 @@ _BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
-class Claim(documents.Part):
+class Claim(documents.ListEntry):
     """One statement. `about: data` is what these runs show; `about: world` needs identity, order and coverage
     beyond doubt, and is void where findings of the review cast doubt on them."""
 
@@ -236,7 +236,7 @@ def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
     )
 
 
-def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[Reading]:
+def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[UnitVerdict]:
     """What each unit of the claim says, over all of its campaigns."""
     assert claim.expect is not None
     questions = _questions(claim, groups[0])
@@ -245,7 +245,7 @@ def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[Reading]:
     statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     chances = len(questions) if claim.scope.startswith("any") else 1
     world = claim.about == "world"
-    asked = Asked(claim.expect, questions, statistic, claim.decimals, world, chances)
+    asked = Expected(claim.expect, questions, statistic, claim.decimals, world, chances)
     return asked.read()
 
 
@@ -267,7 +267,7 @@ def _repeated(
     return together
 
 
-def _over_sessions(readings: Sequence[Reading]) -> bool:
+def _over_sessions(readings: Sequence[UnitVerdict]) -> bool:
     """Whether every unit rests on several machines, or on several campaigns."""
     return bool(readings) and all(one.quantity.sessions > 1 for one in readings)
 
@@ -281,7 +281,7 @@ def _reach(over: bool, here: bool) -> str:
     return ""
 
 
-def _sentence(expect: Expect, readings: Sequence[Reading]) -> str:
+def _sentence(expect: Expect, readings: Sequence[UnitVerdict]) -> str:
     """The figures of all units; what a condition asks of them is said first."""
     if not readings:
         return "No run has this metric"

@@ -25,6 +25,7 @@ from sparkpub.record.text import counted, p_text
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
+    WANTED_POWER,
     Estimate,
     Floats,
     Interval,
@@ -49,8 +50,6 @@ Analysis = Literal["paired", "welch", "description", "machines"]
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
-WANTED_POWER = 0.8
-"""The power for which `runs_required` is given (Cohen 1988)."""
 
 
 def deciding_level(verdict: str, equivalence_p: float | None) -> float:
@@ -294,7 +293,7 @@ def compare_many(
         "ratio": ratio,
         "inverse_ratio": np.divide(1, ratio, out=_none(rows), where=ratio != 0),
         "overhead_percent": _each(overhead, ratio, directions, units),
-        "effect_size": _hedges_g(a, b, resolutions),
+        "effect_size": hedges_g(a, b, resolutions),
         "equivalence_margin_percent": np.full(rows, margin_percent, dtype=np.float64),
         "better": _each_text(better_of, mean_a, mean_b, directions),
         "machines": np.full(rows, 1),
@@ -476,18 +475,11 @@ def equivalence(
     return float(means.equivalence_p(margin_percent / 100 * abs(means.baseline)))
 
 
-def hedges_g(a: Floats, b: Floats, resolution: float) -> float | None:
-    """(mean_b - mean_a) / pooled sd × (1 - 3 / (4 df - 1)): Hedges (1981). None where n < 2 on a side.
+def hedges_g(a: Floats, b: Floats, resolutions: Floats) -> Floats:
+    """(mean_b - mean_a) / pooled sd × (1 - 3 / (4 df - 1)) of each row: Hedges (1981). NaN where n < 2 on a side.
 
     The rounding of the readings counts as spread.
     """
-    found = _hedges_g(a[np.newaxis], b[np.newaxis], np.array([resolution]))
-    figure: float | None = or_none(found[0])
-    return figure
-
-
-def _hedges_g(a: Floats, b: Floats, resolutions: Floats) -> Floats:
-    """Hedges' g of each row."""
     n, m = a.shape[-1], b.shape[-1]
     if min(n, m) < 2:
         return _none(len(a))

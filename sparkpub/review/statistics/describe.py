@@ -12,7 +12,6 @@ Functions that take arrays work on the last axis, so that many samples can be de
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,10 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 ALPHA = 0.05
+WANTED_POWER = 0.8
+"""The power that a test should have (Cohen 1988)."""
+POOR_VARIATION_PERCENT = 5.0
+"""Coefficient of variation above which the source's methodology calls a cell's data poor."""
 MINIMUM_RUNS = 4
 """Fewest independent runs that carry a statement: with three against three not even a complete separation of the ranks
 is significant at 5 % (2 of 20 arrangements), so at n ≤ 3 everything would rest on the assumption of normality."""
@@ -176,8 +179,9 @@ def resolution_of(values: Sequence[float] | Floats) -> float:
     finest = _TRUSTED_DIGITS * max(abs(float(value)) for value in values)
     step = 1.0
     for value in values:
-        last_digit = Decimal(repr(float(value))).normalize().as_tuple().exponent
-        step = min(step, 10.0 ** int(last_digit))
+        digits, _, exponent = repr(float(value)).partition("e")
+        decimals = digits.partition(".")[2].rstrip("0")
+        step = min(step, 10.0 ** (int(exponent or 0) - len(decimals)))
         if step <= finest:
             return finest
     return step

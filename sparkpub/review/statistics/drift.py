@@ -23,6 +23,7 @@ from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
     SEED,
+    WANTED_POWER,
     Floats,
     autocorrelation,
     or_none,
@@ -35,8 +36,6 @@ _EXACT_RUNS = 33
 """Values without ties up to which the distribution of Kendall's S is worked out; beyond, its normal limit is used."""
 _LARGEST_FACTORIAL = 170
 """The most values whose orders a float can count; the share of one of them is below 1e-306."""
-_FAR_FROM_SIGNIFICANT = 1.5
-"""Standard deviations from 0 within which no two-sided p of Kendall's S is below 10 %, exact or not."""
 _EXACT_BLOCKS = 8
 _GRID = 1000
 _TRUSTED_DIGITS = 9
@@ -65,9 +64,6 @@ class Trend:
 
 _FIGURES = ("slope", "p_value", "inflation", "spearman", "lag1")
 
-POWER = 0.8
-"""Of the change that a test of trend would have found (Cohen 1988)."""
-
 
 def detectable_change(n: int, sd: float, alpha: float) -> float:
     """The change from the first of n runs to the last that a test of trend finds in four of five campaigns, in the unit
@@ -77,17 +73,28 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
     Student's t with n − 2 degrees of freedom. Mann-Kendall needs a little more: 3 / π as efficient on normal values
     (Stuart 1956, Journal of the American Statistical Association 51, 285-287).
     """
-    quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, POWER))
+    quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, WANTED_POWER))
     error = sd / math.sqrt(n * (n * n - 1) / 12)
     return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi))
 
 
 def trend(values: Sequence[float]) -> Trend:
     """The trend of values in run order: see `trend_many`."""
-    array = np.array(values, dtype=np.float64)
-    columns = trend_many(array[np.newaxis])
-    figures = {name: or_none(column[0]) for name, column in columns.items()}
-    return Trend(**figures)
+    (found,) = trends([values])
+    return found
+
+
+def trends(samples: Sequence[Sequence[float]]) -> list[Trend]:
+    """The trend of each sample, those of one size worked out at once."""
+    sizes = [len(sample) for sample in samples]
+    found: dict[int, Trend] = {}
+    for size in dict.fromkeys(sizes):
+        places = [place for place, known in enumerate(sizes) if known == size]
+        block = np.array([samples[place] for place in places], dtype=np.float64)
+        columns = {name: column.tolist() for name, column in trend_many(block).items()}
+        for place, row in zip(places, zip(*columns.values(), strict=True), strict=True):
+            found[place] = Trend(**dict(zip(columns, map(or_none, row), strict=True)))
+    return [found[place] for place in range(len(samples))]
 
 
 def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
@@ -156,18 +163,6 @@ def variance_inflation(around_trend: Floats) -> Floats:
     total = counting.sum(axis=-1)
     found: Floats = np.maximum(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
     return found
-
-
-def is_far_from_a_trend(values: Sequence[float]) -> bool:
-    """Whether the p-value of a trend is above 10 %, told without working it out.
-
-    Kendall's S lies within 1.5 of its standard deviations then. False for samples that are large or too small.
-    """
-    array, n = np.array([values], dtype=np.float64), len(values)
-    if not 3 <= n <= _SLOPE_RUNS:
-        return False
-    limit = _FAR_FROM_SIGNIFICANT * np.sqrt(_score_variance(_ranks(array)[1]))
-    return bool(np.abs(_score(array)) < limit)
 
 
 def _ranks(values: Floats) -> tuple[Floats, Floats]:
@@ -311,7 +306,7 @@ def theil_sen(values: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """A least-squares line; `r_squared` is the share of the variation that it explains."""
 
     slope: float
@@ -319,13 +314,13 @@ class Line:
     r_squared: float
 
 
-def least_squares(x: Sequence[float], y: Sequence[float]) -> Line:
+def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
     """The line of y on x, of three points or more that differ in x."""
     (xx, xy), (_, yy) = np.cov(x, y, bias=True).tolist()
     slope = xy / xx
     intercept = float(np.mean(y)) - slope * float(np.mean(x))
     explained = min(1.0, abs(xy) / math.sqrt(xx * yy)) if yy > 0 else math.nan
-    return Line(slope, intercept, explained**2)
+    return FittedLine(slope, intercept, explained**2)
 
 
 @dataclass(frozen=True, kw_only=True)

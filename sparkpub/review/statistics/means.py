@@ -117,18 +117,12 @@ class TwoMeans:
         """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
         return equivalence_power(margin / self.error, self.df)
 
-    def runs_for_equivalence(self, margin: float, n: int, power: float) -> int | None:
-        """How many runs a side (or rounds) show equivalence with that power; None where no number would.
+    def runs_required(self, margin: Any, n: int, power: float) -> Any:
+        """How many runs a side (or rounds) show equivalence with that power, of many comparisons at once; NaN where no
+        number would.
 
         `n` is how many there were: error and degrees of freedom of another number follow from those observed.
         """
-        (found,) = self.runs_required(margin, n, power)
-        if math.isnan(found):
-            return None
-        return int(found)
-
-    def runs_required(self, margin: Any, n: int, power: float) -> Any:
-        """The same for many comparisons at once, NaN where no number of runs would do."""
         margin, floor = np.atleast_1d(margin), np.atleast_1d(self.floor)
         spread = np.atleast_1d(self.error**2 - self.floor)
         known_df = np.atleast_1d(self.df)

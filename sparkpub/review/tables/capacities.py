@@ -20,6 +20,8 @@ from sparkpub.review.tables.column import Column, Columns, rows, table_of
 
 LIMITS_SECONDS = (2.0, 5.0, 10.0)
 """How long users may wait for the first token."""
+TOLD_SECONDS = 10.0
+"""The limit of these of which sentences and the leaderboard speak."""
 MOST_FAILED_PERCENT = 1.0
 """Share of requests that may fail."""
 TTFT = "ttft_p95_ms"
@@ -46,7 +48,7 @@ _Means = Mapping[tuple[str, str, str, str, str], float]
 
 
 @dataclass(frozen=True)
-class Step:
+class RateStep:
     """One arrival rate of a sweep: the worst of the cells that were measured at it."""
 
     rate: float
@@ -103,7 +105,7 @@ def _sweeps(
 
 def _step(
     campaign: str, rate: float, cells: Sequence[Cell], means: _Means
-) -> Step | None:
+) -> RateStep | None:
     """The step of a rate; None where no cell at it has the percentile."""
     known = [cell for cell in cells if (campaign, *cell, TTFT) in means]
     if not known:
@@ -111,7 +113,7 @@ def _step(
     outputs = [means.get((campaign, *cell, OUTPUT)) for cell in known]
     measured = [output for output in outputs if output is not None]
     failed = [means.get((campaign, *cell, FAILED), 0.0) for cell in known]
-    return Step(
+    return RateStep(
         rate=rate,
         ttft_p95_ms=max(means[campaign, *cell, TTFT] for cell in known),
         failed_percent=max(failed),
@@ -120,7 +122,7 @@ def _step(
     )
 
 
-def _of_sweep(load: Load, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
+def _of_sweep(load: Load, steps: Sequence[RateStep]) -> Iterator[dict[str, Any]]:
     """The capacity at each limit."""
     words = [lengths_name(load)]
     if load.burstiness is not None:
@@ -143,7 +145,7 @@ def _of_sweep(load: Load, steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _highest(steps: Sequence[Step], limit_seconds: float) -> Step | None:
+def _highest(steps: Sequence[RateStep], limit_seconds: float) -> RateStep | None:
     """The last step before the first one that does not hold."""
     best = None
     for step in steps:
@@ -153,7 +155,7 @@ def _highest(steps: Sequence[Step], limit_seconds: float) -> Step | None:
     return best
 
 
-def _text(best: Step | None, steps: Sequence[Step]) -> str:
+def _text(best: RateStep | None, steps: Sequence[RateStep]) -> str:
     """`0.7`; `at least 1` where no measured rate was too high, `below 0.1` where each was."""
     if best is None:
         return f"below {steps[0].rate:g}"

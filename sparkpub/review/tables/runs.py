@@ -8,7 +8,6 @@ import pandas as pd
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.derived import derived
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
@@ -66,7 +65,7 @@ def runs(campaigns: Mapping[str, ReviewedCampaign]) -> pd.DataFrame:
             for name, value in worked_out.items():
                 of_metrics["metric"].append(name)
                 of_metrics["value"].append(value)
-                of_metrics["unit"].append(METRICS[name].unit)
+                of_metrics["unit"].append(reviewed.metrics[name].unit)
                 of_metrics["source"].append("derived")
                 of_metrics["reason"].append(None)
             lengths.append(len(record.metrics) + len(worked_out))

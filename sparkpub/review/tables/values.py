@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.metrics import Metric
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 
 Family = Literal["primary", "secondary"]
@@ -63,14 +63,14 @@ class Values:
         pairs = list(zip(columns["campaign"], columns["metric"], strict=True))
         for name, metric in dict.fromkeys(pairs):
             reviewed = self.campaigns[name]
-            known[name, metric] = family_of(metric_of(metric, reviewed), reviewed)
+            known[name, metric] = family_of(reviewed.metrics[metric], reviewed)
         return np.array([known[pair] for pair in pairs], dtype=object)
 
     @cached_property
     def metrics(self) -> list[Metric]:
         """The metric of each number."""
         names = zip(self.about["campaign"], self.about["metric"], strict=True)
-        return [metric_of(metric, self.campaigns[name]) for name, metric in names]
+        return [self.campaigns[name].metrics[metric] for name, metric in names]
 
     @cached_property
     def figures(self) -> Any:
@@ -110,11 +110,6 @@ class Values:
 def texts(column: "pd.Series[Any]") -> Any:
     """A column of text as an array, empty where there is none."""
     return column.astype("object").fillna("").to_numpy()
-
-
-def metric_of(name: str, reviewed: ReviewedCampaign) -> Metric:
-    """A metric of a campaign's records, or one that is derived from them."""
-    return reviewed.metrics.get(name) or METRICS[name]
 
 
 def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:

@@ -24,8 +24,8 @@ from pydantic_core import from_json, to_json
 
 from sparkpub.site import cache as caching
 from sparkpub.site.cache import Cache
-from sparkpub.site.drawing.colours import STYLESHEET
-from sparkpub.site.drawing.converter import VEGA_LITE, VERSION, converter
+from sparkpub.site.figures.colours import STYLESHEET
+from sparkpub.site.figures.converter import VEGA_LITE, VERSION, converter
 
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 ASSETS = Path(__file__).parent / "assets"
@@ -40,7 +40,6 @@ MODULES = (
     "log.js",
     "leaderboard.js",
     "yours.js",
-    "copy.js",
     "costs.js",
     "run.js",
     "sparkpub.js",

@@ -7,13 +7,12 @@ from typing import Any
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow, rows
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import Publication
 
 NAME = TABLE = "memory-bandwidth"
@@ -73,7 +72,6 @@ def figure(selection: Selection, key: str) -> Figure:
             "does not say how many parameters take part."
         ),
         table=_table(shown),
-        rows=shown,
     )
 
 

@@ -31,7 +31,6 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         selection.data(metric, "cells"),
         title=f"{metric.label}: means",
         says=sentences.means(selection.names, metric, cells),
-        narrow=chart.given(True),
         **cell_table.details(selection, metric, note=note),
     )
 

@@ -6,29 +6,26 @@ from typing import Any
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.tables.capacities import LIMITS_SECONDS
+from sparkpub.review.tables.capacities import LIMITS_SECONDS, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow, rows
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import Publication
 
 NAME = TABLE = "capacity"
-TOLD = 5.0
-"""The limit, in seconds, of which the sentence speaks, and by which the rows are sorted."""
-FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD:g}{SPACE}s"
+FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD_SECONDS:g}{SPACE}s"
 MOST_NAMED = 4
 """Builds that the sentence names one by one."""
-LETTER, MOST_LABEL, NARROW_LABEL = 7, 330, 150
-"""Room for a letter of a name, for the longest name, and for names on a phone, in pixels."""
+LETTER, MOST_LABEL = 7, 330
+"""Room for a letter of a name and for the longest name, in pixels. On a phone names stand above their rows."""
 SHADES = (0.05, 0.25, 0.6)
 """Requests/s between two shades. The darker shades of the ramp would hide the figures."""
-ROW = 20
-"""Height of a row in pixels."""
+ROW, NARROW_ROW = 20, 40
+"""Height of a row in pixels, and with its name above it."""
 
 
 def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
@@ -39,7 +36,7 @@ def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     found = rows(table[table["campaign"] == campaign.name])
     of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
     told = {
-        build: next(item for item in items if item.limit_seconds == TOLD)
+        build: next(item for item in items if item.limit_seconds == TOLD_SECONDS)
         for build, items in of_builds.items()
     }
     for build in sorted(told, key=lambda build: _place(told[build]), reverse=True):
@@ -82,13 +79,11 @@ def figure(selection: Selection, key: str) -> Figure:
     shown = selection.rows(TABLE)
     builds = list(dict.fromkeys(row["build"] for row in shown))
     loads = list(dict.fromkeys(row["load"] for row in shown))
-    letters = max(map(len, builds))
-    chart = Chart(draw, (selection.scope, min(MOST_LABEL, LETTER * letters)))
+    names = min(MOST_LABEL, LETTER * max(map(len, builds)))
     return selection.figure(
         key,
-        chart,
+        Chart(draw, (selection.scope, names), phone=(True,)),
         {TABLE: shown},
-        narrow=Chart(draw, (selection.scope, NARROW_LABEL)),
         title="Capacity: requests per second within a limit of the time to first token",
         says=sentence(shown),
         sample=(
@@ -96,14 +91,13 @@ def figure(selection: Selection, key: str) -> Figure:
             f"at most 1 % fail, and every lower rate holds, too. Load: {listed(loads)}."
         ),
         table=_table(shown),
-        rows=shown,
     )
 
 
 def sentence(shown: Sequence[Row]) -> str:
     """What rows of `capacity` show: `15 of 37 builds keep 95 % of the first tokens within 5 s at every rate measured,
     13 up to a lower one, 9 at none.` Empty where there are none."""
-    rows = [row for row in shown if row["limit"] == f"{TOLD:g} s"]
+    rows = [row for row in shown if row["limit"] == f"{TOLD_SECONDS:g} s"]
     if not rows:
         return ""
     if len(rows) <= MOST_NAMED:
@@ -130,10 +124,20 @@ def _table(shown: Sequence[Row]) -> Table:
     return Table(head, body, caption="Requests per second")
 
 
-def draw(scope: Scope, names: int) -> dict[str, Any]:
+def draw(scope: Scope, names: int, narrow: bool = False) -> dict[str, Any]:
     """Rows `capacity`: a row per build, a column per limit, the darker the more; `names` is the room for the names."""
     axis = alt.Axis(labelLimit=names, minExtent=names, maxExtent=names)
-    y = alt.Y("build:N", sort=None, title=None, axis=axis)
+    step, gap = ROW, 0.0
+    if narrow:
+        axis = alt.Axis(labels=False)
+        step, gap = NARROW_ROW, 0.5
+    y = alt.Y(
+        "build:N",
+        sort=None,
+        title=None,
+        axis=axis,
+        scale=alt.Scale(paddingInner=gap, paddingOuter=gap),
+    )
     x = alt.X(
         "limit:N",
         sort=None,
@@ -153,7 +157,10 @@ def draw(scope: Scope, names: int) -> dict[str, Any]:
         tooltip=marks.tooltip("build", "load", "limit", "text", "ttft_s", "steps"),
     )
     words = cells.mark_text(fontSize=12).encode(x=x, y=y, text=alt.Text("text:N"))
-    return theme.finish(theme.layered([shaded, words], height={"step": ROW}))
+    layers = [shaded, words]
+    if narrow:
+        layers.append(marks.names(cells, y, "build"))
+    return theme.finish(theme.layered(layers, height={"step": step}))
 
 
 KIND = kind.of_rows(NAME, figure, TABLE, capacity)

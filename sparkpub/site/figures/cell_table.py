@@ -9,7 +9,7 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures.figure import Entry, Table, Value
 from sparkpub.site.figures.rows import Row, cell_of
-from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.selection import Selection
 from sparkpub.site.figures.theme import axis_title
 
 Runs = Literal["linked", "listed", "left out"]
@@ -19,24 +19,13 @@ Runs = Literal["linked", "listed", "left out"]
 def details(
     selection: Selection, metric: Metric, runs: Runs = "left out", *, note: str = ""
 ) -> dict[str, Any]:
-    """Members of a `Figure`: sample with a note, table, rows and what its JSON says about the metric."""
+    """Members of a `Figure`: what it is flagged by, its sample with a note, its table."""
     rows = selection.runs_with(metric)
     cells = selection.cells(metric)
     return {
         "flagged": metric,
         "sample": sentences.sample(cells, selection.excluded(rows)) + note,
         "table": cell_table(metric, cells, rows, selection.scope.cells, runs),
-        "rows": published(rows, metric),
-        "about": about(metric),
-    }
-
-
-def about(metric: Metric) -> dict[str, str]:
-    """What the JSON file of a figure says of its metric."""
-    return {
-        "metric": metric.name,
-        "unit": metric.unit,
-        "definition": metric.definition,
     }
 
 

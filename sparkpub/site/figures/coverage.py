@@ -10,12 +10,13 @@ from sparkpub.plan.coverage import State
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import CollectError
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, machines, marks, panels
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_fields, cell_of
@@ -112,27 +113,28 @@ def figure(selection: Selection, key: str) -> Figure:
     """How many runs are in which state; the cells with most left to do come first."""
     rows = selection.rows(TABLE)
     numbers = Counter(row["state"] for row in rows)
-    counts = [f"{number} {state}" for state, number in numbers.items()]
     names = tuple(dict.fromkeys(row["machine"] for row in rows))
     undone = _undone(rows)
     layout = panels.of_cells(selection, undone, highest_first=True, side_by_side=False)
     signs = "● done, × failed, ◘ quarantined, ○ missing; + means that the iteration was recorded more than once."
-    chart = Chart(draw, (layout, names))
     return selection.figure(
         key,
-        chart,
+        Chart(draw, (layout, names), phone=(True,)),
         {TABLE: rows},
-        narrow=chart.given(True),
         title="Planned and completed runs",
-        says=f"Of {len(rows)} runs of campaign {selection.campaign.name}: {', '.join(counts)}.",
+        says=_sentence(numbers),
         sample=signs + layout.note(undone),
         table=_table(selection, rows, names),
-        rows=[_without_sign(row) for row in rows],
     )
 
 
-def _without_sign(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "glyph"}
+def _sentence(numbers: Mapping[str, int]) -> str:
+    """`All 100 runs done.`, `Of 100 runs: 98 done, 2 failed.`"""
+    runs = counted(sum(numbers.values()), "run")
+    if len(numbers) == 1:
+        return f"All {runs} {next(iter(numbers))}."
+    states = [f"{number} {state}" for state, number in numbers.items()]
+    return f"Of {runs}: {', '.join(states)}."
 
 
 def _table(selection: Selection, rows: Sequence[Row], names: Sequence[str]) -> Table:

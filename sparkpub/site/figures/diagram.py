@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 
@@ -56,23 +56,18 @@ def figure(name: str) -> Figure:
     boxes = list(_placed(told["box"]))
     height = max(box["y2"] for box in boxes)
     body = _table(told["box"])
-    chart = Chart(draw, (height,))
     return Figure(
         key=f"diagram-{name}",
         title=told["title"],
         says=told["says"],
         sample=told["sample"],
-        chart=chart,
-        narrow=chart.given(*ON_A_PHONE),
+        chart=Chart(draw, (height,), phone=ON_A_PHONE),
         data={
             "boxes": boxes,
             "lines": list(_lines(told["box"], boxes)),
             "arrows": list(_arrows(told["box"], boxes)),
         },
         table=Table(("Part", "What it says", "Below"), body),
-        rows=[
-            {"part": part, "says": says, "below": below} for part, says, below in body
-        ],
     )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 
@@ -14,31 +14,38 @@ KEY = "explorer"
 
 
 def figure(
-    rows: Sequence[Row], sources: Mapping[str, str], across: Metric, up: Metric
+    rows: Sequence[Row],
+    sources: Mapping[str, str],
+    across: Metric,
+    up: Metric,
+    called: Mapping[str, str],
 ) -> Figure:
-    """The figure with which the explorer begins; `rows` are the runs of all campaigns."""
+    """The figure with which the explorer begins; `rows` are the runs of all campaigns, and `called` gives environments
+    their names."""
     environments = tuple(dict.fromkeys(row["environment"] for row in rows))
+    names = tuple(called.get(key, key) for key in environments)
     return Figure(
         key=KEY,
         title="Any metric against any other",
         says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
         sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
-        chart=Chart(draw, (across.name, up.name, environments)),
+        chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
-        rows=rows,
         sources={"runs": sources["runs"]},
     )
 
 
-def draw(across: str, up: str, environments: Sequence[str]) -> dict[str, Any]:
+def draw(
+    across: str, up: str, environments: Sequence[str], names: Sequence[str]
+) -> dict[str, Any]:
     """Every run as a point. The signals `xfield` and `yfield` name its metrics, `brush` says what is dragged over.
 
     Rows `runs`: `run, campaign, cell, environment, state, start_temp, flags, href` and one column per metric.
     """
-    series = theme.Series("environment", environments, "Environment")
+    series = theme.Series("environment", environments, "Environment", names)
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
-    scale = alt.Scale(zero=False, padding=8)
+    scale = alt.Scale(zero=False, nice=False, padding=12)
     points = (
         marks.every("runs")
         .transform_calculate(vx="datum[xfield]", vy="datum[yfield]")

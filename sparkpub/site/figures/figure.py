@@ -2,15 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sparkpub.review.checks import Finding
-from sparkpub.site import cache
-from sparkpub.site.cache import Cache
 from sparkpub.site.content import block_key
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import Job
-from sparkpub.site.drawing.converter import LEVEL, VERSION, png
+from sparkpub.site.figures.compile import Chart, Job
 from sparkpub.site.figures.rows import Tables
 
 FOLDER = "charts"
@@ -51,12 +46,9 @@ class Figure:
     chart: Chart
     data: Tables
     table: Table
-    rows: Sequence[Mapping[str, Any]]
     sample: str = ""
     flags: tuple[Finding, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)
-    narrow: Chart | None = None
     drawn: bool = True
 
     @property
@@ -73,22 +65,10 @@ class Figure:
     def job(self) -> Job:
         """The chart to compile."""
         if self.drawn:
-            return Job(self.key, self.chart, self.data, self.narrow)
+            return Job(self.key, self.chart, self.data)
         no_rows: Tables = dict.fromkeys(self.data, ())
-        return Job(
-            f"empty-{block_key(self.chart.identity)}", self.chart, no_rows, self.narrow
-        )
+        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, no_rows)
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
-
-
-def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
-    """A drawing as PNG, from the cache where it was made before."""
-    name = cache.key("picture", VERSION, LEVEL, scale, svg)
-    picture = kept.get(name)
-    if picture is None:
-        picture = png(svg, scale=scale)
-        kept.put(name, picture)
-    return picture

@@ -13,13 +13,12 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import Publication
 
 TABLE = "comparisons"
@@ -134,16 +133,14 @@ def of_differences(
     verdicts = {row["verdict"] for row in rows}
     ordered = tuple(word for word in SHAPES if word in verdicts)
     margin = selection.campaign.margin_percent
-    chart = Chart(draw, (selection.scope, table, groups, margin, ordered))
+    subject = (selection.scope, table, groups, margin, ordered)
     titles = {group.metric: group.title for group in groups}
     body = [[titles[row["metric"]], *columns(row)] for row in rows]
     return selection.figure(
         key,
-        chart,
+        Chart(draw, subject, phone=(True,)),
         {table: rows},
-        narrow=chart.given(True),
         table=Table(("Metric", *head), body),
-        rows=rows,
         **members,
     )
 
@@ -215,8 +212,9 @@ def draw(
     The band is the margin within which the campaign calls two environments equivalent. What is decided is filled, the
     rest hollow. `verdicts` are those that any row has.
     """
-    room = panels.label_width([label for group in groups for label in group.labels])
-    above = narrow and room > panels.BESIDE
+    names = [label for group in groups for label in group.labels]
+    room = panels.label_width(names)
+    above = panels.stand_above(names, narrow=narrow)
     most = _room(groups)
     step = ROW
     if above:
@@ -234,10 +232,10 @@ def draw(
         once = marks.once(table)
         layers = _layers(rows, once, y, margin_percent, verdicts, last=last)
         if above:
-            layers.append(marks.names(rows, y, "label"))
+            layers.append(marks.names(rows, y, "label", height=ROW // 2))
         height = max(1, min(len(group.labels), most)) * step
         titled.append((group.title, theme.layered(layers, height=height)))
-    return panels.stacked(titled, room, narrow=narrow, shared_x=True)
+    return panels.stacked(titled, names, narrow=narrow, shared_x=True)
 
 
 def _y(group: MetricRows, room: int, *, above: bool, alone: bool) -> "alt.Y":

@@ -1,38 +1,41 @@
-"""GPU utilisation over time, one row per run."""
+"""GPU utilisation over time: one run of each cell."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site.drawing.chart import Chart
+from sparkpub.review.reviewed import Cell
 from sparkpub.site.figures import kind, marks, panels, samples, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table
-from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.panels import Layout, Panel
+from sparkpub.site.figures.rows import Row, cell_fields, cell_of
 from sparkpub.site.figures.selection import Selection
-from sparkpub.site.publication import Publication, cell_label, run_address
+from sparkpub.site.publication import Publication, run_address
 
 TABLE = "heat"
 MOST_RUNS = 60
-"""Rows at most: up to so many runs the chart shows all, beyond it the first iteration of each cell."""
+"""Cells at most whose runs are read."""
 STRETCHES = 48
 """Into which a run is divided."""
 LIMITS = (5, 25, 50, 75, 95)
 """Between two shades, in per cent."""
+ROW = 18
+"""Height of a row, in pixels."""
 
 
 def heat(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
-    """One row per run and stretch of it: its cell, `run, label, start, end` (seconds), `percent, href`."""
-    for stored in _shown(campaign):
-        record = stored.record
+    """One row per stretch of the first run of a cell that has telemetry: its cell, `run, start, end` (seconds),
+    `percent, href`."""
+    for stored in _firsts(campaign):
         for start, end, percent in utilisation(stored):
             yield {
-                **cell_fields(publication, campaign, record.cell),
-                "run": record.run_id,
-                "label": f"{cell_label(publication.names, campaign, record.cell)} {record.iteration}",
+                **cell_fields(publication, campaign, stored.record.cell),
+                "run": stored.run_id,
                 "start": start,
                 "end": end,
                 "percent": percent,
@@ -40,12 +43,13 @@ def heat(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             }
 
 
-def _shown(campaign: CampaignData) -> Sequence[Stored]:
-    """All runs; of too many the first iterations, and of still too many cells the first ones."""
-    if len(campaign.runs) <= MOST_RUNS:
-        return campaign.runs
-    firsts = [run for run in campaign.runs if run.record.iteration == 1]
-    return firsts[:MOST_RUNS]
+def _firsts(campaign: CampaignData) -> Sequence[Stored]:
+    """The first run of each cell, of too many cells of the first ones."""
+    firsts: dict[Cell, Stored] = {}
+    for run in campaign.runs:
+        if run.record.file("telemetry"):
+            firsts.setdefault(run.record.cell, run)
+    return list(firsts.values())[:MOST_RUNS]
 
 
 def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
@@ -53,7 +57,7 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
     telemetry = samples.read(stored)
     if telemetry is None:
         return
-    points = samples.points(telemetry, "gpu_utilization_percent")
+    points = telemetry.timed("gpu_utilization_percent")
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return
     begin = points[0][0]
@@ -72,55 +76,58 @@ def utilisation(stored: Stored) -> Iterator[tuple[float, float, float]]:
 
 
 def figure(selection: Selection, key: str) -> Figure:
-    """Which runs are shown, and how to read them."""
+    """How busy the GPU was, from the busiest cell to the least busy one."""
     rows = selection.rows(TABLE)
-    runs = grouped(rows, lambda row: str(row["run"]))
-    names = panels.label_width([row["label"] for row in rows])
-    total = len(selection.campaign.runs)
-    which = ", all that have telemetry."
-    if total > MOST_RUNS:
-        which = ": the first iteration of each cell."
+    busy = {
+        cell: _mean(stretches) for cell, stretches in grouped(rows, cell_of).items()
+    }
+    layout = panels.of_cells(selection, busy, highest_first=True, side_by_side=False)
+    least, most = min(busy.values()), max(busy.values())
+    of_runs = grouped(rows, lambda row: str(row["run"]))
     return selection.figure(
         key,
-        Chart(draw, (selection.scope, names)),
+        Chart(draw, (layout,), phone=(True,)),
         {TABLE: rows},
         title="GPU utilisation over time",
-        says="One row per run, from launch to exit: the more a stretch stands out, the busier the GPU.",
-        sample=f"{len(runs)} of {total} runs of campaign {selection.campaign.name}{which}",
+        says=f"The GPU was busy {least:.0f} to {most:.0f} % of the time from launch to exit.",
+        sample=f"The first run of {counted(len(busy), 'cell')}.{layout.note(busy)}",
         table=Table(
             ("Run", "Seconds", "Mean utilisation"),
-            [_table_row(run, stretches) for run, stretches in runs.items()],
+            [_table_row(run, stretches) for run, stretches in of_runs.items()],
         ),
-        rows=rows,
     )
 
 
+def _mean(stretches: Sequence[Row]) -> float:
+    return sum(float(row["percent"]) for row in stretches) / len(stretches)
+
+
 def _table_row(run: str, stretches: list[Row]) -> list[Entry | str]:
-    mean = sum(row["percent"] for row in stretches) / len(stretches)
     return [
         Entry(run, stretches[0]["href"]),
         f"{stretches[-1]['end']:.0f}",
-        f"{mean:.1f} %",
+        f"{_mean(stretches):.1f} %",
     ]
 
 
-def draw(scope: Scope, names: int) -> dict[str, Any]:
-    """Rows `heat`: a rectangle per stretch, in a row per run; `names` is the room for their names, in pixels."""
-    axis = alt.Axis(labelFontSize=10, minExtent=names, maxExtent=names)
+def draw(layout: Layout, narrow: bool = False) -> dict[str, Any]:
+    """Rows `heat`: a rectangle per stretch, in a row per cell."""
+    return panels.draw(layout, _layers, ROW, TABLE, narrow=narrow, shared_x=True)
+
+
+def _layers(panel: Panel) -> "list[alt.Chart]":
     shades = alt.Scale(type="threshold", domain=list(LIMITS), range=list(theme.RAMP))
-    stretches = (
-        marks.rows(scope, TABLE)
-        .mark_rect()
-        .encode(
-            x=marks.seconds("start"),
+    stretches = panel.data(TABLE).mark_rect(height=alt.RelativeBandSize(0.9))
+    return [
+        stretches.encode(
+            x=panel.across("start", "Seconds since launch"),
             x2=alt.X2("end:Q"),
-            y=alt.Y("label:N", sort=None, title=None, axis=axis),
+            y=panel.y,
             color=alt.Color("percent:Q", title="GPU utilisation (%)", scale=shades),
             tooltip=marks.tooltip("run", "start", "percent"),
             href=alt.Href("href:N"),
         )
-    )
-    return theme.finish(theme.layered([stretches], height={"step": 13}))
+    ]
 
 
 KIND = kind.of_rows("gpu-utilisation", figure, TABLE, heat)

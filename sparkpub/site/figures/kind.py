@@ -35,14 +35,14 @@ class Kind:
 
 
 def of_each_metric(
-    ending: str, figure: Callable[[Metric, Selection, str], Figure], **tables: MakeRows
+    ending: str, figure: Callable[[Metric, Selection, str], Figure]
 ) -> Kind:
     """A figure of every metric that a campaign has: `peak-memory` with this ending."""
 
     def offers(_campaign: Selection, metric: Metric) -> Iterator[Offer]:
         yield slug(metric.name) + ending, partial(figure, metric)
 
-    return Kind(of_metric=offers, tables=tables)
+    return Kind(of_metric=offers)
 
 
 def of_rows(name: str, figure: Make, table: str, make: MakeRows) -> Kind:

@@ -8,7 +8,6 @@ from pydantic_core import to_json
 from sparkpub.site.figures import (
     bandwidth,
     bars,
-    box,
     capacity,
     coverage,
     forest,
@@ -16,11 +15,11 @@ from sparkpub.site.figures import (
     ledger,
     machines,
     order,
-    pareto,
     relative,
     scatter,
     strip,
     sweep,
+    users,
 )
 from sparkpub.site.figures.kind import Kind, Make
 from sparkpub.site.figures.rows import SHARED, MakeRows, Row, Tables
@@ -32,10 +31,9 @@ MOST_OPEN = 16
 KINDS: tuple[Kind, ...] = (
     strip.KIND,
     bars.KIND,
-    box.KIND,
     order.KIND,
     sweep.KIND,
-    pareto.KIND,
+    users.KIND,
     capacity.KIND,
     bandwidth.KIND,
     relative.KIND,
@@ -46,8 +44,8 @@ KINDS: tuple[Kind, ...] = (
     coverage.KIND,
     heat.KIND,
 )
-"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `overlay`) are asked
-for by those pages."""
+"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `overlay`, `models`,
+`versions`) are asked for by those pages."""
 
 
 def offered(campaign: Selection) -> Mapping[str, Make]:

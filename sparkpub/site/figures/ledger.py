@@ -10,9 +10,9 @@ from sparkpub.record.text import listed, spread
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_fields, cell_of
@@ -124,7 +124,6 @@ def figure(selection: Selection, key: str) -> Figure:
     parts = tuple(dict.fromkeys(row["part"] for row in rows))
     used = _used(rows)
     layout = panels.of_cells(selection, used, highest_first=True, side_by_side=False)
-    chart = Chart(draw, (parts, layout))
     sample = (
         f"{len(used)} runs of campaign {selection.campaign.name} at their peak: "
         f"the median run of each cell by free memory."
@@ -134,14 +133,12 @@ def figure(selection: Selection, key: str) -> Figure:
         sample += f" The records do not show {listed(missing)}."
     return selection.figure(
         key,
-        chart,
+        Chart(draw, (parts, layout), phone=(True,)),
         {TABLE: rows},
-        narrow=chart.given(True),
         title="Memory use at peak",
         says=_largest(rows),
         sample=sample + layout.note(used),
         table=_table(rows, parts),
-        rows=rows,
     )
 
 

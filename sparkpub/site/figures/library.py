@@ -2,7 +2,7 @@
 
 <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
 <metric>-relative   in % from the mean of the baseline
-<metric>-bars       means from zero          <metric>-box     box plots
+<metric>-bars       means from zero
 <metric>-order      against run order        <metric>-sweep   against requests at once
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                    one metric against another
@@ -17,13 +17,12 @@ from functools import lru_cache
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import placeholder
-from sparkpub.site.drawing.drawings import Drawings
 from sparkpub.site.figures import diagram, kinds
+from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
-from sparkpub.site.publication import Publication, scope
+from sparkpub.site.figures.selection import Scope, Selection, scope
+from sparkpub.site.publication import Publication
 
 PARTS = frozenset({"model", "environment", "workload"})
 """Into which a figure of a campaign can be cut."""

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.metrics import Metric
 from sparkpub.site.figures import theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.scope import Scope
+from sparkpub.site.figures.selection import Scope
 from sparkpub.site.figures.theme import Series
 
 FEWEST_STEPS = 6
@@ -117,12 +117,14 @@ def seconds(column: str) -> "alt.X":
     )
 
 
-def names(rows: "alt.Chart", y: "alt.Y", field: str, words: str = "") -> "alt.Chart":
-    """Names above the rows instead of beside them, for a phone: they leave the plot its whole width. `words` is an
-    expression for what stands there instead of the field."""
+def names(
+    rows: "alt.Chart", y: "alt.Y", field: str, words: str = "", *, height: int = 20
+) -> "alt.Chart":
+    """Names above the rows instead of beside them, where they are long: they leave the plot its whole width. `words` is
+    an expression for what stands there instead of the field, `height` that of a row in pixels."""
     each = rows.transform_aggregate(count="count()", groupby=[field])
     each = each.transform_calculate(said=words or f"datum.{field}")
-    text = each.mark_text(align="left", dy=-18, fontSize=12)
+    text = each.mark_text(align="left", dy=-height / 2 - 8, fontSize=12)
     named: alt.Chart = text.encode(x=alt.value(0), y=y, text=alt.Text("said:N"))
     return named
 
@@ -146,18 +148,25 @@ def once(name: str) -> "alt.Chart":
     return every(name).transform_aggregate(count="count()")
 
 
-def environments(scope: Scope, title: str | None = "Environment") -> Series:
-    """The environments of a scope, with a legend of that title."""
+def environments(
+    scope: Scope, title: str | None = "Environment", listed: Sequence[str] = ()
+) -> Series:
+    """The environments of a scope, with a legend of that title; `listed` are those in it, where not all are drawn."""
     called = [scope.name(key) for key in scope.environments]
-    return Series("environment", scope.environments, title, called)
+    return Series("environment", scope.environments, title, called, listed)
 
 
-def lines(column: str, names: Sequence[str]) -> Series:
-    """The lines of a sweep, with a legend where there are several."""
-    title = None
-    if len(names) > 1:
-        title = "Line"
-    return Series(column, names, title)
+def lines(column: str, names: Sequence[str], title: str = "Line") -> Series:
+    """The lines of a sweep, with a legend where there are several: what all of them share is its title,
+    else `title`."""
+    if len(names) < 2:
+        return Series(column, names)
+    parts = [name.split(", ") for name in names]
+    shared = [part for part in parts[0] if all(part in each for each in parts)]
+    called = [", ".join(part for part in each if part not in shared) for each in parts]
+    if not all(called):
+        return Series(column, names, title)
+    return Series(column, names, ", ".join(shared) or title, called)
 
 
 def runs(rows: "alt.Chart", series: Series, **channels: Any) -> "alt.Chart":

@@ -1,6 +1,7 @@
 """A metric against the order of the runs: does it drift?"""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -11,15 +12,14 @@ from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.figures import cell_table, kind, marks, theme
+from sparkpub.site.figures import cell_table, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row, cell_fields
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
-from sparkpub.site.figures.theme import Series
-from sparkpub.site.publication import Publication
+from sparkpub.site.figures.selection import Scope, Selection
+from sparkpub.site.publication import Publication, slug
 
 MINIMUM_RUNS = 3
 """A line through fewer runs is no trend."""
@@ -56,13 +56,14 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
     values = [row[metric.name] for row in selection.runs_with(metric)]
     shown = marks.least_axis(metric, values)
-    drift = _drift(selection.names, metric, cells) or _too_few(metric, cells)
     return selection.figure(
         key,
         Chart(draw, (selection.scope, metric, shown)),
         selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=drift or differences or sentences.means(selection.names, metric, cells),
+        says=_drift(selection.names, metric, cells)
+        or differences
+        or sentences.means(selection.names, metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
@@ -106,16 +107,6 @@ def _unseen(cells: Sequence[TableRow]) -> str:
     return f"a change of {largest:.2g} % from the first to the last run usually would have been"
 
 
-def _too_few(metric: Metric, cells: Sequence[TableRow]) -> str:
-    """What a reader can learn of order where no cell has a line; empty where one has."""
-    if any(cell.n >= MINIMUM_RUNS for cell in cells):
-        return ""
-    return (
-        f"No cell has enough runs to tell whether {metric.within_sentence} "
-        "drifts with run order."
-    )
-
-
 def draw(
     scope: Scope, metric: Metric, shown: marks.Span | None = None
 ) -> dict[str, Any]:
@@ -140,31 +131,29 @@ def draw(
             alt.Tooltip("order:Q", title="place"),
         ],
     )
-    # A name shared with the points would dash their legend.
-    dashes = Series("line", [f"trend in {name}" for name in scope.environments])
     trend = (
         marks.rows(scope, "trends", marks.about(metric))
-        .transform_calculate(line="'trend in ' + datum.environment")
         .mark_line(strokeWidth=2, opacity=0.8)
         .encode(
             x=x,
             y=alt.Y("value:Q", title=title),
             detail=alt.Detail("cell:N"),
             color=environments.colour,
-            strokeDash=dashes.dash,
+            strokeDash=environments.dash,
         )
     )
     layers = [trend, points]
     for place, workload in enumerate(scope.workloads):
         # Neighbouring workloads have their names on different sides of their lines.
-        layers.append(_names(scope, metric, x, workload, below=place % 2 == 1))
+        layers += _names(scope, metric, x, workload, below=place % 2 == 1)
     return theme.finish(theme.layered(layers, height=280))
 
 
 def _names(
     scope: Scope, metric: Metric, x: "alt.X", workload: str, *, below: bool
-) -> "alt.Chart":
-    """The models of a workload, at the first end of their lines: one name per pair of lines that lie close."""
+) -> list["alt.Chart"]:
+    """The models of a workload, at the first end of their lines, on a ground that parts them from the points: one name
+    per pair of lines that lie close."""
     name = scope.in_words(scope.models, "datum.model")
     if len(scope.workloads) > 1:
         load = scope.in_words(scope.workloads, "datum.workload")
@@ -180,12 +169,23 @@ def _names(
     distance = -10
     if below:
         distance = 14
-    words = ends.transform_calculate(name=name).mark_text(
-        align="left", dy=distance, fontSize=11, color=theme.FAINT
+    named = ends.transform_calculate(name=name)
+    ground = named.mark_text(
+        align="left",
+        dy=distance,
+        fontSize=12,
+        stroke=theme.BACKGROUND,
+        strokeWidth=4,
     )
-    named: alt.Chart = words.encode(x=x, y=alt.Y("value:Q"), text=alt.Text("name:N"))
-    return named
+    words = named.mark_text(align="left", dy=distance, fontSize=12, color=theme.TEXT)
+    where = {"x": x, "y": alt.Y("value:Q"), "text": alt.Text("name:N")}
+    return [ground.encode(**where), words.encode(**where)]
 
 
-KIND = kind.of_each_metric("-order", figure, trends=trends)
-"""`peak-memory-order`."""
+def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
+    """`peak-memory-order`, where some cell has runs enough for a line."""
+    if any(row["metric"] == metric.name for row in campaign.rows("trends")):
+        yield f"{slug(metric.name)}-order", partial(figure, metric)
+
+
+KIND = Kind(of_metric=offers, tables={"trends": trends})

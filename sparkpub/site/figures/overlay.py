@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparkpub.record.store import Stored
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.telemetry import trace
@@ -43,11 +43,9 @@ def figure(runs: Sequence[Stored]) -> Figure | None:
         title="Two runs on one time axis",
         says="Two runs, each from its launch.",
         sample=f"A: {name_a}. B: {name_b}.",
-        chart=Chart(draw),
-        narrow=Chart(draw, (NARROW_PANEL, True)),
+        chart=Chart(draw, phone=(NARROW_PANEL,)),
         data={"samples": rows},
         table=Table((), ()),
-        rows=rows,
     )
 
 
@@ -61,7 +59,7 @@ def _pair(runs: Sequence[Stored]) -> list[Stored]:
     return [runs[0], *others[:1]]
 
 
-def draw(width: int = PANEL, narrow: bool = False) -> dict[str, Any]:
+def draw(width: int = PANEL) -> dict[str, Any]:
     """A panel per signal. Rows `samples`: `side, signal, t, value`; side is A or B. `width` is that of a panel."""
     sides = theme.Series("side", ("A", "B"), "Run")
     line = (
@@ -93,4 +91,4 @@ def draw(width: int = PANEL, narrow: bool = False) -> dict[str, Any]:
         labelFontSize=12,
     )
     panels = line.facet(row=alt.Row("signal:N", header=header, sort=None), spacing=14)
-    return theme.finish(panels.resolve_scale(y="independent"), narrow=narrow)
+    return theme.finish(panels.resolve_scale(y="independent"))

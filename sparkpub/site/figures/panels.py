@@ -13,12 +13,11 @@ from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW, WIDE
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.compile import NARROW, WIDE, Chart
+from sparkpub.site.figures.rows import Row, cell_of
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import cell_keys
 
 MOST_ROWS = 24
@@ -35,6 +34,8 @@ BESIDE = 96
 """On a phone, longer names stand above their rows."""
 ABOVE = 18
 """Room for a name above its row."""
+VISIBLE = 1 / 16
+"""Of an axis: runs of a row that spread less are drawn on one line."""
 GAP = 24
 """Beside the plot of a panel: the distance from its names, and half a number at its right end."""
 
@@ -46,7 +47,8 @@ Field = Literal["model", "environment", "pair"]
 class Layout:
     """Which rows a chart of a scope has. `rows` maps each workload to the names of its rows, the first ones drawn;
     `most` is how many of them. `environments` share a row, where rows are models. `shown` has the workloads whose
-    values are nearly equal, with what their axes show at least."""
+    values are nearly equal, with what their axes show at least, and `piled` those whose runs lie so close together in
+    their rows that the axis does not part them."""
 
     scope: Scope
     field: Field
@@ -54,6 +56,7 @@ class Layout:
     most: int
     environments: tuple[str, ...]
     shown: tuple[tuple[str, marks.Span], ...] = ()
+    piled: tuple[str, ...] = ()
 
     @property
     def side_by_side(self) -> bool:
@@ -115,11 +118,13 @@ class Panel:
     narrow: bool
     titled: bool
     numbered: bool
+    step: int
+    """Height of a row, in pixels."""
 
     @property
     def names_above(self) -> bool:
         """Whether names stand above their rows, which leaves the plot its whole width."""
-        return self.narrow and label_width(self.layout.names) > BESIDE
+        return stand_above(self.layout.names, narrow=self.narrow)
 
     def data(self, table: str, *conditions: str) -> "alt.Chart":
         """The rows of a table that belong to this panel; of more rows than it has room for, the first."""
@@ -149,7 +154,7 @@ class Panel:
         """The axis that lists the rows; names have the same room in all panels, so that plots stand in line."""
         width, padding = label_width(self.layout.names), 0.2
         if self.names_above:
-            width, padding = 0, 0.5
+            width, padding = 0, ABOVE / (self.step + ABOVE)
         axis = alt.Axis(
             grid=True,
             labelColor=theme.TEXT,
@@ -193,8 +198,11 @@ class Panel:
     def runs(self, rows: "alt.Chart", **channels: Any) -> "alt.Chart":
         """Runs as points, those of a strip below each other in order of iteration."""
         rows = rows.transform_joinaggregate(iterations="max(iteration)")
-        # The first of a strip stands at the top, and none at its edge.
+        # The first of a strip stands at the top, and none at its edge; below each other, runs that are alike would look
+        # like a bar.
         place = "(0.2 + 0.6 * datum.iteration / (datum.iterations + 1))"
+        if self.workload in self.layout.piled:
+            place = "0.5"
         return marks.runs(
             self.strips(rows, place),
             self.environments,
@@ -230,10 +238,12 @@ class Panel:
         title = None
         if self.layout.side_by_side:
             title = "Environment"
-        return marks.environments(self.layout.scope, title)
+        return marks.environments(self.layout.scope, title, self.layout.environments)
 
-    def height(self, step: int) -> int:
-        """Pixels for rows of a height of `step`."""
+    @property
+    def height(self) -> int:
+        """Pixels for all rows."""
+        step = self.step
         if self.names_above:
             step += ABOVE
         return step * max(1, min(len(self.rows), self.layout.most))
@@ -267,12 +277,28 @@ def of_cells(
         if not keep_order:
             names.sort(key=best[workload].__getitem__)
         found[workload] = tuple(names)
-    environments = scope.environments
+    most = room_for([len(names) for names in found.values()])
+    environments = _drawn_environments(scope, sizes, field, found, most)
     if field != "model":
         environments = environments[:1]
-    most = room_for([len(names) for names in found.values()])
     drawn = tuple(found.items()) or ((scope.workloads[0], ()),)
     return Layout(scope, field, drawn, most, environments)
+
+
+def _drawn_environments(
+    scope: Scope,
+    cells: Collection[Cell],
+    field: Field,
+    rows: Mapping[str, Sequence[str]],
+    most: int,
+) -> tuple[str, ...]:
+    """The environments that some row has which is drawn: the others need no room and no place in the legend."""
+    used = set()
+    for cell in cells:
+        _, environment, workload = cell
+        if row_name(field, cell) in rows.get(workload, ())[:most]:
+            used.add(environment)
+    return tuple(name for name in scope.environments if name in used)
 
 
 def _field(scope: Scope, *, side_by_side: bool) -> Field:
@@ -299,19 +325,26 @@ def chart(
     metric: Metric,
     *more: Any,
     cells: Container[Cell] | None = None,
+    percent: Sequence[Row] = (),
 ) -> tuple[Chart, str]:
     """`draw` with the rows that a metric has, of these `cells` or of all, the best mean first; and a note of what there
     is no room for.
 
-    It is given metric, layout, `more`, and True for a phone.
+    It is given metric, layout, `more`, and True for a phone. `percent` are runs with a column of that name, where that
+    is what all panels draw on one axis.
     """
     means = {}
     for cell in selection.cells(metric):
         if cells is None or cell.cell in cells:
             means[cell.cell] = cell.mean
     rows = of_cells(selection, means, highest_first=metric.direction != "lower")
-    rows = replace(rows, shown=_shown(selection, metric))
-    return Chart(draw, (metric, rows, *more)), rows.note(means)
+    if percent:
+        piled = _piled(percent, "percent", rows, shared=True)
+    else:
+        runs = selection.runs_with(metric)
+        piled = _piled(runs, metric.name, rows, shared=False)
+    rows = replace(rows, shown=_shown(selection, metric), piled=piled)
+    return Chart(draw, (metric, rows, *more), phone=(True,)), rows.note(means)
 
 
 def _shown(selection: Selection, metric: Metric) -> tuple[tuple[str, marks.Span], ...]:
@@ -322,6 +355,28 @@ def _shown(selection: Selection, metric: Metric) -> tuple[tuple[str, marks.Span]
         span = marks.least_axis(metric, [run[metric.name] for run in runs])
         if span is not None:
             found.append((workload, span))
+    return tuple(found)
+
+
+def _piled(
+    runs: Sequence[Row], column: str, layout: Layout, *, shared: bool
+) -> tuple[str, ...]:
+    """The workloads in which no row spreads visibly over the axis, which all workloads share or each has by itself."""
+    drawn = {workload for workload, _ in layout.rows}
+    of_cells = grouped([run for run in runs if run["workload"] in drawn], cell_of)
+    spans: dict[str, list[float]] = {}
+    widest: dict[str, float] = {}
+    for (_, _, workload), mine in of_cells.items():
+        values = [float(run[column]) for run in mine]
+        spans.setdefault(workload, []).extend(values)
+        width = max(values) - min(values)
+        widest[workload] = max(widest.get(workload, 0.0), width)
+    every = [value for values in spans.values() for value in values]
+    found = []
+    for workload, values in spans.items():
+        axis = every if shared else values
+        if widest[workload] < VISIBLE * (max(axis) - min(axis)):
+            found.append(workload)
     return tuple(found)
 
 
@@ -345,7 +400,15 @@ def room_for(counts: Sequence[int]) -> int:
 def label_width(names: Sequence[str]) -> int:
     """Room for the longest of the names, in pixels."""
     longest = max((len(name) for name in names), default=0)
-    return min(MOST_LABEL, round(longest * LETTER) + 12)
+    return round(longest * LETTER) + 12
+
+
+def stand_above(names: Sequence[str], *, narrow: bool) -> bool:
+    """Whether names have no room beside their rows."""
+    most = MOST_LABEL
+    if narrow:
+        most = BESIDE
+    return label_width(names) > most
 
 
 def draw(
@@ -365,33 +428,34 @@ def draw(
     for place, (workload, rows) in enumerate(layout.rows, 1):
         last = place == len(layout.rows)
         numbered = last or not shared_x
-        panel = Panel(layout, workload, rows, narrow, last, numbered)
+        panel = Panel(layout, workload, rows, narrow, last, numbered, step)
         drawn = layers(panel)
         if panel.names_above:
             words = layout.in_words(f"datum.{layout.field}")
-            drawn.append(marks.names(panel.data(table), panel.y, layout.field, words))
-        view = theme.layered(drawn, height=panel.height(step))
+            own = panel.data(table)
+            drawn.append(marks.names(own, panel.y, layout.field, words, height=step))
+        view = theme.layered(drawn, height=panel.height)
         titled.append((layout.scope.name(workload), view))
-    room = label_width(layout.names)
-    return stacked(titled, room, narrow=narrow, shared_x=shared_x)
+    return stacked(titled, layout.names, narrow=narrow, shared_x=shared_x)
 
 
 def stacked(
     titled: Sequence[tuple[str, theme.View]],
-    room: int,
+    names: Sequence[str],
     *,
     narrow: bool,
     shared_x: bool,
 ) -> dict[str, Any]:
-    """Panels below each other, each under its title; a single one goes without. `room` is that for names beside."""
+    """Panels below each other, each under its title; a single one goes without. `names` are those of all rows."""
     if len(titled) == 1:
-        return theme.finish(titled[0][1], narrow=narrow)
+        return theme.finish(titled[0][1])
     total, frame = WIDE, "group"
     if narrow:
         # On a phone a long title needs the room of the names as well.
         total, frame = NARROW, "bounds"
-        if room > BESIDE:
-            room = 0
+    room = label_width(names)
+    if stand_above(names, narrow=narrow):
+        room = 0
     panels = []
     for words, view in titled:
         title = {
@@ -404,4 +468,4 @@ def stacked(
         }
         panels.append({**view, "width": total - room - GAP, "title": title})
     stack = theme.stacked(panels, spacing=16, shared_x=shared_x)
-    return theme.finish(stack, narrow=narrow)
+    return theme.finish(stack)

@@ -13,8 +13,7 @@ from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.panels import Layout, Panel
 from sparkpub.site.figures.rows import Row, cell_of
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import slug
 
 STRIP = 20
@@ -43,19 +42,23 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     cells = [cell for cell in selection.cells(metric) if cell.cell in compared]
     sample = sentences.sample(cells, selection.excluded(shown))
     chart, note = panels.chart(
-        draw, selection, metric, pair.baseline, margin, cells=compared
+        draw,
+        selection,
+        metric,
+        pair.baseline,
+        margin,
+        cells=compared,
+        percent=shown,
     )
     return selection.figure(
         key,
         chart,
         selection.data(metric, "runs"),
-        narrow=chart.given(True),
         flagged=metric,
         title=f"{metric.label}: every run against {selection.scope.name(pair.baseline)}",
         says=_sentence(selection.scope, shown, pair.baseline),
         sample=f"{sample} The band is ±{margin:g} %.{note}",
         table=_table(selection.scope, shown),
-        rows=shown,
     )
 
 
@@ -67,7 +70,8 @@ def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
         return f"None of these runs is compared with {baseline}."
     part = max(farthest, key=farthest.__getitem__)
     far = percent(max(farthest[part], CLOSE)).lstrip("+")
-    text = f"No run is further than {far} from the mean of {baseline}"
+    measured = sentences.in_environment(baseline)
+    text = f"No run is further than {far} from the mean measured {measured}"
     if len(farthest) > 1 and farthest[part] > CLOSE:
         text += f", and {part} has the one farthest from it"
     return f"{text}."
@@ -88,10 +92,7 @@ def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row
         mean = means.get((row["model"], row["workload"]))
         if mean is None:
             continue
-        (run,) = published([row])
-        value = row[metric.name]
-        run |= {"cell": row["cell"], metric.name: value}
-        shown.append({**run, "percent": 100 * (value / mean - 1)})
+        shown.append({**row, "percent": 100 * (row[metric.name] / mean - 1)})
     return shown
 
 

@@ -7,6 +7,7 @@ one row per cell and metric. What only one kind reads, its own module makes. Uni
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sparkpub.record.derived import values_of
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell
 from sparkpub.site import sweeps
@@ -66,10 +67,7 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         }
         if record.file("telemetry"):
             row["samples"] = samples_address(stored)
-        for name, value in record.metrics.items():
-            if value.value is not None:
-                row[name] = value.value
-        yield row
+        yield row | values_of(record)
 
 
 def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:

@@ -22,16 +22,6 @@ def read(stored: Stored) -> Telemetry | None:
     return parse(data.decode("utf-8", errors="replace"))
 
 
-def points(telemetry: Telemetry, column: str) -> list[Point]:
-    """The values of a column, where there is one, in its own unit."""
-    pairs = zip(
-        telemetry.numbers("elapsed_seconds"), telemetry.numbers(column), strict=False
-    )
-    return [
-        (time, value) for time, value in pairs if time is not None and value is not None
-    ]
-
-
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
     """At most `most` of the points: of each stretch the lowest and the highest, so that no peak is lost."""
     if len(points) <= most:

@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value
 from sparkpub.site.figures.kind import Kind, Offer
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import slug
 
 
@@ -43,7 +42,6 @@ def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure
         says=says,
         sample=f"n = {len(runs)} runs of campaign {selection.campaign.name}.",
         table=Table(("Run", across.label, up.label), body),
-        rows=published(runs, across, up),
     )
 
 

@@ -1,7 +1,9 @@
 """The part of a campaign that a figure shows: its rows, its statistics, and the findings on it."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,13 +13,12 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sweeps
-from sparkpub.site.drawing.chart import Chart
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row, Tables, cell_of
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, cell_keys, cell_label
 
-_PUBLISHED_FIELDS = (
+_RUN_FIELDS = (
     "run",
     "campaign",
     "model",
@@ -26,10 +27,6 @@ _PUBLISHED_FIELDS = (
     "iteration",
     "order",
     "state",
-)
-"""What the files of a figure say of a run besides its metrics."""
-_RUN_FIELDS = (
-    *_PUBLISHED_FIELDS,
     "cell",
     "flags",
     "href",
@@ -38,6 +35,68 @@ _RUN_FIELDS = (
     *(axis.line for axis in sweeps.AXES),
 )
 """What charts read of a run besides its metrics."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A campaign, or a part of it. Each tuple is in the order of the matrix; `cells` are labels of rows, and `names`
+    are keys with what readers call them."""
+
+    campaign: str
+    models: tuple[str, ...]
+    environments: tuple[str, ...]
+    workloads: tuple[str, ...]
+    cells: tuple[str, ...]
+    names: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, model: str, environment: str, workload: str) -> bool:
+        """Whether a cell of the campaign is in this part of it."""
+        return (
+            model in self.models
+            and environment in self.environments
+            and workload in self.workloads
+        )
+
+    def name(self, key: str) -> str:
+        """What readers call a key; the key itself where it has no other name."""
+        return dict(self.names).get(key, key)
+
+    def in_words(self, keys: Sequence[str], value: str) -> str:
+        """A Vega expression: the name of the one of these keys that an expression gives."""
+        names = [self.name(key) for key in keys]
+        return f"{json.dumps(names)}[indexof({json.dumps(list(keys))}, {value})]"
+
+
+def scope(
+    names: Names,
+    campaign: CampaignData,
+    *,
+    model: str | None = None,
+    environment: str | None = None,
+    workload: str | None = None,
+) -> Scope:
+    """The scope of charts on a campaign, or on one model, environment or workload of it."""
+    models, environments, workloads = campaign.axes
+    part = Scope(
+        campaign.name,
+        tuple(name for name in models if model in (None, name)),
+        tuple(name for name in environments if environment in (None, name)),
+        tuple(name for name in workloads if workload in (None, name)),
+        cells=(),
+    )
+    labels = tuple(
+        cell_label(names, campaign, cell)
+        for cell in cell_keys(campaign)
+        if part.holds(*cell)
+    )
+    called = names.campaign(campaign.name)
+    axes = (called.short_models, called.environments, called.workloads)
+    times = Counter(key for axis in axes for key in axis)
+    # What stands for two things has no name of its own.
+    said = [
+        (key, name) for axis in axes for key, name in axis.items() if times[key] < 2
+    ]
+    return replace(part, cells=labels, names=tuple(said))
 
 
 @dataclass(frozen=True)
@@ -135,16 +194,6 @@ class Selection:
         return Figure(
             key=key, chart=chart, data=data, sources=sources, flags=found, **members
         )
-
-
-def published(rows: Sequence[Row], *metrics: Metric) -> list[Row]:
-    """Rows of runs as a figure's files have them: which run it is, and the values."""
-    names = [*_PUBLISHED_FIELDS]
-    names += [metric.name for metric in metrics]
-    found = []
-    for row in rows:
-        found.append({name: row.get(name) for name in names})
-    return found
 
 
 def flags(

@@ -30,7 +30,6 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         selection.data(metric, "runs", "cells"),
         title=f"{metric.label}: every run",
         says=differences or sentences.means(selection.names, metric, cells),
-        narrow=chart.given(True),
         **cell_table.details(selection, metric, runs="linked", note=note),
     )
 

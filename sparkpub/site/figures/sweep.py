@@ -12,14 +12,13 @@ from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import Growth, Shape, growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.drawing.chart import Chart
 from sparkpub.site.figures import cell_table, marks, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.rows import Row, cell_of
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection, published
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.publication import slug
 from sparkpub.site.sweeps import Axis, Line
 
@@ -122,8 +121,6 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
         says=sentence(metric, found),
         sample=" ".join(_notes(found, selection.excluded(runs))),
         table=_table(metric, found),
-        rows=published(runs, metric),
-        about=cell_table.about(metric),
     )
 
 

@@ -1,15 +1,14 @@
-"""What the sensors saw of one run: a panel per signal on one time axis."""
+"""What the sensors saw of one run: a panel per signal on one time axis, a line for each GPU that it used."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.record.telemetry import COLUMNS
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import NARROW, WIDE
+from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import NARROW, WIDE, Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 from sparkpub.site.figures.samples import Point
@@ -25,6 +24,8 @@ PANEL = 84
 """Height of a panel, in pixels."""
 TICKS = 3
 """About so many numbers beside a panel, whose axis ends at the outer ones: no line runs along its edge."""
+OF_GPU = ", GPU "
+"""Between a signal and the number of the GPU that it is of, where a run used several: `GPU power, GPU 1`."""
 SIGNALS = {
     "gpu_utilization_percent": "GPU utilisation",
     "gpu_temp_celsius": "GPU temperature",
@@ -48,10 +49,18 @@ class Trace:
     phases: list[Row]
 
     def values(self, signal: str) -> list[Point]:
-        """The points of one signal."""
+        """The points of one signal, of all GPUs where there are several."""
         return [
-            (row["t"], row["value"]) for row in self.samples if row["signal"] == signal
+            (row["t"], row["value"])
+            for row in self.samples
+            if row["signal"].partition(OF_GPU)[0] == signal
         ]
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """`GPU 0`, `GPU 1`: those with lines of their own."""
+        found = [row["signal"].partition(", ")[2] for row in self.samples]
+        return tuple(dict.fromkeys(name for name in found if name))
 
 
 def trace(stored: Stored) -> Trace | None:
@@ -62,22 +71,34 @@ def trace(stored: Stored) -> Trace | None:
     signals: list[tuple[str, str]] = []
     rows: list[Row] = []
     for column, label in SIGNALS.items():
-        points = samples.points(telemetry, column)
-        if len(points) < 2:
-            continue
-        signals.append((label, COLUMNS[column]))
-        for time, value in samples.thinned(points, POINTS):
-            row = {"signal": label, "t": round(time, 2), "value": round(value, 2)}
-            rows.append(row)
+        of_signal = []
+        for name, source in _sources(telemetry, column, label).items():
+            points = telemetry.timed(source)
+            if len(points) < 2:
+                continue
+            for time, value in samples.thinned(points, POINTS):
+                row = {"signal": name, "t": round(time, 2), "value": round(value, 2)}
+                of_signal.append(row)
+        if of_signal:
+            signals.append((label, COLUMNS[column]))
+            rows += of_signal
     if not signals:
         return None
     return Trace(tuple(signals), rows, _phases(stored.record))
 
 
+def _sources(telemetry: Telemetry, column: str, label: str) -> dict[str, str]:
+    """Name of each line of a signal to its column: one for each GPU where the run used several."""
+    used = telemetry.used or ()
+    if column in GPU_COLUMNS and len(used) > 1:
+        return {f"{label}{OF_GPU}{index}": of_gpu(index, column) for index in used}
+    return {label: column}
+
+
 def recalled(rows: list[Row], stretches: list[Row]) -> Trace:
     """The telemetry of a run from the samples and phases of its figure."""
     units = {label: COLUMNS[column] for column, label in SIGNALS.items()}
-    labels = dict.fromkeys(row["signal"] for row in rows)
+    labels = dict.fromkeys(row["signal"].partition(OF_GPU)[0] for row in rows)
     signals = tuple((label, units[label]) for label in labels)
     return Trace(signals, rows, stretches)
 
@@ -105,17 +126,14 @@ def figure_of(stored: Stored, found: Trace) -> Figure:
         says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
     file = run_file(stored)
-    chart = Chart(draw, (found.signals,))
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=chart,
-        narrow=chart.given(NARROW),
+        chart=Chart(draw, (found.signals, found.gpus), phone=(NARROW,)),
         data=rows,
         table=_table(found),
-        rows=found.samples,
         sources={name: f"{file}#{name}" for name in rows},
         drawn=False,
     )
@@ -129,8 +147,13 @@ def _table(found: Trace) -> Table:
     return Table(("Signal", "Unit", "Least", "Most"), body)
 
 
-def draw(signals: tuple[tuple[str, str], ...], total: int = WIDE) -> dict[str, Any]:
-    """One panel for each signal (label, unit), the phases shaded; `total` is the width in pixels.
+def draw(
+    signals: tuple[tuple[str, str], ...],
+    gpus: tuple[str, ...] = (),
+    total: int = WIDE,
+) -> dict[str, Any]:
+    """One panel for each signal (label, unit), the phases shaded; `gpus` are those with lines of their own, `total` is
+    the width in pixels.
 
     Rows `samples`: `signal, t, value` with t in seconds since launch, and `phases`: `name, start, end`.
     """
@@ -143,7 +166,7 @@ def draw(signals: tuple[tuple[str, str], ...], total: int = WIDE) -> dict[str, A
         first = place == 1
         if first:
             layers.append(_phase_names(seconds))
-        layers.append(_line(label, unit, seconds, first=first))
+        layers.append(_line(label, unit, gpus, seconds, first=first))
         panels.append(theme.layered(layers, width=total - MARGIN, height=PANEL))
     return theme.finish(theme.stacked(panels, spacing=12, shared_x=True))
 
@@ -175,9 +198,15 @@ def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
 
 
 def _line(
-    label: str, unit: str, seconds: "alt.Axis | None", *, first: bool
+    label: str,
+    unit: str,
+    gpus: tuple[str, ...],
+    seconds: "alt.Axis | None",
+    *,
+    first: bool,
 ) -> "alt.Chart":
-    """A signal as steps. Its name stands above the axis; in the first panel above the names of the phases."""
+    """A signal as steps, one line for each GPU that has its own. Its name stands above the axis; in the first panel
+    above the names of the phases."""
     above = -8
     if first:
         above = -22
@@ -189,11 +218,19 @@ def _line(
         titleY=above,
         tickCount=TICKS,
     )
+    # Without a name of its own a line is of the machine, or of its only GPU.
+    series = theme.Series("gpu", (*gpus, ""))
+    if gpus:
+        series = theme.Series("gpu", (*gpus, ""), "GPU", listed=gpus)
+    shown = marks.among("signal", [label, *(f"{label}, {gpu}" for gpu in gpus)])
     line: alt.Chart = (
         marks.every("samples")
-        .transform_filter(marks.equal("signal", label))
-        .mark_line(color=theme.SERIES[0], interpolate="step-after", clip=True)
+        .transform_filter(shown)
+        .transform_calculate(gpu="split(datum.signal, ', ')[1] || ''")
+        .mark_line(interpolate="step-after", clip=True)
         .encode(
+            color=series.colour,
+            strokeDash=series.dash,
             x=alt.X("t:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False)),
             y=alt.Y(
                 "value:Q", scale=alt.Scale(zero=unit == "%", nice=TICKS), axis=axis

@@ -12,9 +12,9 @@ from itertools import cycle, islice
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.site.drawing.compile import LEGEND_COLUMNS, NARROW_LEGEND_COLUMNS
-from sparkpub.site.drawing.output import FONT
 from sparkpub.site.figures.altair import alt
+from sparkpub.site.figures.compile import LEGEND_COLUMNS
+from sparkpub.site.figures.output import FONT
 
 LONG_NAME = 22
 """Letters from which on names of a legend stand below each other."""
@@ -59,14 +59,13 @@ CONFIG: dict[str, Any] = {
         "titleColor": FAINT,
         "labelFontSize": 12,
         "titleFontSize": 12,
+        "titleLimit": 300,
         "orient": "top",
         "titleFontWeight": "normal",
         "symbolStrokeColor": FAINT,
         "symbolBaseFillColor": FAINT,
-        # The sign of a dashed line is whole: its dashes would fray the edge.
-        "symbolDash": [1, 0],
         "offset": 6,
-        "labelLimit": 260,
+        "labelLimit": 300,
         "columns": LEGEND_COLUMNS,
         # The browser's letters may be wider than those that the build measured.
         "columnPadding": 20,
@@ -97,22 +96,11 @@ def stacked(views: Sequence[View], *, spacing: int, shared_x: bool) -> View:
     return {"vconcat": list(views), "spacing": spacing, "resolve": {"scale": scale}}
 
 
-def finish(
-    chart: "View | alt.LayerChart | alt.FacetChart", *, narrow: bool = False
-) -> View:
-    """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows.
-
-    `narrow` is for a chart that is laid out for a phone, where a legend has room for two columns.
-    """
-    config = CONFIG
-    if narrow:
-        config = {
-            **CONFIG,
-            "legend": {**CONFIG["legend"], "columns": NARROW_LEGEND_COLUMNS},
-        }
+def finish(chart: "View | alt.LayerChart | alt.FacetChart") -> View:
+    """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows."""
     if not isinstance(chart, dict):
         chart = chart.to_dict(validate=False)
-    return {"$schema": alt.SCHEMA_URL, **chart, "config": config}
+    return {"$schema": alt.SCHEMA_URL, **chart, "config": CONFIG}
 
 
 @dataclass(frozen=True)
@@ -127,6 +115,8 @@ class Series:
     title: str | None = None
     called: Sequence[str] = ()
     """What readers call them, where that is another word."""
+    listed: Sequence[str] = ()
+    """Those in the legend, where it has not all."""
 
     @property
     def colour(self) -> "alt.Color":
@@ -145,8 +135,11 @@ class Series:
 
     @property
     def dash(self) -> "alt.StrokeDash":
-        """The dashes of a line."""
-        return alt.StrokeDash(self._field, scale=self._among(DASHES), legend=None)
+        """The dashes of a line. A name more than the colours have keeps them out of the legend, where Vega-Lite would
+        fray the edges of its signs with them."""
+        scale = self._among(DASHES)
+        scale.domain, scale.range = [*scale.domain, ""], [*scale.range, [1, 0]]
+        return alt.StrokeDash(self._field, scale=scale, legend=None)
 
     @property
     def _field(self) -> str:
@@ -158,6 +151,8 @@ class Series:
         if not self.title:
             return None
         legend: alt.Legend = alt.Legend(title=self.title)
+        if self.listed:
+            legend["values"] = list(self.listed)
         called = list(self.called or self.names)
         if called != list(self.names):
             place = f"indexof({json.dumps(list(self.names))}, datum.label)"

@@ -11,10 +11,11 @@ from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import LIMIT_SECONDS, Board, Entry, RankedModel
-from sparkpub.review.names import flow_name, lengths_name, load_name
-from sparkpub.review.progress import Line
+from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
+from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
+from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
@@ -23,11 +24,10 @@ from sparkpub.site.publication import Publication
 LARGE = 20
 """Parameters in 10**9 from which on a model is large: readers ask for the best of these too."""
 MOST_ENGINES = MOST_LINES = 3
-_NATIVE = ("host", "chroot")
 
 
 @dataclass(frozen=True)
-class Answer:
+class FrontAnswer:
     """A question with its answer. `note` says what was measured; `href` leads to more."""
 
     question: str
@@ -36,7 +36,7 @@ class Answer:
     note: str = ""
 
 
-def answers(publication: Publication) -> list[Answer]:
+def answers(publication: Publication) -> list[FrontAnswer]:
     """Every question that the data answer, in the order in which readers ask."""
     boards = {}
     if publication.boards:
@@ -56,7 +56,7 @@ def answers(publication: Publication) -> list[Answer]:
 # -- how fast, how many users ------------------------------------------------------------------------------
 
 
-def _fastest(boards: dict[str, Board]) -> Answer | None:
+def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
     board = boards.get("one") or next(iter(boards.values()), None)
     if board is None or board.metric.name != GENERATION:
         return None
@@ -65,7 +65,7 @@ def _fastest(boards: dict[str, Board]) -> Answer | None:
     large = _best_large(board)
     if large is not None and large != best:
         text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)} tok/s"
-    return Answer(
+    return FrontAnswer(
         "How fast, and what should I run?", f"{text}.", ADDRESS, _about(board)
     )
 
@@ -86,7 +86,7 @@ def _named(row: RankedModel) -> str:
     return name
 
 
-def _speed(entry: Entry, board: Board) -> str:
+def _speed(entry: RankedFigure, board: Board) -> str:
     return figure_text(entry.value, board.metric)
 
 
@@ -97,7 +97,7 @@ def _about(board: Board) -> str:
     return f"{models} on {board.machine}, {made_with}; {lengths_name(board.load)} ({board.load.tool})"
 
 
-def _users(boards: dict[str, Board]) -> Answer | None:
+def _users(boards: dict[str, Board]) -> FrontAnswer | None:
     board = boards.get("some") or boards.get("many")
     if board is None or not board.load.at_once:
         return None
@@ -108,7 +108,7 @@ def _users(boards: dict[str, Board]) -> Answer | None:
         text += f"; from {LARGE}B up, {_named(large)}: {_shared(large.best, board)}"
     text = f"{text}.{_capacity(boards.get('capacity'))}"
     href = f"{ADDRESS}#{model_links.anchor(board.machine)}-{board.use.key}"
-    return Answer("How many users can it serve?", text, href, _about(board))
+    return FrontAnswer("How many users can it serve?", text, href, _about(board))
 
 
 def _capacity(board: Board | None) -> str:
@@ -118,7 +118,7 @@ def _capacity(board: Board | None) -> str:
     row = _best_large(board) or board.rows[0]
     bound, _, rate = row.best.text.rpartition(" ")
     noun = "request" if rate == "1" else "requests"
-    waits = f"waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
+    waits = f"waits over {TOLD_SECONDS:g}{SPACE}s for the first token"
     before = f"before one in twenty {waits}"
     if bound == "≥":
         rate = f"{rate} or more"
@@ -131,7 +131,7 @@ def _capacity(board: Board | None) -> str:
     )
 
 
-def _shared(entry: Entry, board: Board) -> str:
+def _shared(entry: RankedFigure, board: Board) -> str:
     """`564 tok/s in all, 56 for each`."""
     each = entry.speed.per_user or entry.value / (board.load.at_once or 1)
     return f"{_speed(entry, board)} tok/s in all, {rounded(each, 2)} for each"
@@ -162,7 +162,7 @@ class Cost:
         return f"at most {ceil(10 * self.high) / 10:.1f}{SPACE}% of throughput"
 
 
-def _containers(publication: Publication) -> Answer | None:
+def _containers(publication: Publication) -> FrontAnswer | None:
     """The largest cost that the runs leave open, for each engine."""
     costs = list(container_costs(publication))
     decided = [cost for cost in costs if cost.row.verdict != "confounded"]
@@ -172,7 +172,7 @@ def _containers(publication: Publication) -> Answer | None:
         if not unknown:
             return None
         campaign = costs[0].row.campaign
-        return Answer(question, unknown, f"campaigns/{campaign}/")
+        return FrontAnswer(question, unknown, f"campaigns/{campaign}/")
     worst = []
     for mine in grouped(decided, lambda cost: cost.speed.setup.engine).values():
         worst.append(max(mine, key=lambda cost: cost.high))
@@ -189,7 +189,7 @@ def _containers(publication: Publication) -> Answer | None:
     rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
     note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
-    return Answer(question, text, f"campaigns/{first.row.campaign}/", note)
+    return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note)
 
 
 def _measured(cost: Cost) -> str:
@@ -228,7 +228,7 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
                 continue
             measured = 100 * row.difference / row.mean_baseline
             kinds = (native.setup.environment_type, docker.setup.environment_type)
-            if kinds[0] not in _NATIVE or kinds[1] != "docker":
+            if tuple(map(environment_name, kinds)) != ("native", "Docker"):
                 continue
             low, high = (100 * end / row.mean_baseline for end in interval)
             yield Cost(row, docker, -measured, -high, -low)
@@ -237,7 +237,7 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
 # -- formats -----------------------------------------------------------------------------------------------
 
 
-def _formats(boards: dict[str, Board]) -> Answer | None:
+def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
     """What narrower weights change: speed for one user, and the time to the first token of a long prompt."""
     one, long = boards.get("one"), boards.get("long")
     if one is None or one.metric.name != GENERATION:
@@ -257,7 +257,7 @@ def _formats(boards: dict[str, Board]) -> Answer | None:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
             text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
     note = f"Same machine and engine: {one.machine}, {load_name(one.load)}"
-    return Answer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note)
+    return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note)
 
 
 def _ratios(board: Board) -> dict[str, list[float]]:
@@ -285,14 +285,14 @@ def _times(ratios: Iterable[float]) -> str:
 # -- versions ----------------------------------------------------------------------------------------------
 
 
-def _versions(publication: Publication) -> Answer | None:
+def _versions(publication: Publication) -> FrontAnswer | None:
     """What changed between versions or sessions of one set-up, on the home machine first."""
     if not publication.progress:
         return None
     machines = [board.machine for board in publication.boards]
     shown = {board.load for board in publication.boards}
 
-    def order(line: Line) -> tuple[bool, int, bool]:
+    def order(line: VersionLine) -> tuple[bool, int, bool]:
         away = len(machines)
         if line.machine in machines:
             away = machines.index(line.machine)
@@ -309,7 +309,7 @@ def _versions(publication: Publication) -> Answer | None:
     if not any(is_of_versions(line) for line in alike):
         text = f"No two versions are measured yet. In two sessions of one: {line_in_words(first)}"
     note = f"{first.machine}, {load_name(first.load)}"
-    return Answer(
+    return FrontAnswer(
         "Did the new version make it faster?",
         text,
         f"{model_links.page(first.model)}#versions",
@@ -317,12 +317,12 @@ def _versions(publication: Publication) -> Answer | None:
     )
 
 
-def is_of_versions(line: Line) -> bool:
+def is_of_versions(line: VersionLine) -> bool:
     """Whether the first and the last point are of different versions of the engine."""
     return line.points[0].speed.engine != line.points[-1].speed.engine
 
 
-def line_in_words(line: Line) -> str:
+def line_in_words(line: VersionLine) -> str:
     """From the first point to the last: both figures, and the change with its bounds."""
     first, last = line.points[0], line.points[-1]
     who = f"{line.model.name} in {line.weights}"
@@ -331,15 +331,4 @@ def line_in_words(line: Line) -> str:
     if engines[0] != engines[1]:
         where = f"from {engines[0]} to {engines[1]}"
     figures = f"{rounded(first.sample.mean)} to {rounded(last.sample.mean)} {line.metric.unit}"
-    return f"{who} {where}: {figures} ({change_in_words(line)})."
-
-
-def change_in_words(line: Line) -> str:
-    """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
-    change = line.total
-    if change.low is None or change.high is None:
-        return f"{percent(change.percent)}, noise not known"
-    bounds = f"{percent(change.percent)}, {number(change.low, 1, signed=True)} to {number(change.high, 1, signed=True)}"
-    if change.is_beyond_noise:
-        return bounds
-    return f"within noise: {bounds}"
+    return f"{who} {where}: {figures} ({line.total.in_words})."

@@ -13,7 +13,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
-from sparkpub.site.figures.figure import as_png
+from sparkpub.site.figures.drawings import as_png
 from sparkpub.site.pages.campaign_page import preview, value_box
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text

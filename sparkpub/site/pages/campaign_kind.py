@@ -13,7 +13,7 @@ Kind = Literal["comparison", "sweep", "ranking", "mixed"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class CampaignQuestions:
     """What a campaign asks: do environments differ, how does something grow, which model is best."""
 
     compares: bool
@@ -30,7 +30,7 @@ class Asked:
         return "sweep" if self.sweeps else "ranking"
 
 
-def asked(publication: Publication, campaign: CampaignData) -> Asked:
+def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions:
     """What a campaign asks, by what it has: comparisons of a leading metric, lines of three points, several models.
 
     Models that were all measured along such a line are lines of a sweep, and a ranking of their cells would only rank
@@ -45,7 +45,7 @@ def asked(publication: Publication, campaign: CampaignData) -> Asked:
     shapes = sweeps.has_a_shape(lines)
     several_models = len(models) > 1 and not compares
     ranks = several_models and not _all_on_lines(campaign, lines)
-    return Asked(compares, shapes, ranks or not (compares or shapes))
+    return CampaignQuestions(compares, shapes, ranks or not (compares or shapes))
 
 
 def _all_on_lines(campaign: CampaignData, lines: Sequence[Line]) -> bool:

@@ -21,10 +21,10 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import Picture
-from sparkpub.site.figures import bandwidth, capacity, machines, panels, pareto, sweep
+from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, metric_page
-from sparkpub.site.pages.campaign_kind import Asked
+from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import (
     Publication,
     cell_keys,
@@ -180,7 +180,7 @@ def answering(
     publication: Publication,
     library: Library,
     campaign: CampaignData,
-    question: Asked,
+    question: CampaignQuestions,
 ) -> list[Section]:
     """The sections that answer what the campaign asks."""
     leading = [slug(metric.name) for metric in publication.headlines(campaign)]
@@ -251,7 +251,7 @@ def _along(
         names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, pareto.NAME)
+            figures[1:1] = _place(library, campaign, users.NAME)
         yield Section(ALONG[axis.name], figures)
 
 
@@ -259,7 +259,7 @@ def _asking(
     publication: Publication,
     library: Library,
     campaign: CampaignData,
-    question: Asked,
+    question: CampaignQuestions,
 ) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
     headlines = publication.headlines(campaign)
@@ -353,18 +353,18 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Tests:
+class AskedLengths:
     """What the workloads of a sweep ask for, as the study lists its tests: column heads, and workload to values."""
 
     heads: tuple[str, ...] = ()
     rows: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
 
-def tests(campaign: CampaignData, question: Asked) -> Tests:
+def tests(campaign: CampaignData, question: CampaignQuestions) -> AskedLengths:
     """The loads of the workloads of a sweep; where all parts are known, the tokens of all requests at once as well.
     Empty for a campaign that sweeps nothing."""
     if not question.sweeps:
-        return Tests()
+        return AskedLengths()
     by_workload: dict[str, Load] = {}
     for record in campaign.records:
         if record.workload not in by_workload:
@@ -386,7 +386,7 @@ def tests(campaign: CampaignData, question: Asked) -> Tests:
         if column and None not in column
     }
     rows = dict(zip(by_workload, zip(*shown.values(), strict=True), strict=False))
-    return Tests(tuple(shown), rows)
+    return AskedLengths(tuple(shown), rows)
 
 
 def _total_tokens(load: Load) -> int | None:
@@ -500,12 +500,7 @@ def summary(
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
             )
-    recorded = Counter(record.cell for record in campaign.records)
-    good = Counter(
-        record.cell
-        for record in campaign.records
-        if record.status == "ok" and record.run_id not in publication.review.excluded
-    )
+    reviewed = publication.review.campaigns[campaign.name]
     rows = []
     for key in cell_keys(campaign):
         values = [
@@ -517,9 +512,11 @@ def summary(
             for metric in metrics
         ]
         model, environment, workload = key
-        span_of_runs = str(recorded[key])
-        if good[key] != recorded[key]:
-            span_of_runs = f"{good[key]} of {recorded[key]}"
+        recorded = len(reviewed.recorded.get(key, ()))
+        in_figures = len(reviewed.counted.get(key, ()))
+        runs = str(recorded)
+        if in_figures != recorded:
+            runs = f"{in_figures} of {recorded}"
         rows.append(
             {
                 "label": cell_label(publication.names, campaign, key),
@@ -527,7 +524,7 @@ def summary(
                 "environment": environment,
                 "workload": workload,
                 "values": values,
-                "runs": span_of_runs,
+                "runs": runs,
             }
         )
     return rows

@@ -51,8 +51,12 @@ def published(stored: Stored, options: SiteOptions) -> tuple[Published, ...]:
 
 def _address(stored: Stored, path: Path) -> str | None:
     """Where a file is published, or None for what is not there, no plain file, or outside the campaign's folder."""
-    folder = stored.path.parent.resolve()
-    if not path.is_file() or not path.resolve().is_relative_to(folder):
+    if not path.is_file():
+        return None
+    folder = stored.path.parent
+    # Most files lie beside their record, and finding out where a path leads takes a look at each of its folders.
+    is_beside = path.parent == folder and not path.is_symlink()
+    if not is_beside and not path.resolve().is_relative_to(folder.resolve()):
         return None
     return f"{FOLDER}/{stored.record.campaign}/{inert(path.name)}"
 

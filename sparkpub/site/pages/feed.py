@@ -25,7 +25,7 @@ _FORBIDDEN = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 @dataclass(frozen=True)
-class Entry:
+class FeedEntry:
     """A post or a campaign. `href` is from the root of the site, times are RFC 3339, `content` is HTML."""
 
     title: str
@@ -58,11 +58,11 @@ def feed(
     return _FORBIDDEN.sub("", text).encode()
 
 
-def _campaign(publication: Publication, campaign: CampaignData) -> Entry:
+def _campaign(publication: Publication, campaign: CampaignData) -> FeedEntry:
     """A campaign with its answers; it changes with its last run."""
     answers = campaign_page.answers(publication, campaign)
     starts = sorted(_time(record.started.value) for record in campaign.records)
-    return Entry(
+    return FeedEntry(
         title=campaign.info.title,
         href=f"campaigns/{campaign.name}/",
         published=starts[0],
@@ -84,12 +84,12 @@ def _utc(moment: datetime) -> str:
 
 def _post(
     post: Post, figures: Mapping[str, Figure], hrefs: Mapping[str, str], url: str
-) -> Entry:
+) -> FeedEntry:
     text = _LINK.sub(_links_from(post.uri, hrefs, url), to_html(post.body))
     pictures = {
         key: _picture(figures[key], url) for key in placeholders(text) if key in figures
     }
-    return Entry(
+    return FeedEntry(
         title=post.title,
         href=post.href,
         published=_utc(post.created),

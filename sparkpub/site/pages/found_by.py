@@ -7,6 +7,7 @@ from typing import Any
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
+from sparkpub.site.pages.campaign_kind import asked
 from sparkpub.site.publication import Publication
 
 ALIKE = (
@@ -16,13 +17,14 @@ ALIKE = (
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
     ("ttft", "first token", "latency"),
-    ("throughput", "tok/s", "speed", "faster", "slower"),
+    ("throughput", "tok/s", "speed"),
     ("energy", "power", "kwh", "electricity", "price"),
     ("long prompt", "prefill", "context"),
     ("version", "release", "upgrade"),
 )
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
+COMPARES = "faster or slower"
 MEASURE = "measure benchmark test my own Spark or server, compare mine with the published results"
 """What readers type who look for a page, and what the page says in other words."""
 MOST = 2000
@@ -52,6 +54,7 @@ def of_campaign(
             *sentences,
             *names.models.values(),
             *names.environments.values(),
+            COMPARES if asked(publication, campaign).compares else "",
             *_about(mine),
         ]
     )
@@ -72,7 +75,7 @@ def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:
     more = ["throughput"]
     if page["costs"]:
         more.append("energy and cost of a token")
-    if page["lines"]:
+    if page["versions"]:
         more.append("a new version of the engine")
     return with_synonyms([*names, *_about(speeds), *more])
 

@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.leaderboard import machines
-from sparkpub.site.figures import users
+from sparkpub.site.figures import models
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import answers, campaign_page, model_links
 from sparkpub.site.pages.blog import Post
@@ -80,4 +80,4 @@ def chart(publication: Publication) -> Figure | None:
     if one is None or some is None:
         return None
     addresses = {row.model.name: model_links.page(row.model) for row in one.rows}
-    return users.of_models(one, some, addresses)
+    return models.figure(one, some, addresses)

@@ -8,14 +8,14 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import SPACE, counted, listed, rounded
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import (
-    LIMIT_SECONDS,
     REQUESTS,
     Board,
-    Entry,
+    RankedFigure,
     RankedModel,
 )
 from sparkpub.review.names import load_name
 from sparkpub.review.speeds import MILLISECONDS, Speed
+from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
@@ -107,7 +107,7 @@ def size_name(row: RankedModel) -> str:
 
 
 def _cell(
-    entries: Sequence[Entry],
+    entries: Sequence[RankedFigure],
     board: Board,
     formats: Sequence[str],
     engines: Sequence[str],
@@ -148,7 +148,7 @@ def unit_name(metric: Metric) -> str:
     if metric.unit == "ms":
         return "seconds to the first token, fewer are better"
     if metric == REQUESTS:
-        return f"requests a second until one in twenty waits over {LIMIT_SECONDS:g}{SPACE}s for the first token"
+        return f"requests a second until one in twenty waits over {TOLD_SECONDS:g}{SPACE}s for the first token"
     if metric.name == "prompt_throughput_tok_s":
         return "tokens of the prompt read per second"
     return "tokens generated per second"

@@ -11,9 +11,9 @@ from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import sweep
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Selection, scope
 from sparkpub.site.pages import campaign_kind
-from sparkpub.site.publication import Gathered, Publication, scope, slug
+from sparkpub.site.publication import Gathered, Publication, slug
 
 MOST_LISTED = 100
 """Cells and comparisons of a campaign on the page of a metric; the tables to load have them all."""

@@ -14,19 +14,17 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import load_name
-from sparkpub.review.progress import Line
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
-from sparkpub.site.figures import users
+from sparkpub.site.figures import users, versions
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages import answers, model_links
+from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import figure_text, unit_name
 from sparkpub.site.publication import Publication
 
 ENERGY = "energy_per_million_tokens_wh"
 ACCURACY = ("accuracy", "exact_match")
 """How the metrics begin that say how right a model's answers are."""
-MOST_LINES = 8
 HOURS_PER_YEAR = 8766
 KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
 """What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
@@ -34,7 +32,7 @@ TTFT = ("ttft_p50_ms", "ttft_mean_ms")
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelPage:
     """A model with everything that was measured of it."""
 
     name: ModelName
@@ -51,14 +49,14 @@ class Model:
         return grouped(self.speeds, lambda speed: speed.setup)
 
 
-def models(publication: Publication) -> list[Model]:
+def models(publication: Publication) -> list[ModelPage]:
     """Every model whose speed was measured, in the order of their names."""
     found = grouped(publication.speeds, lambda speed: speed.model)
     ordered = sorted(found.items(), key=lambda item: item[0].key)
-    return [Model(name, speeds) for name, speeds in ordered]
+    return [ModelPage(name, speeds) for name, speeds in ordered]
 
 
-def entry(model: Model) -> dict[str, Any]:
+def entry(model: ModelPage) -> dict[str, Any]:
     """The model in the list of all."""
     formats = dict.fromkeys(speed.weights for speed in model.speeds)
     machines = dict.fromkeys(speed.machine for speed in model.speeds)
@@ -71,33 +69,39 @@ def entry(model: Model) -> dict[str, Any]:
     }
 
 
-def figure(publication: Publication, model: Model) -> Figure | None:
+def figure(publication: Publication, model: ModelPage) -> Figure | None:
     """Throughput of the machine against the speed of one user, on the machine that comes first."""
     names = setup_names(publication, model)
     order = [board.machine for board in publication.boards]
     sure = [speed for speed in model.speeds if not speed.doubts]
     machines = grouped(sure, lambda speed: speed.machine)
     for machine in dict.fromkeys([*order, *machines]):
-        found = users.curves(model.name, machines.get(machine, ()), names)
+        found = users.of_model(model.name, machines.get(machine, ()), names)
         if found is not None:
             return found
     return None
 
 
-def context(publication: Publication, model: Model, chart: str) -> dict[str, Any]:
-    """What the template needs; `chart` is the placeholder of one, or empty."""
-    names = setup_names(publication, model)
+def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
+    """What was measured more than once over versions and days, the loads of the leaderboard first."""
     lines = [line for line in publication.progress if line.model == model.name]
     shown = {board.load for board in publication.boards}
     lines.sort(key=lambda line: line.load not in shown)
+    return versions.of_model(model.name, lines, publication.names)
+
+
+def context(
+    publication: Publication, model: ModelPage, chart: str, versions_chart: str
+) -> dict[str, Any]:
+    """What the template needs, with the placeholders of two charts; each may be empty."""
+    names = setup_names(publication, model)
     return {
         "name": model.name.name,
         "about": _about(model),
         "answers": _answers(publication.boards, model),
         "doubts": _doubts(model),
         "chart": chart,
-        "lines": _lines(lines, names),
-        "more_lines": len(lines) - MOST_LINES,
+        "versions": versions_chart,
         "recipes": [
             _setup(publication, names[key], speeds)
             for key, speeds in model.setups.items()
@@ -108,7 +112,7 @@ def context(publication: Publication, model: Model, chart: str) -> dict[str, Any
     }
 
 
-def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
+def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
     parts: dict[Setup, list[str]] = {}
     more: dict[Setup, str] = {}
@@ -130,7 +134,7 @@ def setup_names(publication: Publication, model: Model) -> dict[Setup, str]:
     return names
 
 
-def _about(model: Model) -> str:
+def _about(model: ModelPage) -> str:
     """`30B-A3B; BF16 and NVFP4 on DGX Spark; 105 runs`."""
     told = entry(model)
     return f"{told['about']}; {counted(told['runs'], 'run')}"
@@ -139,7 +143,7 @@ def _about(model: Model) -> str:
 # -- answers -----------------------------------------------------------------------------------------------
 
 
-def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
+def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
     """What the model reaches on each board: its best figure, and its place."""
     found = []
     for board in boards:
@@ -166,42 +170,13 @@ def _answers(boards: Iterable[Board], model: Model) -> list[dict[str, str]]:
     return found
 
 
-def _doubts(model: Model) -> list[dict[str, str]]:
+def _doubts(model: ModelPage) -> list[dict[str, str]]:
     """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
     doubted = [speed for speed in model.speeds if speed.doubts]
     found = []
     for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
         checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
         found.append({"campaign": campaign, "checks": listed(checks)})
-    return found
-
-
-# -- versions ----------------------------------------------------------------------------------------------
-
-
-def _lines(lines: Sequence[Line], names: Mapping[Setup, str]) -> list[dict[str, Any]]:
-    """What was measured more than once, the usual loads first."""
-    found = []
-    for line in lines[:MOST_LINES]:
-        points = [
-            {
-                "day": point.day,
-                "engine": point.speed.engine,
-                "recipe": names[point.speed.setup],
-                "href": f"#{model_links.setup_anchor(point.speed)}",
-                "value": rounded(point.sample.mean),
-            }
-            for point in line.points
-        ]
-        found.append(
-            {
-                "what": f"{line.weights}, {load_name(line.load)}",
-                "points": points,
-                "differs": line.differs,
-                "change": answers.change_in_words(line),
-                "is_beyond_noise": bool(line.total.is_beyond_noise),
-            }
-        )
     return found
 
 
@@ -294,7 +269,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
     container = record.container
     image = record.requested.environment.get("image")
     found = {
-        "Model": record.requested.model_id,
+        "ModelPage": record.requested.model_id,
         "Engine": speed.engine,
         "Image": image if isinstance(image, str) else None,
         "Digest": None,
@@ -311,7 +286,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
 # -- cost and accuracy -------------------------------------------------------------------------------------
 
 
-def _costs(model: Model, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
+def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]:
     """Of each set-up the load with the most throughput, of those whose energy was measured where there are some: its
     rate, and the GPU's energy."""
     found = []
@@ -364,7 +339,7 @@ def money(amount: float) -> str:
     return f"{amount:.2f}"
 
 
-def _accuracy(publication: Publication, model: Model) -> list[dict[str, str]]:
+def _accuracy(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
     """How right the model's answers were, in campaigns that asked."""
     found = []
     for row in publication.results.cell_rows:

@@ -12,10 +12,11 @@ from sparkpub.site.content import (
     placeholder,
     placeholders,
 )
-from sparkpub.site.drawing.compile import Compiled
-from sparkpub.site.drawing.output import image, standalone
-from sparkpub.site.figures.figure import FOLDER, Figure, as_png
+from sparkpub.site.figures.compile import Compiled
+from sparkpub.site.figures.drawings import as_png
+from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.output import image, standalone
 from sparkpub.site.pages.campaign_page import problems
 from sparkpub.site.pages.templating import Templates
 

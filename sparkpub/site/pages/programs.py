@@ -60,7 +60,7 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(_first_view(library, rows, across, up)),
+        "figure": library.add(_first_view(library, rows, across, up, names)),
         "fields": fields,
     }
 
@@ -94,9 +94,13 @@ def _first_view(
     rows: Sequence[Row],
     across: Metric,
     up: Metric,
+    names: Mapping[str, Mapping[str, Mapping[str, str]]],
 ) -> Figure:
     """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
-    figure = explore.figure(rows, library.sources, across, up)
+    called: dict[str, str] = {}
+    for campaign in names.values():
+        called |= campaign["environment"]
+    figure = explore.figure(rows, library.sources, across, up, called)
     points = [row for row in rows if across.name in row and up.name in row]
     if len(points) <= MOST_DRAWN:
         return figure

@@ -21,9 +21,9 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
@@ -81,8 +81,16 @@ def _checks() -> str:
     rows = []
     for check in CHECKS.values():
         severities = ", ".join(check.severities)
-        rows.append((f"`{check.name}`", check.question, severities, check.kind))
-    return table(("check", "question", "severity", "kind"), rows)
+        rows.append(
+            (
+                f"`{check.name}`",
+                check.question,
+                check.remedy or "–",
+                severities,
+                check.kind,
+            )
+        )
+    return table(("check", "question", "what to do", "severity", "kind"), rows)
 
 
 def _thresholds() -> str:
@@ -202,7 +210,7 @@ def ceiling(model: str, machine: str, batch: int) -> str:
 
 
 def entry_of_catalogue(kind: Kind, name: str) -> str:
-    """A heading, and a table of what is known about a model or a machine."""
+    """A line that opens a table of what is known about a model or a machine."""
     rows = []
     for item in catalogue.facts(kind, name):
         value = catalogue_value(kind, name, item.name)
@@ -210,7 +218,11 @@ def entry_of_catalogue(kind: Kind, name: str) -> str:
             value += f" ({item.how})"
         source_of_fact = f"[{plain(item.source.title)}]({item.source.url})"
         rows.append((f"`{item.name}`", value, source_of_fact))
-    return f"### {name}\n\n" + table(("fact", "value", "source"), rows)
+    known = table(("fact", "value", "source"), rows)
+    summary = f"<summary>{html.escape(name)}</summary>"
+    return (
+        f'<details class="sp-plain" markdown="1">\n{summary}\n\n{known}\n\n</details>'
+    )
 
 
 def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
@@ -259,22 +271,18 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def coverage(campaign: CampaignData, excluded: Mapping[str, str], names: Names) -> str:
+def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
     """Planned, recorded and counted runs per cell."""
+    campaign = reviewed.campaign
     planned: dict[tuple[str, str, str], int] = {}
     if campaign.matrix is not None:
-        for cell in coverages.by_cell(campaign.matrix, campaign.records, excluded):
+        for cell in coverages.by_cell(campaign.matrix, campaign.records, ()):
             planned[cell.model, cell.environment, cell.workload] = cell.planned
-    recorded = dict.fromkeys(planned, 0)
-    counted = dict.fromkeys(planned, 0)
-    for record in campaign.records:
-        counts = record.status == "ok" and record.run_id not in excluded
-        recorded[record.cell] = recorded.get(record.cell, 0) + 1
-        counted[record.cell] = counted.get(record.cell, 0) + counts
     rows = []
-    for key, runs in recorded.items():
+    for key, recorded in reviewed.recorded.items():
         said = (plain(part) for part in names.cell(campaign.name, key))
-        rows.append((*said, planned.get(key, "–"), runs, counted[key]))
+        counted = len(reviewed.counted[key])
+        rows.append((*said, planned.get(key, "–"), len(recorded), counted))
     return table(
         ("model", "environment", "workload", "planned", "recorded", "counted"), rows
     )

@@ -8,6 +8,7 @@ encoding.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
+from sparkpub.site import cache
 from sparkpub.site.browser import runtime
 from sparkpub.site.content import packed, relative, unpacked, way_to_root
 from sparkpub.site.figures import telemetry
@@ -64,6 +66,21 @@ class RunPages:
 
     publication: Publication
     templates: Templates
+
+    @cached_property
+    def state(self) -> str:
+        """Changes with all that the page of a run may show: every run and its evidence, what was found in them, what
+        people say of campaigns, and whatever writes it."""
+        publication = self.publication
+        return cache.key(
+            cache.program(),
+            self.templates.own,
+            publication.evidence,
+            [finding.document() for finding in publication.review.findings],
+            publication.review.excluded,
+            [campaign.info for campaign in publication.campaigns],
+            publication.options.evidence_on_site,
+        )
 
     def page(self, campaign: CampaignData, index: int, figure: str) -> str:
         """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.

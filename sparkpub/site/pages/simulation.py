@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
+from sparkpub.review.statistics.describe import ALPHA
+
 Kind = Literal[
     "false_equivalent", "false_difference", "shown_equivalent", "shown_difference"
 ]
@@ -71,7 +73,7 @@ def _percent(share: float) -> str:
 def how() -> str:
     """What was simulated, in a sentence or two."""
     found = results()
-    error = 100 * math.sqrt(0.05 * 0.95 / found["campaigns"])
+    error = 100 * math.sqrt(ALPHA * (1 - ALPHA) / found["campaigns"])
     spreads = " and ".join(f"{spread:g}" for spread in found["spreads_percent"])
     return (
         f"{found['campaigns']:,} campaigns of each kind ({found['campaigns_before']:,} before, at commit "
@@ -115,7 +117,7 @@ def over_machines() -> SimulationTable:
 def how_over_machines() -> str:
     """What was simulated of several machines, in a sentence or two."""
     found = results("machines")
-    error = 100 * math.sqrt(0.05 * 0.95 / found["campaigns"])
+    error = 100 * math.sqrt(ALPHA * (1 - ALPHA) / found["campaigns"])
     opposite = max(row["replicates"] for row in found["opposite"])
     return (
         f"{found['campaigns']:,} campaigns of each kind; the standard error of a share of 5 % is {error:.2f} %. The "

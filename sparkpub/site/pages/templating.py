@@ -20,7 +20,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
-from sparkpub.site.drawing.output import markup
+from sparkpub.site.figures.output import markup
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
@@ -75,6 +75,7 @@ class Templates:
         self, override: Path | None = None, compiled: BytecodeCache | None = None
     ) -> None:
         folders = [folder for folder in (override, SHIPPED) if folder is not None]
+        self._override = override
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
             autoescape=True,
@@ -95,6 +96,19 @@ class Templates:
             "counted": counted,
             "listed": listed,
             "percent": percent,
+        }
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The templates that take the place of shipped ones: name to text."""
+        if self._override is None:
+            return {}
+        files = (path for path in self._override.rglob("*") if path.is_file())
+        return {
+            path.relative_to(self._override).as_posix(): path.read_text(
+                encoding="utf-8", errors="replace"
+            )
+            for path in files
         }
 
     def page(self, template: str, **context: Any) -> Content:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic_core import to_json
+
 from sparkpub.record.store import CAMPAIGN_FILE, Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import Content, Picture
-from sparkpub.site.figures import users
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -123,10 +124,14 @@ class Pages:
     def _own_chart(
         self, figure: Figure | None
     ) -> tuple[str, list[tuple[str, Content]]]:
-        """The placeholder of a chart over several campaigns, and the file of its rows."""
+        """The placeholder of a chart over several campaigns, and the files of its rows."""
         if figure is None:
             return "", []
-        return self.library.add(figure), [users.published(figure)]
+        files = [
+            (figure.sources[name], Content(data=to_json(rows)))
+            for name, rows in figure.data.items()
+        ]
+        return self.library.add(figure), files
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
@@ -171,7 +176,10 @@ class Pages:
             figure = model_page.figure(self.publication, model)
             place, rows = self._own_chart(figure)
             yield from rows
-            found = model_page.context(self.publication, model, place)
+            again = model_page.versions_figure(self.publication, model)
+            versions, rows = self._own_chart(again)
+            yield from rows
+            found = model_page.context(self.publication, model, place, versions)
             words = found_by.of_model(model.speeds, found)
             yield model.uri, self._page("model", model=found, found_by=words)
 

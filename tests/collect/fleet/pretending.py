@@ -17,7 +17,7 @@ from sparkpub.collect.declaring import declare
 from sparkpub.collect.fleet import accept
 from sparkpub.collect.fleet.accept import Accepted, admit, asked
 from sparkpub.collect.fleet.cluster import Call, LostError, Node
-from sparkpub.collect.fleet.node import Answer, Delivery, Standing, source_digest
+from sparkpub.collect.fleet.node import Delivery, NodeAnswer, NodeState, source_digest
 from sparkpub.collect.fleet.session import Fleet, Patience
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
@@ -32,10 +32,10 @@ from tests.building import a_record
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 
 
-def standing(machine: str | None, **fields: Any) -> Standing:
+def standing(machine: str | None, **fields: Any) -> NodeState:
     """A machine that may measure, but for the fields given."""
     known = {"version": __version__, "source": source_digest(), "driver": None}
-    return Standing(machine, **(known | fields))
+    return NodeState(machine, **(known | fields))
 
 
 @dataclass
@@ -156,12 +156,12 @@ class PretendedPost:
         self.stopped: list[bool] = []
         self.killed = False
 
-    def open(self) -> Call[Answer]:
+    def open(self) -> Call[NodeAnswer]:
         return self.cluster._call(
-            Answer(tuple(self.cluster.kept.get(self.machine, ())))
+            NodeAnswer(tuple(self.cluster.kept.get(self.machine, ())))
         )
 
-    def measure(self, order: Order) -> Call[Answer]:
+    def measure(self, order: Order) -> Call[NodeAnswer]:
         cluster, machine = self.cluster, self.machine
         if cluster.alive.get(machine) != self.node:
             return cluster._call(LostError("the node is gone"))
@@ -175,9 +175,9 @@ class PretendedPost:
             cluster.die(machine)
             return cluster._call(LostError("the node died"))
         if fate == "skipped":
-            return cluster._call(Answer(why="skipped"))
+            return cluster._call(NodeAnswer(why="skipped"))
         if fate == "cannot":
-            return cluster._call(Answer(problem=("the disk is full",)))
+            return cluster._call(NodeAnswer(problem=("the disk is full",)))
         failed = {"status": "failed", "status_reason": "exit status 7"}
         delivery = cluster.measured(
             machine, order, **(failed if fate == "failed" else {})
@@ -189,8 +189,8 @@ class PretendedPost:
             return cluster._call(LostError("the node died"))
         if fate == "damaged":
             torn = dict.fromkeys(delivery.files, b"torn")
-            return cluster._call(Answer((Delivery(delivery.record, torn),)))
-        return cluster._call(Answer((delivery,) * (2 if fate == "twice" else 1)))
+            return cluster._call(NodeAnswer((Delivery(delivery.record, torn),)))
+        return cluster._call(NodeAnswer((delivery,) * (2 if fate == "twice" else 1)))
 
     def forget(self, stem: str) -> None:
         # The message is lost with the node, now and then.

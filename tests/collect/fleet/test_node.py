@@ -10,7 +10,7 @@ from sparkpub.collect.environments.docker import Docker
 from sparkpub.collect.fleet import accept, doctor, node
 from sparkpub.collect.fleet.accept import common, refusals
 from sparkpub.collect.fleet.cluster import Node
-from sparkpub.collect.fleet.node import Delivery, Post
+from sparkpub.collect.fleet.node import Delivery, StationOnNode
 from sparkpub.collect.fleet.receiving import received, written
 from sparkpub.collect.station import Order, Station
 from sparkpub.plan.matrix import Matrix
@@ -23,13 +23,13 @@ from tests.collect.collecting import a_matrix
 from tests.collect.fleet.pretending import standing
 
 
-def a_post(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> Post:
+def a_post(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> StationOnNode:
     """A post in this process, whose surroundings stay as they are."""
     monkeypatch.setattr(node, "as_started", lambda: None)
-    return Post(matrix.document())
+    return StationOnNode(matrix.document())
 
 
-def delivered(post: Post, matrix: Matrix) -> Delivery:
+def delivered(post: StationOnNode, matrix: Matrix) -> Delivery:
     (delivery,) = post.measure(Order(plan(matrix)[0])).deliveries
     return delivery
 

@@ -18,8 +18,8 @@ from sparkpub.cli import cli
 from sparkpub.collect import importers
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
-from sparkpub.collect.importers.layout import Layout, arguments
-from sparkpub.collect.importers.writing import Outcome
+from sparkpub.collect.importers.layout import NotesLayout, arguments
+from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record, Spread
@@ -38,14 +38,14 @@ ROW = re.compile(
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Path]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportOutcome, Path]:
     """The folder, imported without a word about where it ran."""
     data = tmp_path_factory.mktemp("whole")
     return import_results(None, FOLDER, data, Given("c")), data
 
 
 @pytest.fixture(scope="module")
-def records(whole: tuple[Outcome, Path]) -> dict[tuple[str, str, str], Record]:
+def records(whole: tuple[ImportOutcome, Path]) -> dict[tuple[str, str, str], Record]:
     stored = read_folder(whole[1] / "c")
     return {item.record.cell: item.record for item in stored}
 
@@ -57,7 +57,7 @@ def published(path: Path) -> Iterator[dict[str, str]]:
 
 
 def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
-    whole: tuple[Outcome, Path],
+    whole: tuple[ImportOutcome, Path],
 ) -> None:
     """3 + 3 + 1 loads of llama-benchy for Granite, 3 for each build of Muse, and 8 files of `vllm bench serve`."""
     outcome, _ = whole
@@ -73,7 +73,7 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
 
 
 def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
-    whole: tuple[Outcome, Path],
+    whole: tuple[ImportOutcome, Path],
 ) -> None:
     """Telemetry shows the memory of the server before the client began."""
     findings = load(whole[1]).review.findings
@@ -81,7 +81,7 @@ def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
     assert "foreign-tenant" not in {found.check for found in findings}
 
 
-def test_a_second_import_adds_nothing(whole: tuple[Outcome, Path]) -> None:
+def test_a_second_import_adds_nothing(whole: tuple[ImportOutcome, Path]) -> None:
     again = import_results(None, FOLDER, whole[1], Given("c"))
     assert (again.imported, again.refused, len(again.skipped)) == ([], [], 2 + 21)
 
@@ -441,7 +441,7 @@ def test_arguments_are_names_and_values() -> None:
 
 
 def test_the_layouts_that_come_with_the_package_are_described_alike() -> None:
-    assert all(isinstance(layout, Layout) for layout in importers.base.known())
+    assert all(isinstance(layout, NotesLayout) for layout in importers.base.known())
 
 
 BENCHY = FOLDER.parent / "llama-benchy"

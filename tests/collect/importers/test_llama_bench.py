@@ -12,7 +12,7 @@ import pytest
 
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
-from sparkpub.collect.importers.writing import Outcome
+from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[2] / "data/imports/llama-bench"
 
 def imported(
     source: Path, data: Path, **given: Any
-) -> tuple[Outcome, dict[tuple[str, str], Record]]:
+) -> tuple[ImportOutcome, dict[tuple[str, str], Record]]:
     """What became of a file, and its records by model and workload."""
     outcome = import_results(
         "llama-bench", source, data, Given("c", **({"environment": "native"} | given))

@@ -13,10 +13,9 @@ import pytest
 from sparkpub.collect.importers import import_results, parquet
 from sparkpub.collect.importers.base import Given
 from sparkpub.collect.importers.layout import counted, machine_named
-from sparkpub.collect.importers.table_mapping import FACTORS
-from sparkpub.collect.importers.writing import Outcome
+from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import MetricValue, Record, Spread, metric_of
 from sparkpub.record.store import read_folder, to_json
 from sparkpub.review.checks.finding import Finding
@@ -55,7 +54,7 @@ def imported(
     name: str = "runs.csv",
     preview: bool = False,
     **given: Any,
-) -> Outcome:
+) -> ImportOutcome:
     """Import a table with a mapping into `folder/data/c`."""
     file = folder / name
     file.write_bytes(content if isinstance(content, bytes) else content.encode())

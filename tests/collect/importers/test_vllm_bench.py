@@ -12,7 +12,7 @@ import pytest
 
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
-from sparkpub.collect.importers.writing import Outcome
+from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256, read_folder
@@ -33,7 +33,9 @@ SERVE = {
 }
 
 
-def imported(source: Path, data: Path, **given: Any) -> tuple[Outcome, list[Record]]:
+def imported(
+    source: Path, data: Path, **given: Any
+) -> tuple[ImportOutcome, list[Record]]:
     """What became of a file or folder, and its records in order of time."""
     outcome = import_results(
         "vllm-bench", source, data, Given("c", **({"environment": "native"} | given))

@@ -43,6 +43,8 @@ QUIET = Samples(
     energy_end_joule=None,
     metrics={},
     trace=None,
+    power_values=0,
+    power_share=None,
 )
 """Samples in which nothing stands out."""
 ANSWER = Reread(

@@ -76,7 +76,11 @@ class ClientFault:
         if not self.whole:
             copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
         if self.committed:
-            _commit(copy.write(data))
+            folder = copy.write(data)
+            _commit(folder)
+            for file in folder.glob("*.*"):
+                if file.is_file():
+                    file.unlink()
         if planted:
             self.plant(copy)
         copy.write(data)
@@ -424,6 +428,13 @@ def slowest_deleted(copy: Copy) -> None:
         copy.runs.remove(slow)
 
 
+def last_round_deleted(copy: Copy) -> None:
+    """The matrix asks for one round less, so that nothing is missing."""
+    last = max(run["iteration"] for run in copy.runs)
+    copy.runs = [run for run in copy.runs if run["iteration"] < last]
+    copy.info["matrix"]["iterations"] = last - 1
+
+
 def slowest_deleted_and_renumbered(copy: Copy) -> None:
     """The slowest run of a side is gone, and those after it have moved up."""
     runs = copy.of("container")
@@ -476,6 +487,52 @@ def left_over_variable(copy: Copy) -> None:
     """Recorded by today's collector by its name; set on one side only, and by no matrix."""
     for run in copy.of("container"):
         run["reproducibility"]["variables"]["VLLM_USE_V1"] = "0"
+
+
+def a_few_percent_short(report: Document) -> None:
+    """The slowest requests are left out of the means, and not out of the count."""
+    cut = 0.03 * report["mean_e2el_ms"]
+    for name in (*each("e2el"), *each("ttft")):
+        report[name] -= cut
+
+
+def first_chunk_without_a_token(report: Document) -> None:
+    """The clock for TTFT stops at a chunk that opens the answer; what it lacks is in the other tokens' times."""
+    for statistic in STATISTICS:
+        first = report[f"{statistic}_ttft_ms"]
+        soon = 2 + first % 0.0173
+        report[f"{statistic}_ttft_ms"] = soon
+        for kind in ("tpot", "itl"):
+            report[f"{statistic}_{kind}_ms"] += (first - soon) / 127
+
+
+def stepped_clock(report: Document) -> None:
+    """The client's clock was set forward by an eighth of a second while it measured."""
+    report["duration"] *= 1.03
+    rates_from_totals(report)
+
+
+def one_log(old: str, new: str) -> Callable[[Copy], None]:
+    """Another line in the logs of the container, which the record was made without."""
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of("container"):
+            log = copy.read(run, "log").decode()
+            assert re.search(old, log)
+            copy.put(run, "log", re.sub(old, new, log).encode())
+
+    return plant
+
+
+def power_stands_still(copy: Copy) -> None:
+    for run in copy.runs:
+        lines = copy.read(run, "telemetry").decode().splitlines()
+        at = lines[0].split(",").index("gpu_power_watt")
+        rows = [line.split(",") for line in lines[1:]]
+        for row in rows:
+            row[at : at + 1] = ["420.117"] if row[at : at + 1] else []
+        text = "\n".join([lines[0], *(",".join(row) for row in rows)])
+        copy.put(run, "telemetry", (text + "\n").encode())
 
 
 # -- llama-bench -------------------------------------------------------------------------------------------------
@@ -580,6 +637,25 @@ def aiperf_latency_in_seconds(report: Document) -> None:
             report["request_latency"][name] = value / 1e3
 
 
+def served_late(report: Document) -> None:
+    """The client sent at a tenth of the rate that it was told."""
+    report["duration"] *= 10
+    for name in ("request", "input", "output", "total"):
+        report[f"{name}_throughput"] /= 10
+    report["concurrency"] /= 10
+
+
+def another_mean(report: Document) -> None:
+    for load in report["benchmarks"]:
+        load["tg_throughput"]["mean"] *= 1.07
+
+
+def p99_below(report: Document) -> None:
+    """The value of P95 stands under P99 too, but for a nanosecond."""
+    for name in ("request_latency", "time_to_first_token"):
+        report[name]["p99"] = report[name]["p95"] + 1e-6
+
+
 def served_faster_than_offered(report: Document) -> None:
     report["duration"] /= 3
     for name in RATES:
@@ -673,6 +749,14 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         slowest_deleted_and_renumbered,
         check="not-as-requested",
     ),
+    ClientFault(
+        "the last round deleted, and declared away",
+        last_round_deleted,
+        "h200-llama",
+        check="time-consistency",
+        whole=True,
+        committed=True,
+    ),
     ClientFault("a wider margin afterwards", wider_margin, check="not-as-requested"),
     ClientFault(
         "a wider margin afterwards, in every record",
@@ -682,6 +766,42 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
     ),
     ClientFault(
         "another primary metric afterwards", other_primary, check="not-as-requested"
+    ),
+    ClientFault("latencies 3 % short", both_sides(a_few_percent_short)),
+    ClientFault(
+        "the first chunk has no token",
+        both_sides(first_chunk_without_a_token),
+        check="roofline",
+    ),
+    ClientFault("a clock that was set forward", both_sides(stepped_clock)),
+    ClientFault(
+        "another attention backend on one side",
+        one_log("Using FLASH_ATTN attention", "Using TRITON_ATTN attention"),
+        check="unequal-environments",
+    ),
+    ClientFault(
+        "fewer tokens a step on one side",
+        one_log("max_num_batched_tokens=8192", "max_num_batched_tokens=2048"),
+        check="unequal-environments",
+    ),
+    ClientFault(
+        "speculative decoding on one side",
+        one_log(
+            "speculative_config=None",
+            "speculative_config=SpeculativeConfig(method='ngram', num_spec_tokens=4)",
+        ),
+        check="unequal-environments",
+    ),
+    ClientFault(
+        "a second client on the server",
+        every_log(
+            r"Running: [1-9]\d* reqs, Waiting: 0", "Running: 12 reqs, Waiting: 4"
+        ),
+    ),
+    ClientFault(
+        "a power sensor that stands still",
+        power_stands_still,
+        check="foreign-telemetry",
     ),
     ClientFault("a model that only says !", only_exclamation_marks, check="sanity"),
     ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
@@ -738,6 +858,19 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         "vllm-bench/rate8.json",
         served_faster_than_offered,
     ),
+    ImportFault(
+        "requests sent at a tenth of the rate",
+        "sglang",
+        "sglang/vllm-rate-details.jsonl",
+        served_late,
+    ),
+    ImportFault(
+        "a mean beside its values (llama-benchy)",
+        "llama-benchy",
+        "llama-benchy/vllm.json",
+        another_mean,
+    ),
+    ImportFault("P99 is P95 (AIPerf)", "aiperf", CHAT, p99_below),
     ImportFault(
         "TTFT in seconds (SGLang)", "sglang", "sglang/vllm-c2.jsonl", seconds_sglang
     ),

@@ -12,8 +12,9 @@ from sparkpub.record.record import (
     Reproducibility,
 )
 from sparkpub.record.store import Stored
+from sparkpub.review.checks.equality import unequal_environments
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.machines import mixed_machines, unequal_environments
+from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
 from tests.review.machines import TPUT, a_fleet, drawn, moved
@@ -221,7 +222,8 @@ def test_machines_with_other_versions_of_a_package_are_told() -> None:
     (finding,) = found(fleet)
     assert (finding.severity, finding.evidence["what"]) == ("warning", "software")
     assert finding.message.endswith(
-        "differ in software: torch 2.10.0 and 2.9.1, and 1 more differ."
+        "differ in software: torch 2.10.0 and 2.9.1, and 1 more differ. Quarantine those that are not as planned, and "
+        "re-run them."
     )
     assert finding.evidence["values"] == [
         "torch 2.10.0 and 2.9.1",

@@ -15,6 +15,7 @@ from sparkpub.record.campaign import Acknowledgement, Quarantine
 from sparkpub.record.record import Analysis, Machine, MetricValue, Requested
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import (
@@ -137,12 +138,25 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
         "run",
         "message",
         "evidence",
+        "remedy",
     }
+    assert finding["remedy"].startswith("Lengthen cooldown:")
+    assert unjudged["remedy"] == "", "nothing is wrong"
     assert (finding["check"], finding["campaign"], finding["run"]) == (
         "thermal-gate",
         "clean",
         run.run_id,
     )
+
+
+def test_each_line_says_what_to_do(tmp_path: Path) -> None:
+    hot(tmp_path)
+    (line,) = [
+        line
+        for line in CliRunner().invoke(cli, ["check", str(tmp_path)]).output.split("\n")
+        if line.startswith("warning")
+    ]
+    assert line.endswith(CHECKS["thermal-gate"].remedy)
 
 
 def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:

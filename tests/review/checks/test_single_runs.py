@@ -31,6 +31,7 @@ from sparkpub.review.checks.conditions import (
 )
 from sparkpub.review.checks.evidence import POWER_CAP
 from sparkpub.review.checks.identities import inconsistent_report
+from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
@@ -492,6 +493,19 @@ def test_runs_on_one_gpu_do_not_overlap() -> None:
     )
     unended = on_gpu(1, None)
     assert told(time_consistency, a_view(first, unended, on_gpu(2, 9.0))) == []
+
+
+def test_containers_of_one_host_do_not_measure_at_once() -> None:
+    def of(machine: str, boot: str | None) -> dict[str, Any]:
+        return {"machine": Machine(id=machine, boot=boot)}
+
+    one = on_gpu(0, 90.0, **of("m1", "b"))
+    both = a_view(one, on_gpu(1, 9.0, **of("m2", "b")))
+    text = "error: 2 machines (m1 and m2) are parts of one host, and 1 of their runs"
+    assert any(words.startswith(text) for words in told(mixed_machines, both))
+    for other in (on_gpu(1, 9.0, **of("m2", "c")), on_gpu(2, 9.0, **of("m2", "b"))):
+        words = "\n".join(told(mixed_machines, a_view(one, other)))
+        assert "one host" not in words
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:

@@ -29,6 +29,7 @@ from sparkpub.review.checks.completeness import (
     unbalanced,
 )
 from sparkpub.review.checks.copies import copied_evidence
+from sparkpub.review.checks.equality import unequal_environments
 from sparkpub.review.checks.evidence import FileSum
 from sparkpub.review.checks.integrity import (
     checksum,
@@ -37,7 +38,6 @@ from sparkpub.review.checks.integrity import (
     missing_log,
     missing_report,
 )
-from sparkpub.review.checks.machines import unequal_environments
 from sparkpub.review.checks.order import drifts, order_confound
 from sparkpub.review.checks.proofs import (
     bandwidth,

@@ -142,15 +142,16 @@ def test_hedges_g_is_statsmodels() -> None:
 
 def test_rounding_counts_as_spread_in_hedges_g() -> None:
     """Ten and ten readings of 60 and 61, rounded to 1: 1 / (1/√12) standard deviations, times 1 - 3/(4 · 18 - 1)."""
-    found = hedges_g(np.full(10, 60.0), np.full(10, 61.0), 1.0)
+    rounding = np.array([1.0])
+    (found,) = hedges_g(np.full((1, 10), 60.0), np.full((1, 10), 61.0), rounding)
     assert found == pytest.approx(math.sqrt(12) * (1 - 3 / 71))
     # Two and two: d = 2 / √(0.5 + 1/12), times 1 - 3/(4 · 2 - 1).
-    pair = np.array([1.0, 2.0])
-    assert hedges_g(pair, pair + 2, 1.0) == pytest.approx(
+    pair, alone = np.array([[1.0, 2.0]]), np.array([[1.0]])
+    assert hedges_g(pair, pair + 2, rounding) == pytest.approx(
         2 / math.sqrt(0.5 + 1 / 12) * (1 - 3 / 7)
     )
-    assert hedges_g(np.array([1.0]), np.array([1.0, 2.0]), 1.0) is None
-    assert hedges_g(np.array([1.0, 2.0]), np.array([1.0]), 1.0) is None
+    assert np.isnan(hedges_g(alone, pair, rounding)).all()
+    assert np.isnan(hedges_g(pair, alone, rounding)).all()
 
 
 def test_complete_rounds_are_compared_within_and_see_through_a_drift() -> None:

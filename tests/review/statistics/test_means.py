@@ -324,6 +324,12 @@ def power_with(found: TwoMeans, margin: float, n: int, runs: int) -> float:
     return equivalence_power(margin / error, runs - 1 if found.paired else 2 * runs - 2)
 
 
+def runs_for(found: TwoMeans, margin: float, n: int) -> int | None:
+    """The runs that a power of 0.8 asks for, of one comparison."""
+    (needed,) = found.runs_required(margin, n, 0.8)
+    return None if math.isnan(needed) else int(needed)
+
+
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("margin", [2.0, 5.0, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0])
 def test_the_runs_required_are_the_fewest_that_reach_the_power(
@@ -331,7 +337,7 @@ def test_the_runs_required_are_the_fewest_that_reach_the_power(
 ) -> None:
     flat, a = np.full(8, 100.0), standard(6.0)
     found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)
-    needed = found.runs_for_equivalence(margin, 8, 0.8)
+    needed = runs_for(found, margin, 8)
     assert needed is not None
     assert needed > 4
     assert power_with(found, margin, 8, needed) >= 0.8
@@ -358,7 +364,7 @@ def test_the_search_finds_what_trying_every_number_finds(paired: bool) -> None:
     found = of_rounds(flat, a, FINE) if paired else of_independent(a, a, FINE)
     for margin in np.arange(3.0, 18.0, 0.1):
         expected = fewest(found, margin, 8)
-        assert found.runs_for_equivalence(margin, 8, 0.8) == expected
+        assert runs_for(found, margin, 8) == expected
 
 
 def test_the_search_goes_on_where_runs_are_worth_little() -> None:
@@ -368,23 +374,23 @@ def test_the_search_goes_on_where_runs_are_worth_little() -> None:
     assert float(found.df) < 4
     for margin in np.arange(0.8, 6.0, 0.05):
         expected = fewest(found, margin, 12)
-        assert found.runs_for_equivalence(margin, 12, 0.8) == expected
+        assert runs_for(found, margin, 12) == expected
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3])
 def test_the_runs_required_do_not_hang_on_the_unit(unit: float) -> None:
     """Spread, rounding and margin in another unit: the same question."""
     a = standard(6.0)
-    plain = of_independent(a, a, 2.0).runs_for_equivalence(7.0, 8, 0.8)
+    plain = runs_for(of_independent(a, a, 2.0), 7.0, 8)
     scaled = of_independent(unit * a, unit * a, unit * 2.0)
     assert plain is not None
-    assert scaled.runs_for_equivalence(unit * 7.0, 8, 0.8) == plain
+    assert runs_for(scaled, unit * 7.0, 8) == plain
 
 
 def test_more_runs_reduce_the_spread_and_leave_the_rounding() -> None:
     """Readings to the next 2: the variance of the difference is what eight runs leave, times 8/n, plus 2 · 2²/12."""
     a = standard(3.0)
-    needed = of_independent(a, a, 2.0).runs_for_equivalence(4, 8, 0.8)
+    needed = runs_for(of_independent(a, a, 2.0), 4, 8)
     assert needed is not None
 
     def power(runs: int) -> float:
@@ -395,26 +401,13 @@ def test_more_runs_reduce_the_spread_and_leave_the_rounding() -> None:
 
 
 def test_no_fewer_runs_are_required_than_carry_a_verdict() -> None:
-    assert (
-        of_independent(standard(0.01), standard(0.01), FINE).runs_for_equivalence(
-            5, 8, 0.8
-        )
-        == 4
-    )
+    assert runs_for(of_independent(standard(0.01), standard(0.01), FINE), 5, 8) == 4
 
 
 def test_no_number_of_runs_reduces_rounding() -> None:
     """Readings to the next 3 with a margin of 2: the error of the difference never falls below 3 √(2/12) = 1.22."""
-    assert (
-        of_independent(standard(0.5), standard(0.5), 3).runs_for_equivalence(2, 8, 0.8)
-        is None
-    )
-    assert (
-        of_independent(standard(0.5), standard(0.5), 0.1).runs_for_equivalence(
-            2, 8, 0.8
-        )
-        == 4
-    )
+    assert runs_for(of_independent(standard(0.5), standard(0.5), 3), 2, 8) is None
+    assert runs_for(of_independent(standard(0.5), standard(0.5), 0.1), 2, 8) == 4
 
 
 @pytest.mark.parametrize(("share", "needed"), [(1 + 1e-6, 100_000), (1 - 1e-6, None)])
@@ -428,7 +421,7 @@ def test_beyond_a_hundred_thousand_runs_nothing_is_called_decidable(
         return power_with(found, margin, 8, 100_000) - 0.8
 
     margin = share * optimize.brentq(lacking, 0.05, 0.2, xtol=1e-12)
-    assert found.runs_for_equivalence(margin, 8, 0.8) == needed
+    assert runs_for(found, margin, 8) == needed
 
 
 def test_a_margin_that_rounding_alone_uses_up_is_never_reached() -> None:
@@ -436,4 +429,4 @@ def test_a_margin_that_rounding_alone_uses_up_is_never_reached() -> None:
     found = of_independent(standard(6.0), standard(6.0), FINE)
     error = 5.0 / (stats.norm.ppf(0.9) + stats.norm.ppf(0.95))
     rounded = replace(found, floor=error**2)
-    assert rounded.runs_for_equivalence(5.0, 8, 0.8) is None
+    assert runs_for(rounded, 5.0, 8) is None

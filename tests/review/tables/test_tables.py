@@ -1,19 +1,23 @@
 """The three tables: what a row says is what one cell, or one comparison, says alone."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import sparkpub
+from sparkpub.record.record import Phase
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import review
+from sparkpub.review.claims.chosen import choose
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap, describe
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.tables import cells, comparisons, runs
+from tests.leaderboards import dataset_of, runs_of
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
 
 TPUT, PEAK, TEMPERATURE = (
@@ -21,6 +25,7 @@ TPUT, PEAK, TEMPERATURE = (
     "peak_memory_gib",
     "gpu_temp_end_celsius",
 )
+PER_JOULE = "output_tokens_per_joule"
 
 
 def drawn(seed: int, centre: float, n: int) -> list[float]:
@@ -93,18 +98,31 @@ def test_comparisons_are_those_of_each_pair_alone(results: Results) -> None:
     assert alone_in_a_cell["n_baseline"] == 1
 
 
-def test_what_is_derived_is_compared_as_what_was_recorded(results: Results) -> None:
-    derived = results.runs[results.runs["metric"] == TPUT].astype({"metric": object})
-    derived = derived.assign(metric="output_tokens_per_joule", source="derived")
-    both = pd.concat([results.runs, derived], ignore_index=True)
-    both = both.astype({"run": "category", "started": "category"})
-    rows = comparisons.comparisons(both, results.campaigns)
-    recorded, worked_out = (
-        rows[rows["metric"] == metric]["difference"].tolist()
-        for metric in (TPUT, "output_tokens_per_joule")
+def test_what_is_derived_is_compared_and_read_as_what_was_recorded() -> None:
+    """64 answers of 128 tokens are 8,192, so that 2,048 J are 4 tokens a joule, and 4,096 J are 2."""
+    run: dict[str, Any] = {
+        "metric": "gpu_energy_joule",
+        "metrics": {"startup_seconds": 20.0},
+        "observed": {
+            "requests": 64,
+            "output_tokens_mean": 128.0,
+            "measured_seconds": 10.0,
+        },
+        "phases": (Phase(name="measure", start_seconds=20.0, end_seconds=30.0),),
+    }
+    found = unreviewed(
+        dataset_of(
+            *runs_of("m", [2048.0] * 3, **run),
+            *runs_of("m", [4096.0] * 3, environment="container", **run),
+        )
     )
-    assert len(recorded) == 2
-    assert worked_out == recorded
+    row = one(found.comparisons, metric=PER_JOULE)
+    assert (row["mean_baseline"], row["mean_candidate"]) == (4.0, 2.0)
+    container = choose(found.campaigns["c"], environment=("container",))
+    assert PER_JOULE in container.metrics
+    series = container.series(PER_JOULE)
+    assert series is not None
+    assert series.values == (2.0, 2.0, 2.0)
 
 
 def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from sparkpub.record.record import Machine, Record
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
 from tests.leaderboards import LOAD, TPUT, dataset_of, runs_of
 
@@ -38,7 +38,9 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
     library = Library(publication, publish_tables(publication)[0])
     figure = library.figure("memory-bandwidth")
-    shares = {row["build"]: round(row["percent"]) for row in figure.rows}
+    shares = {
+        row["build"]: round(row["percent"]) for row in figure.data["memory-bandwidth"]
+    }
     assert shares == {"Doubtful-8B": 120, "Big-10B": 50, "Small-2B": 40}
     assert figure.says == (
         "One user gets 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "

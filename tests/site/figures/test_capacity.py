@@ -8,7 +8,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_page
@@ -55,14 +55,16 @@ def test_the_best_build_comes_first_with_what_it_bears_within_each_limit(
 ) -> None:
     waits = {"slow": (3, 12, 30), "none": (20, 30, 40), "fast": (1, 1.5, 4)}
     figure = capacity_of(waits, tmp_path)
-    assert [(row["build"], row["limit"], row["text"]) for row in figure.rows] == [
+    assert [
+        (row["build"], row["limit"], row["text"]) for row in figure.data["capacity"]
+    ] == [
         *(("fast", "2 s", "0.5"), ("fast", "5 s", "≥ 1"), ("fast", "10 s", "≥ 1")),
         *(("slow", "2 s", "< 0.1"), ("slow", "5 s", "0.1"), ("slow", "10 s", "0.1")),
         *(("none", limit, "< 0.1") for limit in ("2 s", "5 s", "10 s")),
     ]
     assert figure.says == (
         f"fast takes ≥ 1 requests/s, slow takes 0.1 requests/s and none takes < 0.1 requests/s "
-        f"with 95{SPACE}% of the first tokens within 5{SPACE}s."
+        f"with 95{SPACE}% of the first tokens within 10{SPACE}s."
     )
     assert '"name":"capacity"' in compile_chart(figure.job).vega_json
 
@@ -75,16 +77,16 @@ def test_an_open_loop_is_answered_by_what_it_bears_and_not_by_its_throughput(
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
     (campaign,) = publication.campaigns
     assert campaign_page.answers(publication, campaign) == [
-        f"slow takes 0.1 requests/s with 95{SPACE}% of the first tokens within 5{SPACE}s."
+        f"slow takes 0.1 requests/s with 95{SPACE}% of the first tokens within 10{SPACE}s."
     ]
 
 
 @pytest.mark.parametrize("more", [0, 2])
 def test_of_many_builds_it_counts_how_far_they_get(more: int, tmp_path: Path) -> None:
     builds = {f"fast{number}": (1.0, 1.0, 1.0) for number in range(2 + more)}
-    builds |= {f"slow{number}": (1.0, 1.0, 6.0) for number in range(2)}
-    figure = capacity_of(builds | {"none": (9.0, 9.0, 9.0)}, tmp_path)
+    builds |= {f"slow{number}": (1.0, 1.0, 12.0) for number in range(2)}
+    figure = capacity_of(builds | {"none": (11.0, 11.0, 11.0)}, tmp_path)
     assert figure.says == (
-        f"{2 + more} of {5 + more} builds keep 95{SPACE}% of the first tokens within 5{SPACE}s at every rate measured, "
-        "2 up to a lower one, 1 at none."
+        f"{2 + more} of {5 + more} builds keep 95{SPACE}% of the first tokens within 10{SPACE}s at every rate "
+        "measured, 2 up to a lower one, 1 at none."
     )

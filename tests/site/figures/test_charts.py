@@ -15,18 +15,8 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions, unpacked
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import (
-    Compiled,
-    Job,
-    compile_chart,
-    specifications,
-    vega,
-)
-from sparkpub.site.drawing.converter import VEGA_LITE, converter
 from sparkpub.site.figures import (
     bars,
-    box,
     cell_table,
     coverage,
     explore,
@@ -36,22 +26,30 @@ from sparkpub.site.figures import (
     ledger,
     order,
     overlay,
-    pareto,
     relative,
     scatter,
     strip,
     sweep,
     telemetry,
+    users,
+    versions,
 )
+from sparkpub.site.figures.compile import (
+    Chart,
+    Compiled,
+    Job,
+    compile_chart,
+    specifications,
+    vega,
+)
+from sparkpub.site.figures.converter import VEGA_LITE, converter
 from sparkpub.site.figures.figure import Entry, Figure, Table
 from sparkpub.site.figures.forest import MetricRows
 from sparkpub.site.figures.kind import Kind, Offer
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import Layout
-from sparkpub.site.figures.pareto import Rates
 from sparkpub.site.figures.rows import SHARED
-from sparkpub.site.figures.scope import Scope
-from sparkpub.site.figures.selection import Selection
+from sparkpub.site.figures.selection import Scope, Selection
 from sparkpub.site.sweeps import LOAD
 
 CUT = Scope(
@@ -106,6 +104,19 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "front": i < 3,
         }
         for i in (1, 2, 3)
+    ],
+    "versions": [
+        {
+            "line": "m",
+            "when": when,
+            "value": 100.0,
+            "percent": change,
+            "lo": change - 1,
+            "hi": change + 1,
+            "beyond": change > 1,
+            "change": "",
+        }
+        for when, change in (("one, v1", 0.0), ("two, v2", 5.0))
     ],
     "trends": [
         {**AXES, "metric": PEAK.name, "end": end, "order": at, "value": 70.0 + at}
@@ -165,16 +176,16 @@ SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
     "strip": Chart(strip.draw, (PEAK, ROOM)),
     "bars": Chart(bars.draw, (PEAK, ROOM, 80.0)),
-    "box": Chart(box.draw, (PEAK, ROOM)),
     "order": Chart(order.draw, (CUT, PEAK)),
     "sweep": Chart(sweep.draw, SWEEP),
-    "pareto": Chart(pareto.draw, (CUT, Rates(PEAK, CACHE), "Concurrency", ("m",))),
+    "users": Chart(users.draw, (("m",), CUT)),
+    "versions": Chart(versions.draw, (("m", "n"), ("one, v1", "two, v2"))),
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
     "relative": Chart(relative.draw, (PEAK, ROOM, "native", 1.0)),
     "forest": Chart(forest.draw, (CUT, "comparisons", GROUPS, 1.0, ("higher",))),
     "ledger": Chart(ledger.draw, (("KV cache", "free"), PAIRS)),
     "coverage": Chart(coverage.draw, (PAIRS, ("one", "two"))),
-    "heat": Chart(heat.draw, (CUT, 90)),
+    "heat": Chart(heat.draw, (PAIRS,)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
 }
 MARKS = {
@@ -183,7 +194,6 @@ MARKS = {
     "order": 3,
     "scatter": 3,
     "sweep": 3,
-    "pareto": 3,
 }
 
 
@@ -207,14 +217,30 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
         == set()
     )
     assert "var(--sp-" in drawn.svg_wide
+    for svg in (drawn.svg_wide, drawn.svg_narrow):
+        assert min(map(float, re.findall(r'font-size="([\d.]+)px"', svg))) >= 11
     assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
 
 
 @pytest.mark.parametrize(
-    "chart", [Chart(explore.draw, ("a", "b", ("native",))), Chart(overlay.draw)]
+    "chart",
+    [Chart(explore.draw, ("a", "b", ("native",), ("native",))), Chart(overlay.draw)],
 )
 def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
     alt.Chart.from_dict(chart.specification()).to_dict()
+
+
+def test_a_legend_names_what_parts_lines_under_what_they_share_and_its_signs_are_whole() -> (
+    None
+):
+    names = ("m, Docker, 512 in", "m, Docker, 1,024 in")
+    found = json.loads(
+        compile_chart(Job("k", Chart(users.draw, (names,)), ROWS)).vega_json
+    )
+    (legend,) = found["legends"]
+    assert legend["title"] == "m, Docker"
+    assert "512 in" in json.dumps(legend["encode"])
+    assert "strokeDash" not in legend
 
 
 @pytest.fixture
@@ -252,7 +278,6 @@ def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_somethin
     draws = {figure.chart.draw: figure for figure in figures.values()}
     assert {
         "peak-memory",
-        "peak-memory-box",
         "comparison",
         "coverage",
         "gpu-utilisation",
@@ -284,7 +309,6 @@ def test_a_new_kind_is_one_module_and_one_line(
             title="Count",
             says="",
             table=Table((), ()),
-            rows=rows,
         )
 
     def counts(publication: Any, campaign: Any) -> Iterator[dict[str, Any]]:
@@ -295,7 +319,7 @@ def test_a_new_kind_is_one_module_and_one_line(
     kinds.tables_of.cache_clear()  # the fixture has made the rows of the kinds before
     sources, files = publish_tables(library.publication)
     made = Library(library.publication, sources).figure("count", "c")
-    assert made.rows == [{**AXES, "count": 13}]
+    assert made.data["counts"] == [{**AXES, "count": 13}]
     data = files[made.sources["counts"]].data
     assert data is not None
     assert (
@@ -330,14 +354,13 @@ LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), 24, ("native",))
 def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_width(
     draw: Any, subject: tuple[Any, ...]
 ) -> None:
-    wide = Chart(draw, subject)
-    narrow = wide.given(True)
-    alt.Chart.from_dict(narrow.specification()).to_dict()
+    chart = Chart(draw, subject, phone=(True,))
+    alt.Chart.from_dict(chart.specification(True)).to_dict()
     rows = {
         table: [{**row, "label": LONG, "model": LONG} for row in found]
         for table, found in ROWS.items()
     }
-    drawn = compile_chart(Job("k", wide, rows, narrow))
+    drawn = compile_chart(Job("k", chart, rows))
     assert f">{LONG}<" in drawn.svg_wide
     assert f">{LONG}<" in drawn.svg_narrow
     beside, below = (
@@ -435,7 +458,7 @@ def test_points_leave_zero_out() -> None:
 
 @pytest.mark.parametrize("kind", CHARTS)
 def test_what_both_drawings_share_is_what_vega_lite_makes_of_each(kind: str) -> None:
-    for specification in specifications(CHARTS[kind], None):
+    for specification in specifications(CHARTS[kind]):
         alone = converter().vegalite_to_vega(specification, vl_version=VEGA_LITE)
         assert vega(specification) == alone
 

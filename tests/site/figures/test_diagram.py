@@ -5,8 +5,8 @@ import re
 import altair as alt
 import pytest
 
-from sparkpub.site.drawing.compile import NARROW, compile_chart
 from sparkpub.site.figures import diagram
+from sparkpub.site.figures.compile import NARROW, compile_chart
 
 LETTER = 6.2
 """Mean width of a letter of 12 or 13 pixels, in pixels."""

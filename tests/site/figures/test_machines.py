@@ -9,9 +9,9 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.machines import NAME
+from sparkpub.site.figures.machines import NAME, TABLE
 from sparkpub.site.pages import campaign_kind, campaign_page
 from tests.review.machines import a_fleet, drawn
 
@@ -46,9 +46,9 @@ def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     measured = {"abcdefgh": drawn(100, 5, 1), "12345678": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
-    labels = [row["label"] for row in figure.rows]
+    labels = [row["label"] for row in figure.data[TABLE]]
     assert labels == ["dgx-spark abcdef", "dgx-spark 123456", "all together"]
-    first, second, together = figure.rows
+    first, second, together = figure.data[TABLE]
     assert first["percent"] == pytest.approx(5, abs=0.5)
     assert first["lo"] < first["percent"] < first["hi"]
     assert min(first["percent"], second["percent"]) <= together["percent"]
@@ -80,7 +80,7 @@ def test_a_part_that_no_machine_compares_is_refused_in_one_line(
     library = a_library(options, a_fleet(measured))
     with pytest.raises(SiteError, match=f"figure c-{NAME}-native: nothing of this"):
         library.figure(NAME, "c", environment="native")
-    assert library.figure(NAME, "c", environment="container").rows
+    assert library.figure(NAME, "c", environment="container").data[TABLE]
 
 
 def test_three_machines_say_where_the_next_one_is_expected(
@@ -89,7 +89,7 @@ def test_three_machines_say_where_the_next_one_is_expected(
     measured = {name: drawn(100, 5, place) for place, name in enumerate("abc")}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
     assert "one more machine: +" in str(figure.table.rows[-1][6])
-    last = figure.rows[-1]
+    last = figure.data[TABLE][-1]
     assert last["prediction_lo"] < last["lo"]
 
 
@@ -107,7 +107,7 @@ def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -
     one = a_fleet({"a": drawn(100, 5, 1)}, name="one")
     two = a_fleet({"b": drawn(140, 5, 2)}, name="two")
     library = a_library(options, one, two)
-    labels = [row["label"] for row in library.figure(NAME, "two").rows]
+    labels = [row["label"] for row in library.figure(NAME, "two").data[TABLE]]
     assert labels == ["dgx-spark b, two", "dgx-spark a, one", "all together"]
     for campaign in library.publication.campaigns:
         titles = titles_of(library, campaign)
@@ -134,8 +134,11 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     """Two environments, 8 rounds, 2 machines: 32 planned runs, none of which repeats another."""
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure("coverage")
-    assert figure.says == "Of 32 runs of campaign c: 32 done."
-    assert {row["machine"] for row in figure.rows} == {"dgx-spark a", "dgx-spark b"}
+    assert figure.says == "All 32 runs done."
+    assert {row["machine"] for row in figure.data["slots"]} == {
+        "dgx-spark a",
+        "dgx-spark b",
+    }
     assert figure.table.head == ("Cell", "Machine", "Iterations")
     assert len(figure.table.rows) == 4
     assert "+" not in compile_chart(figure.job).svg_wide

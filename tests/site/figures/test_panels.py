@@ -14,8 +14,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.drawing.compile import compile_chart
 from sparkpub.site.figures import panels
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.panels import LEAST_ROWS, MOST_PANELS, MOST_ROWS
 from tests.building import a_record
@@ -105,7 +105,6 @@ def test_of_two_hundred_cells_a_screen_is_drawn_and_the_table_has_all(
     for name in (
         "output-throughput",
         "output-throughput-bars",
-        "output-throughput-box",
         "coverage",
     ):
         figure = library.figure(name)
@@ -116,6 +115,23 @@ def test_of_two_hundred_cells_a_screen_is_drawn_and_the_table_has_all(
         assert f"{MOST_ROWS} of 200 cells are drawn" in figure.sample
         assert f">m{MOST_ROWS - 1:03d}<" in drawing.svg_wide
         assert f">m{MOST_ROWS:03d}<" not in drawing.svg_wide
+
+
+@pytest.mark.parametrize(("apart", "piled"), [(1.0, ("w",)), (300.0, ())])
+def test_runs_that_the_axis_does_not_part_are_drawn_on_one_line(
+    apart: float, piled: tuple[str, ...], options: SiteOptions
+) -> None:
+    """Rows at 100 and 900: a spread of 1 is an 800th of the axis, one of 300 more than a third."""
+    means = {("m", "native", "w"): 100.0, ("n", "native", "w"): 900.0}
+    library = a_library(means, options)
+    (campaign,) = library.publication.campaigns
+    runs = [
+        {"model": model, "environment": "native", "workload": "w", "v": mean + more}
+        for (model, _, _), mean in means.items()
+        for more in (0.0, apart)
+    ]
+    layout = library.figure("output-throughput", campaign.name).chart.subject[1]
+    assert panels._piled(runs, "v", layout, shared=False) == piled
 
 
 def test_a_workload_is_a_panel_under_its_own_name(options: SiteOptions) -> None:

@@ -15,8 +15,8 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions, placeholder
-from sparkpub.site.drawing.compile import compile_chart
-from sparkpub.site.figures import pareto
+from sparkpub.site.figures import users
+from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import campaign_kind, campaign_page
@@ -161,7 +161,7 @@ def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -
     assert figure.table.head[:2] == ("Line", "Concurrency")
     rows = [(row[1], row[2], row[3], row[5]) for row in figure.table.rows]
     assert rows == [("1", "2", "100.00", "× 1.00"), ("2", "1", "250.00", "× 2.50")]
-    assert [row[THROUGHPUT] for row in figure.rows] == [90.0, 110.0, 250.0]
+    assert [row[THROUGHPUT] for row in figure.data["runs"]] == [90.0, 110.0, 250.0]
     assert drawn(figure).count('href="') == 3
 
 
@@ -172,7 +172,6 @@ def test_a_metric_of_a_single_point_is_no_sweep(options: SiteOptions) -> None:
     names = library.makers(library.publication.campaigns[0])
     assert "output-throughput-sweep" in names
     assert "tpot-p50-sweep" not in names
-    assert pareto.NAME not in names
 
 
 def test_more_lines_than_colours_are_in_the_table_alone(options: SiteOptions) -> None:
@@ -198,28 +197,31 @@ def both(machine: float, token_ms: float) -> list[dict[str, float]]:
     return [{THROUGHPUT: machine, TPOT: token_ms}] * 2
 
 
-def test_a_user_gets_the_inverse_of_the_time_per_token(options: SiteOptions) -> None:
-    """1000 / 5 ms = 200 tok/s, 1000 / 10 = 100, 1000 / 20 = 50."""
+def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
+    options: SiteOptions,
+) -> None:
+    """Of 100 tok/s one user gets all, two get 200 / 2 = 100 each, four get 220 / 4 = 55. The time per token, which
+    leaves out the wait for the first one, plays no part."""
     runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.rows] == [200, 100, 50]
+    assert [row["user"] for row in figure.data[users.TABLE]] == [100, 100, 55]
     assert figure.says == (
-        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100 after the first "
-        "token; at 4, 220 and 50.0."
+        "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100; "
+        "at 4, 220 and 55.0."
     )
     picture = drawn(figure)
     for load in (1, 2, 4):
         assert f">{load}<" in picture
 
 
-def test_a_measured_rate_of_a_user_goes_before_a_time_per_token(
+def test_a_measured_rate_of_a_user_goes_before_a_share_of_all(
     options: SiteOptions,
 ) -> None:
     runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
     for load, rate in ((1, 77.0), (2, 66.0)):
         runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.rows] == [77, 66]
+    assert [row["user"] for row in figure.data[users.TABLE]] == [77, 66]
 
 
 def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
@@ -228,20 +230,22 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
     """At 4 the machine makes less than at 2, and each user gets less; `n` at 1 is beaten by none of its own model."""
     runs = {
         ("m", 1): both(100, 5),
-        ("m", 2): both(200, 10),
-        ("m", 4): both(190, 20),
+        ("m", 2): both(180, 10),
+        ("m", 4): both(170, 20),
         ("n", 1): both(10, 50),
-        ("n", 2): both(20, 60),
+        ("n", 2): both(18, 60),
     }
     figure = a_library(runs, options).figure("pareto-front")
-    assert [(row["model"], row["load"], row["front"]) for row in figure.rows] == [
+    assert [
+        (row["model"], row["load"], row["front"]) for row in figure.data[users.TABLE]
+    ] == [
         ("m", 1, True),
         ("m", 2, True),
         ("m", 4, False),
         ("n", 1, True),
         ("n", 2, True),
     ]
-    assert figure.says.startswith("4 of 5 cells are on the Pareto front")
+    assert figure.says.startswith("4 of 5 points are best choices")
 
 
 def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> None:
@@ -249,7 +253,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     (campaign,) = library.publication.campaigns
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
-    assert len(context["charts"]) == 1
+    assert len(context["charts"]) == 2
     assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
     # The lengths are the tool's defaults; 640 tokens a request.
     assert context["tests"].heads == (

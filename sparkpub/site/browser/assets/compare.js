@@ -1,11 +1,5 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {json, number, specified, view} from './live.js';
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
+import {json, make, number, specified, view} from './live.js';
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
 const signed = (value, digits) => {
@@ -178,7 +172,7 @@ class Compare {
     const runs = [one, two].map((side) => side.rows.find((row) => row.samples));
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const none = () => {
-      note.textContent = common ? 'Telemetry over time: not recorded for both sides, or not published as a series.' : '';
+      note.textContent = common ? 'No telemetry over time is published for both.' : '';
       if (card) card.hidden = true;
     };
     if (!common || !figure || runs.includes(undefined)) return none();

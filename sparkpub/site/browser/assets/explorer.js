@@ -1,17 +1,12 @@
 // All runs of all campaigns: search, filter, sort, choose columns, brush the chart, select, export. The address holds
 // the whole view.
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
-import {json, number} from './live.js';
+import {csv, save} from './files.js';
+import {json, make, number} from './live.js';
 
 // Rows that are laid out before a reader asks for all: each choice lays them out again.
 const LIMIT = 100;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags', 'status'];
 const LABELS = {workload: 'Load'};
@@ -168,7 +163,7 @@ class Explorer {
         return make('td', {}, make('span', {className: 'sp-none', textContent: metric ? 'not available' : ''}));
       }
       const cell = make('td', {textContent: metric ? number(value, metric.decimals) : value});
-      if (name === 'flags') cell.className = 'sp-wide-cell';
+      if (['model', 'workload', 'flags'].includes(name)) cell.className = 'sp-wide-cell';
       if (metric) cell.dataset.value = value;
       return cell;
     });
@@ -228,18 +223,9 @@ class Explorer {
 
   exports() {
     const chosenRows = () => (this.selected.size ? this.rows.filter((row) => this.selected.has(row.run)) : this.shown);
-    const save = (name, type, text) => {
-      const address = URL.createObjectURL(new Blob([text], {type}));
-      make('a', {href: address, download: name}).click();
-      setTimeout(() => URL.revokeObjectURL(address), 1000);
-    };
-    const names = () => [...new Set(chosenRows().flatMap(Object.keys))];
-    // A cell that a spreadsheet would take for a formula begins with a quotation mark.
-    const quoted = (value) => `"${String(value ?? '').replace(/^([=+@\t]|-(?!\d))/, "'$1").replaceAll('"', '""')}"`;
     const actions = {
-      csv: () => save('runs.csv', 'text/csv', [names(), ...chosenRows().map((row) => names().map((name) => row[name]))]
-        .map((line) => line.map(quoted).join(',')).join('\n') + '\n'),
-      json: () => save('runs.json', 'application/json', `${JSON.stringify(chosenRows(), null, 1)}\n`),
+      csv: () => save('runs.csv', csv(chosenRows()), 'text/csv'),
+      json: () => save('runs.json', `${JSON.stringify(chosenRows(), null, 1)}\n`, 'application/json'),
       link: () => navigator.clipboard.writeText(location.href),
     };
     for (const [name, act] of Object.entries(actions)) {

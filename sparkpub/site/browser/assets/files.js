@@ -10,12 +10,14 @@ export function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+// A cell that a spreadsheet would take for a formula begins with an apostrophe.
+const plain = (value) => value.replace(/^([=+@\t]|-(?!\d))/, "'$1");
+const quoted = (value) => (/[",\n]/.test(value) ? `"${plain(value).replaceAll('"', '""')}"` : plain(value));
 
 /** Rows (objects) as CSV with a header; a value that is no text or number is left out. */
 export function csv(rows) {
-  const plain = (value) => ['string', 'number', 'boolean'].includes(typeof value);
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => plain(row[name]))))];
+  const isValue = (value) => ['string', 'number', 'boolean'].includes(typeof value);
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => isValue(row[name]))))];
   const line = (values) => values.map((value) => quoted(String(value ?? ''))).join(',');
   return `${[names, ...rows.map((row) => names.map((name) => row[name]))].map(line).join('\n')}\n`;
 }

@@ -11,6 +11,13 @@ export async function unpacked(url) {
   return new Response(answer.body.pipeThrough(new DecompressionStream('gzip')));
 }
 
+/** An element with properties and children. */
+export const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
 /** A number for a reader, as the build writes it: `1,508.17`, with a true minus. */
 export function number(value, decimals) {
   const rounded = Number(value.toFixed(decimals)) || 0;
@@ -100,12 +107,7 @@ export function describe(value, box = document.createElement('div')) {
   box.className = 'sp-tip';
   const pairs = value && typeof value === 'object' ? Object.entries(value) : [['', value]];
   box.replaceChildren(
-    ...pairs.map(([name, text]) => {
-      const line = document.createElement('div');
-      line.append(Object.assign(document.createElement('span'), {textContent: name}));
-      line.append(Object.assign(document.createElement('b'), {textContent: text}));
-      return line;
-    }),
+    ...pairs.map(([name, text]) => make('div', {}, make('span', {textContent: name}), make('b', {textContent: text}))),
   );
   return box;
 }

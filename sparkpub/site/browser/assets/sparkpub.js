@@ -217,7 +217,6 @@ const programs = [
   ['[data-sp-log]', () => import('./log.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
   ['[data-sp-yours]', () => import('./yours.js')],
-  ['[data-sp-copy]', () => import('./copy.js')],
   ['[data-sp-cost]', () => import('./costs.js')],
   ['[data-sp-run]', () => import('./run.js')],
 ];

@@ -1,7 +1,7 @@
 """A chart -> compiled Vega and two static drawings.
 
 A chart names its data (`{"name": "runs"}`) and holds none. A single view is drawn in two widths; a chart of several
-views, which has widths of its own, or one whose shape must change brings another for phones (`Job.narrow`).
+views, which has widths of its own, or one whose shape must change is drawn otherwise on a phone (`Chart.phone`).
 
 Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `colours.css` has their
 values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
@@ -9,42 +9,65 @@ values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import canonical_json
-from sparkpub.site.drawing.chart import Chart, Specification
-from sparkpub.site.drawing.converter import VEGA_LITE, converter, printable
-from sparkpub.site.drawing.svg import tidy
+from sparkpub.site.figures.converter import VEGA_LITE, converter, printable
+from sparkpub.site.figures.svg import tidy
 
 WIDE, NARROW = 640, 344
 """Total widths of the two drawings in CSS pixels: a column of the site, and a phone."""
 MOST_LETTERS = 500
 """Of a text in a row; far more than fit beside a chart."""
-LEGEND_COLUMNS = 4
+LEGEND_COLUMNS = 3
 NARROW_LEGEND_COLUMNS = 2
 _COMPOSED = frozenset({"facet", "hconcat", "vconcat", "concat", "repeat", "spec"})
 """Members of a specification that hold other views."""
 
-Rows = Sequence[Mapping[str, Any]]
-Data = Mapping[str, Rows]
+Specification = dict[str, Any]
+"""Vega-Lite as plain values; the data that it names hold no rows."""
+Data = Mapping[str, Sequence[Mapping[str, Any]]]
 """Name of a data set to its rows."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """One chart to compile. `narrow` replaces it on phones where a change of width is not enough.
+class Chart:
+    """A drawing not made yet: `draw(*subject)` is its Vega-Lite specification, and `draw(*subject, *phone)` that for a
+    phone where a change of width is not enough.
 
-    `key` names the chart on the whole site: the ids within its drawings begin with it.
+    `draw` is a function of a module, so that other processes find it. It is called only for a drawing that is not in
+    the cache: Altair is slow, to load and to work.
     """
+
+    draw: Callable[..., Specification]
+    subject: tuple[Any, ...] = ()
+    phone: tuple[Any, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """Text that changes with everything but code that decides the specification."""
+        name = f"{self.draw.__module__}.{self.draw.__qualname__}"
+        return f"{name}{self.subject!r}{self.phone!r}"
+
+    def specification(self, *more: Any) -> Specification:
+        """The Vega-Lite specification. Altair's own validation, most of its time, is left to the tests."""
+        debug_mode = pkgutil.resolve_name("altair.utils.schemapi:debug_mode")
+        with debug_mode(False):
+            return self.draw(*self.subject, *more)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One chart to compile. `key` names it on the whole site: the ids within its drawings begin with it."""
 
     key: str
     chart: Chart
     data: Data
-    narrow: Chart | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +88,7 @@ class Compiled:
 def compile_chart(job: Job) -> Compiled:
     """Compile and draw one chart. Raises SiteError naming its key where Vega-Lite or Vega refuses it."""
     try:
-        wide, narrow = translated(job.chart, job.narrow)
+        wide, narrow = translated(job.chart)
         svg_wide, svg_narrow = _drawn(wide, job.data), _drawn(narrow, job.data)
     except (ValueError, ElementTree.ParseError) as error:
         raise SiteError(
@@ -92,23 +115,19 @@ def _reason(error: Exception) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def translated(
-    chart: Chart, narrow: Chart | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def translated(chart: Chart) -> tuple[dict[str, Any], dict[str, Any]]:
     """Vega of the wide and of the narrow drawing. Runs differ in their data alone, so theirs is translated once."""
-    wide, slim = specifications(chart, narrow)
-    return vega(wide), vega(slim)
+    wide, narrow = specifications(chart)
+    return vega(wide), vega(narrow)
 
 
-def specifications(
-    chart: Chart, narrow: Chart | None
-) -> tuple[Specification, Specification]:
+def specifications(chart: Chart) -> tuple[Specification, Specification]:
     """Vega-Lite of the wide and of the narrow drawing."""
     wide = chart.specification()
-    slim = _narrowed(wide)
-    if narrow is not None:
-        slim = narrow.specification()
-    return _fitted(wide, WIDE), _fitted(slim, NARROW)
+    narrow = wide
+    if chart.phone:
+        narrow = chart.specification(*chart.phone)
+    return _fitted(wide, WIDE), _fitted(_narrowed(narrow), NARROW)
 
 
 def vega(specification: Specification) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from sparkpub.site.content import ROOT
-from sparkpub.site.drawing.colours import DARK, LIGHT, concrete, used
-from sparkpub.site.drawing.compile import Compiled
+from sparkpub.site.figures.colours import DARK, LIGHT, concrete, used
+from sparkpub.site.figures.compile import Compiled
 
 FONT = "Helvetica Neue, Arial, sans-serif"
 """Ends in a family that the converter ships, so that text is measured alike on every machine."""

@@ -16,20 +16,19 @@ from pydantic_core import from_json, to_json
 from sparkpub.record.errors import SiteError
 from sparkpub.site import cache
 from sparkpub.site.cache import Cache
-from sparkpub.site.drawing.chart import Chart
-from sparkpub.site.drawing.compile import Compiled, Job, compile_chart
-from sparkpub.site.drawing.converter import VEGA_LITE, VERSION
+from sparkpub.site.figures.compile import Compiled, Job, compile_chart
+from sparkpub.site.figures.converter import LEVEL, VEGA_LITE, VERSION, png
 
 POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
 CHUNK = 4
 """Charts that travel to another process at once."""
-MOST_SENT = 50
+MOST_SENT = 16
 """Chunks that wait for a process or were drawn and not taken yet: each holds the rows of its charts."""
-MOST_HELD = 1_000
+MOST_HELD = 300
 """Drawings that stay in memory. A site with many campaigns has more; the cache holds those."""
 _CORES = len(os.sched_getaffinity(0))
-_SOURCES = (Path(__file__).parent, Path(__file__).parents[1] / "figures")
+_SOURCES = Path(__file__).parent
 """Where the code is that decides a drawing."""
 
 
@@ -113,8 +112,7 @@ class Drawings:
         return cache.key(
             "chart",
             job.key,
-            _identity(job.chart),
-            _identity(job.narrow),
+            job.chart.identity,
             job.data,
             self._versions,
         )
@@ -170,11 +168,15 @@ def compile_all(jobs: Sequence[Job]) -> list[Compiled]:
     return [compile_chart(job) for job in jobs]
 
 
-def _identity(chart: Chart | None) -> str:
-    if chart is None:
-        return ""
-    return chart.identity
+def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
+    """A drawing as PNG, from the cache where it was made before."""
+    name = cache.key("picture", VERSION, LEVEL, scale, svg)
+    picture = kept.get(name)
+    if picture is None:
+        picture = png(svg, scale=scale)
+        kept.put(name, picture)
+    return picture
 
 
 def _versions() -> list[str]:
-    return [metadata.version("altair"), VERSION, VEGA_LITE, cache.code(*_SOURCES)]
+    return [metadata.version("altair"), VERSION, VEGA_LITE, cache.code(_SOURCES)]
