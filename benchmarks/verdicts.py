@@ -28,9 +28,14 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import Verdict, verdict_of
+from sparkpub.review.statistics.compare import Verdict, design_of, verdict_of
 from sparkpub.review.statistics.design import Declared, Order, Sample, order_as_run
-from sparkpub.review.statistics.means import of_independent, of_rounds
+from sparkpub.review.statistics.means import (
+    TwoMeans,
+    of_independent,
+    of_rounds,
+    of_servers,
+)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -52,6 +57,8 @@ ORDERS: tuple[Declared, ...] = ("interleaved", "random", "blocked")
 REPLICATIONS, REPLICATIONS_BEFORE = 10_000, 2_000
 DRIFT = -2.0
 """Change of the machine from the first run of a drifting campaign to the last, in percent."""
+CARRIED = -2.0
+"""What a run of the candidate leaves to the run after it, in percent: twice the margin."""
 SEED = 20
 
 Noise = Callable[[np.random.Generator, int, int], Floats]
@@ -98,13 +105,19 @@ class Scenario:
     """A process that makes the values of a campaign.
 
     `drift` is a change over the campaign in percent. `own` noise comes from a memory of each environment's own, which
-    no order spreads over both; else runs share it in order of time. `required` scenarios are those of the design.
+    no order spreads over both; else runs share it in order of time. `server` is the share of the noise's variance that
+    comes from the start of a server, which serves the neighbouring runs of one environment; records tell of servers
+    only where they are `recorded`. `carried` is added, in percent, to a run that follows one of the candidate's.
+    `required` scenarios are those that the procedure must hold in.
     """
 
     name: str
     noise: Noise
     drift: float = 0.0
     own: bool = False
+    server: float = 0.0
+    recorded: bool = True
+    carried: float = 0.0
     required: bool = True
 
 
@@ -128,6 +141,23 @@ SCENARIOS = (
         own=True,
         required=False,
     ),
+    Scenario("two runs share a server, 0.5", normal, server=0.5),
+    Scenario("two runs share a server, 0.8", normal, server=0.8),
+    Scenario(
+        "the same and not recorded, 0.5",
+        normal,
+        server=0.5,
+        recorded=False,
+        required=False,
+    ),
+    Scenario(
+        "the same and not recorded, 0.8",
+        normal,
+        server=0.8,
+        recorded=False,
+        required=False,
+    ),
+    Scenario("a run carries over to the next", normal, carried=CARRIED),
 )
 
 
@@ -135,7 +165,7 @@ SCENARIOS = (
 class Case:
     """Many campaigns of one scenario, order, number of runs, spread and true difference.
 
-    Values are in run order of each side, one row a campaign; times are when they ran.
+    Values are in run order of each side, one row a campaign; times are when they ran, servers which one served them.
     """
 
     scenario: Scenario
@@ -147,6 +177,8 @@ class Case:
     candidate: Floats
     times_baseline: Floats
     times_candidate: Floats
+    servers_baseline: Floats
+    servers_candidate: Floats
 
 
 def sides(
@@ -162,6 +194,13 @@ def sides(
     return generator.permuted(np.tile(blocks, (campaigns, 1)), axis=1)
 
 
+def servers_of(candidates: Bools) -> Any:
+    """The number of the server of each run: one lives as long as its environment's runs follow each other."""
+    changed = candidates[:, 1:] != candidates[:, :-1]
+    first = np.zeros((len(candidates), 1), dtype=np.int64)
+    return np.hstack([first, changed.cumsum(axis=1)])
+
+
 def draw(
     scenario: Scenario,
     order: Declared,
@@ -175,9 +214,16 @@ def draw(
     generator = np.random.default_rng((seed, n, *place))
     candidates = sides(generator, order, campaigns, n)
     moments = np.tile(np.arange(2.0 * n), (campaigns, 1))
+    servers = servers_of(candidates)
     values = BASELINE + scenario.drift * moments / (2 * n - 1)
+    values[:, 1:] += scenario.carried * candidates[:, :-1]
     if not scenario.own:
-        values = values + spread * scenario.noise(generator, campaigns, 2 * n)
+        of_run = np.sqrt(1 - scenario.server) * spread
+        values = values + of_run * scenario.noise(generator, campaigns, 2 * n)
+    if scenario.server:
+        of_starts = generator.normal(size=(campaigns, 2 * n))
+        mine = np.take_along_axis(of_starts, servers, axis=1)
+        values = values + np.sqrt(scenario.server) * spread * mine
     baseline, candidate = (
         values[side].reshape(campaigns, n) for side in (~candidates, candidates)
     )
@@ -185,6 +231,7 @@ def draw(
         baseline = baseline + spread * scenario.noise(generator, campaigns, n)
         candidate = candidate + spread * scenario.noise(generator, campaigns, n)
     times = [moments[side].reshape(campaigns, n) for side in (~candidates, candidates)]
+    served = [servers[side].reshape(campaigns, n) for side in (~candidates, candidates)]
     return [
         Case(
             scenario=scenario,
@@ -196,6 +243,8 @@ def draw(
             candidate=np.round(candidate + difference, DECIMALS),
             times_baseline=times[0],
             times_candidate=times[1],
+            servers_baseline=served[0],
+            servers_candidate=served[1],
         )
         for difference in DIFFERENCES
     ]
@@ -229,13 +278,52 @@ def orders_as_run(case: Case) -> list[Order]:
 
 def judge(case: Case) -> Words:
     """The verdict on each campaign by the procedure of this tree."""
-    analysis = of_rounds if case.order == "interleaved" else of_independent
-    means = analysis(case.baseline, case.candidate, 10.0**-DECIMALS)
+    if not (case.scenario.server and case.scenario.recorded):
+        analysis = of_rounds if case.order == "interleaved" else of_independent
+        means = analysis(case.baseline, case.candidate, 10.0**-DECIMALS)
+        return _words(means, orders_as_run(case))
+    if case.order == "interleaved":
+        return _judge_by_server(case, slice(None))
+    each = [
+        _judge_by_server(case, slice(place, place + 1))
+        for place in range(len(case.baseline))
+    ]
+    return np.concatenate(each)
+
+
+def _judge_by_server(case: Case, campaigns: slice) -> Words:
+    """The verdict on campaigns whose runs share servers, all of them in the order of the first."""
+    a, b = case.baseline[campaigns], case.candidate[campaigns]
+    one, other = (
+        Sample(
+            (0.0,) * case.n,
+            tuple(range(case.n)),
+            tuple(times[0]),
+            tuple(map(str, servers[0])),
+        )
+        for times, servers in (
+            (case.times_baseline[campaigns], case.servers_baseline[campaigns]),
+            (case.times_candidate[campaigns], case.servers_candidate[campaigns]),
+        )
+    )
+    design = design_of(one, other, case.order)
+    if design.order == "blocked":
+        return np.array(["confounded"] * len(a))
+    by_order = of_rounds if design.analysis == "paired" else of_independent
+    if design.fewest_servers is None:
+        means = by_order(a, b, 10.0**-DECIMALS)
+    elif design.fewest_servers < 2:
+        return np.array(["undecided"] * len(a))
+    else:
+        means = of_servers(a, b, *design.servers, 10.0**-DECIMALS, by_order)
+    return _words(means, [design.order] * len(a))
+
+
+def _words(means: TwoMeans, orders: Sequence[Order]) -> Words:
+    """The verdict on each campaign, by the rule."""
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
     columns = (means.n_effective, means.difference, means.p_value, equivalence)
-    rows = zip(
-        *(column.tolist() for column in columns), orders_as_run(case), strict=True
-    )
+    rows = zip(*(column.tolist() for column in columns), orders, strict=True)
     verdicts: list[Verdict] = [
         verdict_of(worth, difference, p, q, confounded=order == "blocked")
         for worth, difference, p, q, order in rows

@@ -16,8 +16,18 @@ from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT, Comparison, compare
 from sparkpub.review.statistics.compare import power_to_detect as power_of
-from sparkpub.review.statistics.describe import Description, describe, variation
-from sparkpub.review.statistics.design import Declared, Sample, declared_order
+from sparkpub.review.statistics.describe import (
+    Description,
+    describe,
+    describe_blocks,
+    variation,
+)
+from sparkpub.review.statistics.design import (
+    Declared,
+    Sample,
+    declared_order,
+    server_blocks,
+)
 from sparkpub.review.statistics.drift import Trend, trend
 from sparkpub.review.statistics.replication import (
     describe_machines,
@@ -48,6 +58,9 @@ class Measured:
         if not self.values:
             return None
         if len(self.machines) == 1:
+            blocks = server_blocks(self.sample.servers)
+            if blocks:
+                return describe_blocks(self.values, blocks)
             return describe(self.values)
         return describe_machines([part.values for part in self.by_machine.values()])
 

@@ -170,8 +170,9 @@ _SPELLED = re.compile(
     rf"|(?:{'|'.join(_SMALL)})\s(?:in|out\sof)\s(?:every\s)?(?:{'|'.join(_SMALL)})"
     r"|twice|thrice|halve[sd]?|halving|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)"
     r"|doubl(?:e[sd]?|ing)(?![\s-](?:count|precision|quote|click))"
+    r"|half\san?\s(?:second|minute|hour|day)\b"
     r"|(?:a|one|the other|by)[\s-]half|half(?=\s(?:of|the|as|that|its|again|more|less)\b)"
-    r"|(?:a|one|two|three)[\s-](?:third|quarter|fifth|tenth)s?(?=\s(?:of|more|less|as|slower|faster)\b|[.,;:)]|$))",
+    rf"|(?:a|{'|'.join(_SMALL)})[\s-](?:third|quarter|fifth|sixth|seventh|eighth|ninth|tenth)s?(?=\s(?:of|more|less|as|slower|faster)\b|[.,;:)]|$))",
     re.IGNORECASE,
 )
 _IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|tok/s|°C)(?![\w/])")
@@ -199,8 +200,11 @@ _FAMILY = (
 """Families of models: a number behind one, and behind at most two words of its name, is part of the name."""
 _NUMBERED = (
     r"(?:parts?|sections?|chapters?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
-    r"|appendix|tests?|versions?|no\.|#)"
+    r"|appendix|tests?|versions?|ports?|status|no\.|#)"
 )
+_PROCESSOR = r"(?:GeForce|RTX|GTX|Quadro|Tesla|Radeon|Instinct|Jetson|EPYC|Ryzen|Threadripper|Xeon)"
+"""Families of processors, which are numbered as models are."""
+_LICENCE = r"(?:Apache|[AL]?GPL|MPL|EPL|CC(?: BY)?(?:-[A-Z]{2})*)"
 _NAMING = re.compile(
     "|".join(
         (
@@ -210,6 +214,9 @@ _NAMING = re.compile(
             r"\bv?\d+\.\d+\.\d+[\w.+-]*",
             rf"\b{_SOFTWARE}[ /-]v?\d[\w.+-]*\b(?! ?(?:{_UNIT})(?!\w))",
             rf"\b{_FAMILY}(?: [A-Z][a-z]+){{0,2}} \d+(?:\.\d+)?\b(?! ?(?:{_UNIT})(?!\w))",
+            rf"\b{_PROCESSOR}(?: [A-Z][A-Za-z]+){{0,2}} \d{{3,5}}\b(?! ?(?:{_UNIT})(?!\w))",
+            rf"\b{_LICENCE}[ -]v?\d\.\d\b(?! ?(?:{_UNIT})(?!\w))",
+            r"\b(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
             rf"(?i:\b{_NUMBERED})\s?\d+(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
             r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
             r"\b(?:\d+x)?\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
@@ -221,7 +228,8 @@ _NAMING = re.compile(
     ),
     re.MULTILINE,
 )
-"""Dates, versions, numbering, words with a digit in them, sizes of models (`7B`), ordinals, names of intervals."""
+"""Dates, times of day, versions, licences, numbering, words with a digit in them, names and sizes of models (`7B`),
+names of processors, ordinals, names of intervals."""
 
 
 # -- a page as it is read --------------------------------------------------------------------------------------

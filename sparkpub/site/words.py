@@ -29,7 +29,6 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.statistics.replication import HERE
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
@@ -362,8 +361,7 @@ class Words:
 
     def claim(self, name: str) -> str:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
-        where = f", {HERE}" if self._verdict(name).here else ""
-        return f"{self.says(name)} ({self.verdict(name)}{where})"
+        return f"{self.says(name)} ({self.verdict(name)})"
 
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""

@@ -65,7 +65,7 @@ def pages() -> dict[str, bytes]:
             "measure", measure=measure_page.context(publication)
         ),
         "model.html": templates.page(
-            "model", model=model_page.context(publication, model, "")
+            "model", model=model_page.context(publication, model, "", "")
         ),
     }
     found = {}
@@ -299,6 +299,10 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
         "gpt-oss-120b-mxfp4-00001-of-00003.gguf",
         "/data/models/Qwen2.5-7B/",
         "tiny-llama",
+        "Meta-Llama-3.1-8B-Instruct-FP8",
+        "/models/Qwen2.5-7B-Q4_K_M-00001-of-00002",
+        "google/gemma-4-26B-A4B-it",
+        "gguf",
         "\u901a\u4e49",
     ]
     source = (

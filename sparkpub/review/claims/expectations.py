@@ -151,7 +151,7 @@ def _inside(quantity: Quantity, low: float, high: float, chances: int = 1) -> De
 
     Where one of several units is enough, support needs the interval that is wide enough for all of them.
     """
-    if quantity.ci95 is None or min(quantity.n) < MINIMUM_RUNS:
+    if quantity.ci95 is None or quantity.worth < MINIMUM_RUNS:
         return "undecided"
     bottom, top = quantity.ci95
     if top < low or bottom > high:
@@ -183,6 +183,10 @@ def _with_interval(quantity: Quantity) -> str:
     parts = [quantity.rests_on]
     if quantity.ci95 is not None:
         parts.insert(0, f"95 % interval {quantity.interval()}")
+        if quantity.worth < MINIMUM_RUNS <= min(quantity.n):
+            parts.append(
+                f"worth {quantity.worth:.1f} independent ones where {MINIMUM_RUNS} are needed"
+            )
     return f"{quantity.text()} ({', '.join(parts)})"
 
 
@@ -205,7 +209,7 @@ def _equivalent(
     """Shown by TOST, refuted by an interval wholly beyond the margin, else undecided."""
     if (
         test.value is not None
-        and min(test.n) >= MINIMUM_RUNS
+        and test.worth >= MINIMUM_RUNS
         and test.value * chances < ALPHA
     ):
         return "supported"

@@ -28,7 +28,6 @@ from sparkpub.review.claims.quantities import STATISTICS, Question
 from sparkpub.review.claims.wording import problems
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics.replication import HERE
 
 if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review
@@ -41,12 +40,13 @@ BEYOND_DOUBT = frozenset(
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
 _BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
 """A figure of a statement, by name."""
+_FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
 _COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
 
 
 class Claim(documents.ListEntry):
-    """One statement. `about: data` is what these runs show; `about: world` needs identity, order and coverage
-    beyond doubt, and is void where findings of the review cast doubt on them."""
+    """One statement. `about: data` is what these runs show. `about: world` goes beyond them: it needs several machines
+    or days to be supported, and is void where findings of the review cast doubt on identity, order or coverage."""
 
     says: Annotated[str, Field(min_length=1)]
     """The statement. Its figures are those of `expect`, in braces: `{within}`, `{low}` and `{high}`, `{number}`, or the
@@ -138,8 +138,6 @@ class Verdict:
     verdict: VerdictWord
     text: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    here: bool = False
-    """Whether it is a statement about the world that rests on one machine: it holds there, that day."""
     early: bool = False
     """Whether runs that it rests on are still to be measured: it is undecided until then."""
 
@@ -207,14 +205,18 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
         text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
         return Verdict(claim, "void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
-    here = world and not _over_sessions(readings)
     over = len(groups) > 1 or _over_sessions(readings)
-    text = f"{figures}.{_reach(over, here)}"
+    text = f"{figures}."
+    if world and decided == "supported" and not _over_sessions(readings):
+        decided = "undecided"
+        text += _FROM_ONE_SESSION
+    elif over:
+        text += " The interval holds for machines and days like these."
     apart = differences([group.records for group in groups])
     if apart:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
-    return Verdict(claim, decided, text, evidence, here)
+    return Verdict(claim, decided, text, evidence)
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:
@@ -270,15 +272,6 @@ def _repeated(
 def _over_sessions(readings: Sequence[UnitVerdict]) -> bool:
     """Whether every unit rests on several machines, or on several campaigns."""
     return bool(readings) and all(one.quantity.sessions > 1 for one in readings)
-
-
-def _reach(over: bool, here: bool) -> str:
-    """Where a statement about the world holds, in a sentence of its own."""
-    if here:
-        return f" This holds {HERE}; how much others differ is unknown."
-    if over:
-        return " The interval holds for machines and days like these."
-    return ""
 
 
 def _sentence(expect: Expect, readings: Sequence[UnitVerdict]) -> str:

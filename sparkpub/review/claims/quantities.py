@@ -39,6 +39,14 @@ _DIGITS = {
 """Digits after the point for statistics without a metric's unit; counts have none, the others two."""
 ESTIMATED = ("mean", "difference", "difference_percent")
 """Statistics that can be combined over sessions: those with a standard error."""
+_COMPARED = (
+    "difference",
+    "difference_percent",
+    "ratio",
+    "inverse_ratio",
+    "equivalence_p",
+)
+"""Statistics that the comparison of one group with its baseline tells."""
 _FINER = {"pooled_difference": 2}
 """Digits beyond the metric's own: many cells together know more than one."""
 
@@ -94,13 +102,15 @@ class Quantity:
     """The same in words: `n = 7 and 6`, `6 rounds`, `2 machines: 6 rounds; 10 rounds`."""
     sessions: int = 1
     """Machines, or campaigns on one machine, that the answer is combined from."""
+    worth: float = 0.0
+    """How many independent runs each side, or the rounds, are worth; of several sessions the one with the fewest."""
 
     @property
-    def df(self) -> int:
+    def df(self) -> float:
         """Degrees of freedom, or fewer: those between sessions, else those of the smaller sample."""
         if self.sessions > 1:
             return self.sessions - 1
-        return min(self.n) - 1
+        return max(1.0, self.worth - 1)
 
     def text(self, decimals: int | None = None) -> str:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
@@ -307,6 +317,8 @@ def _comparison(
     unit: str,
     definition: str,
     interval: Callable[[Comparison], Interval | None] = lambda _: None,
+    *,
+    signed: bool = True,
 ) -> Statistic:
     def compute(question: Question) -> Estimate:
         found = question.comparison()
@@ -320,7 +332,7 @@ def _comparison(
         unit,
         definition,
         compute,
-        unit in {"metric", "%"} or name == "effect_size",
+        signed and (unit in {"metric", "%"} or name == "effect_size"),
     )
 
 
@@ -399,6 +411,18 @@ _ALL = (
         "value of the second metric at which the line of the metric on it reaches zero",
     ),
     _relation("r_squared", "", "squared correlation of the two metrics"),
+    _comparison(
+        "mean_baseline",
+        "metric",
+        "mean of the baseline over the runs that the difference is of",
+        signed=False,
+    ),
+    _comparison(
+        "mean_candidate",
+        "metric",
+        "mean of the candidate over the runs that the difference is of",
+        signed=False,
+    ),
     _comparison(
         "difference",
         "metric",
@@ -487,7 +511,8 @@ def ask(name: str, question: Question) -> Quantity:
     series = question.group.series(question.metric) if question.metric else None
     n, rests_on = _basis(statistic, question)
     metric = None if series is None else series.metric
-    found = Quantity(statistic, metric, value, ci95, n, rests_on)
+    worth = _worth(statistic, question, n)
+    found = Quantity(statistic, metric, value, ci95, n, rests_on, worth=worth)
     if question.repeats:
         return _over_sessions(found, question)
     if statistic.kind in ("sample", "comparison") and len(sessions(question)) > 1:
@@ -498,11 +523,23 @@ def ask(name: str, question: Question) -> Quantity:
 def _basis(statistic: Statistic, question: Question) -> tuple[tuple[int, ...], str]:
     """What an answer rests on, as numbers and in words: rounds, where sides were compared within rounds."""
     comparison = question.comparison() if statistic.kind == "comparison" else None
+    shared = ""
+    if comparison is not None and comparison.servers is not None:
+        shared = f" on {counted(comparison.servers, 'server')} a side"
     if comparison is not None and comparison.analysis == "paired":
-        return (comparison.n_baseline,), f"{comparison.n_baseline} rounds"
+        return (comparison.n_baseline,), f"{comparison.n_baseline} rounds{shared}"
     sides = [side for side in (question.baseline, question.group) if side is not None]
     n = tuple(_size(side, question.metric) for side in sides)
-    return n, f"n = {' and '.join(map(str, n))}"
+    return n, f"n = {' and '.join(map(str, n))}{shared}"
+
+
+def _worth(statistic: Statistic, question: Question, n: Sequence[int]) -> float:
+    """What the runs of a comparison are worth as independent ones; their number where they are only described."""
+    if statistic.name in _COMPARED:
+        comparison = question.comparison()
+        if comparison is not None and comparison.analysis != "description":
+            return comparison.n_effective
+    return float(min(n))
 
 
 def _over_sessions(found: Quantity, question: Question) -> Quantity:
@@ -522,8 +559,13 @@ def _resting_on(found: Quantity, each: Sequence[Question]) -> Quantity:
     """An answer that rests on several sessions, with the runs or rounds of each."""
     bases = [_basis(found.statistic, session) for session in each]
     words = "; ".join(words for _, words in bases)
+    worth = [
+        _worth(found.statistic, session, n)
+        for session, (n, _) in zip(each, bases, strict=True)
+    ]
     return replace(
         found,
+        worth=min(worth, default=0.0),
         n=sum((n for n, _ in bases), ()),
         rests_on=f"{_what(each)}: {words}",
         sessions=len(each),

@@ -7,7 +7,8 @@ The analysis follows the order as it was really run:
 - blocked: a description only. Time and environment cannot be told apart, so there is no p, and the verdict is
   `confounded` whatever the figures.
 
-Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`.
+Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`. Where runs shared a
+server, means are still those of the runs, and errors come from the means of servers.
 
 Holm and TOST are ours, and the tests hold them against statsmodels: it has neither TOST with the effective n and the
 rounding of the instrument nor the interval that decides, and takes 1.5 s to import for Holm's three lines.
@@ -36,13 +37,21 @@ from sparkpub.review.statistics.describe import (
     rounding_variance,
 )
 from sparkpub.review.statistics.design import (
+    Blocks,
     Declared,
     Order,
     Sample,
     complete_rounds,
     order_as_run,
+    server_blocks,
+    server_rounds,
 )
-from sparkpub.review.statistics.means import TwoMeans, of_independent, of_rounds
+from sparkpub.review.statistics.means import (
+    TwoMeans,
+    of_independent,
+    of_rounds,
+    of_servers,
+)
 
 Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
 Analysis = Literal["paired", "welch", "description", "machines"]
@@ -115,6 +124,8 @@ class Comparison:
     better: Literal["baseline", "candidate"] | None
     machines: int = 1
     """On how many machines the runs ran that were compared within each of them."""
+    servers: int | None = None
+    """How many servers a side the errors rest on; None where no two of the runs shared one, or no record tells."""
 
     @property
     def verdict(self) -> Verdict:
@@ -231,13 +242,25 @@ def compare(
 @dataclass(frozen=True)
 class Design:
     """How two samples are compared: the order as it was run, the analysis that it allows, and which of the values are
-    compared, by their places on each side."""
+    compared, by their places on each side.
+
+    `servers` are the blocks of compared values that errors rest on, for each side; both are empty where every run had
+    a server of its own.
+    """
 
     order: Order
     analysis: Analysis
     baseline: tuple[int, ...]
     candidate: tuple[int, ...]
     left_out: int
+    servers: tuple[Blocks, Blocks] = ((), ())
+
+    @property
+    def fewest_servers(self) -> int | None:
+        """How many servers the side with fewer of them has; None where every run had its own."""
+        if not any(self.servers):
+            return None
+        return min(map(len, self.servers))
 
 
 def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design:
@@ -246,13 +269,27 @@ def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design
     everything = tuple(range(len(baseline.values))), tuple(range(len(candidate.values)))
     if order != "interleaved":
         analysis: Analysis = "description" if order == "blocked" else "welch"
-        return Design(order, analysis, *everything, 0)
+        return Design(order, analysis, *everything, 0, _of_each(baseline, candidate))
     rounds = complete_rounds(baseline, candidate)
     if not rounds:
         return Design(order, "description", *everything, 0)
     one, other = zip(*rounds, strict=True)
     given = len(baseline.values) + len(candidate.values)
-    return Design(order, "paired", one, other, given - 2 * len(rounds))
+    servers = server_rounds(baseline, candidate, rounds)
+    return Design(order, "paired", one, other, given - 2 * len(rounds), servers)
+
+
+def _of_each(baseline: Sample, candidate: Sample) -> tuple[Blocks, Blocks]:
+    """The blocks of runs that shared a server, on each side by itself; empty where no run did on either side."""
+    one, other = server_blocks(baseline.servers), server_blocks(candidate.servers)
+    if not one and not other:
+        return (), ()
+    return one or _alone(baseline), other or _alone(candidate)
+
+
+def _alone(sample: Sample) -> Blocks:
+    """Every run a block."""
+    return tuple((place,) for place in range(len(sample.values)))
 
 
 def compare_many(
@@ -297,6 +334,7 @@ def compare_many(
         "equivalence_margin_percent": np.full(rows, margin_percent, dtype=np.float64),
         "better": _each_text(better_of, mean_a, mean_b, directions),
         "machines": np.full(rows, 1),
+        "servers": np.full(rows, design.fewest_servers, dtype=object),
     }
     columns |= _intervals(means, rows, scaled)
     columns |= _tests(means, design, base, margin_percent)
@@ -350,11 +388,14 @@ def _means(
     """The means of each row, where each side has two values or more and the design lets them be compared."""
     if min(a.shape[-1], b.shape[-1]) < 2:
         return None
-    if design.analysis == "paired":
-        return of_rounds(a, b, resolutions)
-    if design.order == "interleaved":
+    if design.order == "interleaved" and design.analysis != "paired":
         return None  # no complete round
-    return of_independent(a, b, resolutions)
+    by_order = of_rounds if design.analysis == "paired" else of_independent
+    if design.fewest_servers is None:
+        return by_order(a, b, resolutions)
+    if design.fewest_servers < 2:
+        return None
+    return of_servers(a, b, *design.servers, resolutions, by_order)
 
 
 def _worth(means: TwoMeans | None, a: Floats, b: Floats, design: Design) -> Any:
@@ -362,6 +403,8 @@ def _worth(means: TwoMeans | None, a: Floats, b: Floats, design: Design) -> Any:
     if means is not None:
         return means.n_effective
     worth = float(min(a.shape[-1], b.shape[-1]))
+    if design.fewest_servers is not None:
+        worth = float(design.fewest_servers)
     if design.order == "interleaved" and design.analysis == "description":
         worth = 0.0
     return np.full(len(a), worth)
@@ -530,7 +573,7 @@ def _why(c: Comparison) -> str:
             "difference between them. The figures describe these runs only."
         )
     if c.n_effective < MINIMUM_RUNS:
-        return _too_few(c)
+        return _too_few(c) + _without_partner(c)
     if c.verdict == "equivalent":
         text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
         if significant(c.p_adjusted):
@@ -563,6 +606,10 @@ def _too_few(c: Comparison) -> str:
         if c.analysis == "paired"
         else f"{c.n_baseline} and {c.n_candidate} runs"
     )
+    if c.servers is not None:
+        if c.servers < MINIMUM_RUNS:
+            return f"Too few servers to decide: the {what} shared {c.servers} a side, and {MINIMUM_RUNS} are needed."
+        what += f" on {c.servers} servers a side"
     return (
         f"Neighbouring runs are alike: the {what} are worth {c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} "
         "are needed."
@@ -578,10 +625,17 @@ def _margin(c: Comparison) -> str:
 
 def _test(c: Comparison) -> str:
     if c.machines > 1:
-        return f"within each machine, then over {c.machines} machines"
+        return f"in percent of its own baseline within each machine, then over {c.machines} machines"
     if c.analysis == "paired":
-        return f"paired within {c.n_baseline} rounds{_of_rounds(c)}"
-    return f"Welch, {c.n_baseline} and {c.n_candidate} runs"
+        return f"paired within {c.n_baseline} rounds{_of_servers(c)}{_of_rounds(c)}"
+    return f"Welch, {c.n_baseline} and {c.n_candidate} runs{_of_servers(c)}"
+
+
+def _of_servers(c: Comparison) -> str:
+    """On how many servers the errors rest, where runs shared them."""
+    if c.servers is None:
+        return ""
+    return f", which shared servers: n = {c.servers} servers a side"
 
 
 def _of_rounds(c: Comparison) -> str:
@@ -593,6 +647,14 @@ def _of_rounds(c: Comparison) -> str:
         f", {counted(c.left_out, 'run')} without a partner left out"
         f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
     )
+
+
+def _without_partner(c: Comparison) -> str:
+    """The same in a sentence of its own."""
+    if not c.left_out or c.analysis != "paired":
+        return ""
+    found = _of_rounds(c).removeprefix(", ")
+    return f" The difference is of these rounds, {found}."
 
 
 def _difference_text(c: Comparison) -> str:

@@ -11,7 +11,7 @@ Functions that take arrays work on the last axis, so that many samples can be de
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,32 @@ def describe(values: Sequence[float]) -> Description:
     low, high = figures.pop("ci95_low"), figures.pop("ci95_high")
     interval = None if low is None else (low, high)
     return Description(ci95=interval, **figures)
+
+
+def by_block(values: Floats, blocks: Sequence[Sequence[int]]) -> Floats:
+    """What each block of places adds to the mean along the last axis, as a value of its own: the block's mean where all
+    are of one size. The mean of these is that of the values."""
+    mean = values.mean(axis=-1, keepdims=True)
+    weight = len(blocks) / values.shape[-1]
+    apart = values - mean
+    parts = [apart[..., list(places)].sum(axis=-1) for places in blocks]
+    found: Floats = mean + weight * np.stack(parts, axis=-1)
+    return found
+
+
+def describe_blocks(
+    values: Sequence[float], blocks: Sequence[Sequence[int]]
+) -> Description:
+    """Describe values of which those of one block, such as the runs of one server, are not independent: the error of
+    the mean comes from the blocks."""
+    found = describe(values)
+    between = describe(by_block(np.array(values), blocks).tolist())
+    return replace(
+        found,
+        ci95=between.ci95,
+        autocorrelation=None,
+        n_effective=between.n_effective,
+    )
 
 
 def describe_many(values: Floats) -> dict[str, NDArray[Any]]:

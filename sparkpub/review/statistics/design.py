@@ -17,6 +17,10 @@ Two kinds of orders are excused. Where four or more rounds are complete, the ver
 both sides ran next to each other, whatever the other runs did. And where the order was drawn at random, nobody chose
 the side that came first, and its tests count with such draws: only complete separation and too few changes of place
 are blocks.
+
+Runs that one server served share whatever its start fixed: where its memory lies, which kernels it chose. They are no
+independent runs, whatever the order. `server_blocks` tells which of them stand together, and errors then come from the
+means of servers.
 """
 
 import math
@@ -53,25 +57,29 @@ class Sample:
 
     `rounds` holds the round (iteration) of each value, None for a repeat outside of the rounds; empty where there are
     no rounds. `times` holds when each ran, on any scale that both samples share; empty where that is unknown.
+    `servers` names the server that served each, None for a run that had none or whose record does not tell it.
     Raises ValueError where the lengths differ, or a value is missing or not finite.
     """
 
     values: tuple[float, ...]
     rounds: tuple[Hashable, ...] = ()
     times: tuple[float, ...] = ()
+    servers: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.values or not np.isfinite(self.values).all():
             raise ValueError(
                 "a comparison needs at least one value on each side, and finite ones"
             )
-        for known in (self.rounds, self.times):
+        for known in (self.rounds, self.times, self.servers):
             if known and len(known) != len(self.values):
-                raise ValueError("rounds and times go with the values, one each")
+                raise ValueError(
+                    "rounds, times and servers go with the values, one each"
+                )
 
     @classmethod
     def of(cls, records: Sequence[Record], values: Sequence[float]) -> Self:
-        """The values of these runs, one each, with their rounds and times. Raises ValueError where there are none.
+        """The values of these runs, one each, with their rounds, times and servers. Raises ValueError without values.
 
         A round is one iteration of a model and workload; a repeat stands outside of the rounds.
         """
@@ -81,7 +89,8 @@ class Sample:
             else (record.model, record.workload, record.iteration)
             for record in records
         ]
-        return cls(tuple(values), tuple(rounds), times_of(records))
+        servers = tuple(map(server_of, records))
+        return cls(tuple(values), tuple(rounds), times_of(records), servers)
 
     @cached_property
     def array(self) -> Floats:
@@ -104,6 +113,14 @@ def times_of(records: Sequence[Record]) -> tuple[float, ...]:
     return tuple(
         datetime.fromisoformat(record.started.value).timestamp() for record in records
     )
+
+
+def server_of(record: Record) -> str | None:
+    """The one start of a server that served this run, by machine and name; None where the record tells of none."""
+    name = record.observed.settings.get("server")
+    if name is None:
+        return None
+    return f"{record.machine.id or ''}/{name}"
 
 
 def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
@@ -234,3 +251,72 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
         if between <= 0:
             whole.append((first, one, other))
     return [(one, other) for _, one, other in sorted(whole)]
+
+
+Blocks = tuple[tuple[int, ...], ...]
+"""Runs that stand together, by their places in a sample; each run is in one block at most."""
+
+
+def server_blocks(servers: Sequence[str | None]) -> Blocks:
+    """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
+    blocks: dict[Hashable, list[int]] = {}
+    for place, server in enumerate(servers):
+        # A run without a server is a block of its own.
+        name: Hashable = server or place
+        blocks.setdefault(name, []).append(place)
+    if len(blocks) == len(servers):
+        return ()
+    return tuple(map(tuple, blocks.values()))
+
+
+def server_rounds(
+    baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
+) -> tuple[Blocks, Blocks]:
+    """Neighbouring servers of both sides as blocks, whose differences are independent; empty where none is shared.
+
+    `rounds` are the complete ones, and places are those among them. Where the order turns round after each iteration,
+    a server serves the last run of one round and the first of the next, so that every round shares a server with the
+    round before. A block takes runs in order of time until both sides are in it and none of its servers serves a later
+    run; the last one takes what is left over at the end, so that every run counts.
+    """
+    one, other = (
+        [sample.servers[place] for place in places] if sample.servers else []
+        for sample, places in zip(
+            (baseline, candidate), zip(*rounds, strict=True), strict=True
+        )
+    )
+    if not server_blocks(one) and not server_blocks(other):
+        return (), ()
+    runs = _in_time(baseline, candidate, rounds)
+    names = [server or (side, place) for server, side, place in runs]
+    last = {name: index for index, name in enumerate(names)}
+    blocks: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] = ([], [])
+    sides: tuple[list[int], list[int]] = ([], [])
+    until = 0
+    for index, (_, side, place) in enumerate(runs):
+        sides[side].append(place)
+        until = max(until, last[names[index]])
+        if until == index and all(sides):
+            for found, mine in zip(blocks, sides, strict=True):
+                found.append(tuple(mine))
+                mine.clear()
+    for found, mine in zip(blocks, sides, strict=True):
+        if found and mine:
+            found[-1] += tuple(mine)
+    return tuple(blocks[0]), tuple(blocks[1])
+
+
+def _in_time(
+    baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
+) -> list[tuple[str | None, int, int]]:
+    """Server, side and round of every run of the rounds, in order of time; side by side where times are unknown."""
+    timed = []
+    for number, places in enumerate(rounds):
+        for side, (sample, place) in enumerate(
+            zip((baseline, candidate), places, strict=True)
+        ):
+            when = sample.times[place] if sample.times else float(number)
+            server = sample.servers[place] if sample.servers else None
+            timed.append((when, number, side, server))
+    timed.sort(key=lambda run: run[:3])
+    return [(server, side, number) for _, number, side, server in timed]

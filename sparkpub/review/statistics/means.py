@@ -4,6 +4,7 @@ Everything works on arrays with any number of leading axes, so that one call jud
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -16,6 +17,7 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     Floats,
     Interval,
+    by_block,
     effective_n,
     rounding_variance,
 )
@@ -249,4 +251,25 @@ def of_rounds(baseline: Floats, candidate: Floats, resolution: Any) -> TwoMeans:
         df_candidate=worth - 1,
         n_effective=worth,
         paired=True,
+    )
+
+
+def of_servers(
+    baseline: Floats,
+    candidate: Floats,
+    baseline_blocks: Sequence[Sequence[int]],
+    candidate_blocks: Sequence[Sequence[int]],
+    resolution: Any,
+    by_order: Callable[[Floats, Floats, Any], TwoMeans],
+) -> TwoMeans:
+    """The means of all runs, with errors from the servers that served them, two or more a side.
+
+    Runs of one server are no independent runs, so that the server is the unit of the analysis: the variance is that
+    between clusters (Liang and Zeger 1986, Biometrika 73, 13-22), with one degree of freedom fewer than there are. Each
+    run is in one block: the runs of a server or, where `by_order` compares within rounds, of neighbouring servers.
+    """
+    return by_order(
+        by_block(baseline, baseline_blocks),
+        by_block(candidate, candidate_blocks),
+        resolution,
     )

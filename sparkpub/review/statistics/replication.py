@@ -48,8 +48,6 @@ from sparkpub.review.statistics.design import order_over_machines
 from sparkpub.review.statistics.means import detection_power, equivalence_power
 from sparkpub.review.statistics.pooling import heterogeneity_p
 
-HERE = "in these runs, of one machine on one day"
-"""What a statement from one session is about."""
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
 _CLOSE = 1e-12

@@ -16,9 +16,11 @@ from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import (
     bootstrap_many,
+    describe_blocks,
     describe_many,
     or_none,
 )
+from sparkpub.review.statistics.design import server_blocks
 from sparkpub.review.statistics.drift import Trend, trend_many
 from sparkpub.review.statistics.replication import describe_machines, levelled
 from sparkpub.review.tables.column import Column, Columns, table
@@ -49,7 +51,7 @@ COLUMNS: Columns = {
     "ci95_bootstrap_low": Column("number", "Lower end of the 95 % bootstrap-t interval"),
     "ci95_bootstrap_high": Column("number", "Upper end of it"),
     "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column("number", "What n is worth if neighbouring runs are alike"),
+    "n_effective": Column("number", "What n is worth if neighbouring runs are alike or shared a server"),
     "trend_slope": Column("number", "Change per run, in the unit of the metric (Theil-Sen)"),
     "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
     "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
@@ -73,6 +75,7 @@ def cells(
     if values.rows.empty:
         return table(COLUMNS, {name: [] for name in COLUMNS})
     columns = _described(values) | values.about | _members(values)
+    _describe_by_server(columns, values)
     _describe_over_machines(columns, values)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
     columns |= _trends(columns, values)
@@ -131,6 +134,25 @@ def _describe_over_machines(columns: dict[str, Any], values: Values) -> None:
             found |= {f"{name}_low": low, f"{name}_high": high}
         for name, value in found.items():
             columns[name][place] = np.nan if value is None else value
+
+
+def _describe_by_server(columns: dict[str, Any], values: Values) -> None:
+    """Describe the cells whose runs shared servers again, so that the error of their mean comes from the servers."""
+    servers = values.column("server")
+    if not servers.any():
+        return
+    for place in range(len(values.sizes)):
+        part = values.part(place)
+        blocks = server_blocks(servers[part])
+        if not blocks:
+            continue
+        found = describe_blocks(values.figures[part].tolist(), blocks)
+        low, high = found.ci95 or (np.nan, np.nan)
+        columns["ci95_low"][place], columns["ci95_high"][place] = low, high
+        columns["ci95_bootstrap_low"][place] = np.nan
+        columns["ci95_bootstrap_high"][place] = np.nan
+        columns["autocorrelation"][place] = np.nan
+        columns["n_effective"][place] = found.n_effective
 
 
 def _trends(columns: dict[str, Any], values: Values) -> dict[str, Any]:

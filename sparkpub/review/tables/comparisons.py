@@ -35,6 +35,7 @@ FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
     "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
     "machines": Column("integer", "Machines within which both are compared"),
+    "servers": Column("count", "Servers a side that the errors rest on; empty where no two runs shared one"),
     "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
     "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
     "left_out": Column("integer", "Runs outside of complete rounds"),
@@ -282,8 +283,8 @@ def _design(values: Values, pair: Pair, *, in_rounds: bool) -> Design:
 
 
 def _sample(values: Values, numbers: Sequence[int]) -> Sample:
-    """The values of numbers together, in order of time, with their rounds and times. A repeat stands outside of the
-    rounds."""
+    """The values of numbers together, in order of time, with their rounds, times and servers. A repeat stands outside
+    of the rounds."""
     places = np.concatenate([np.r_[values.part(number)] for number in numbers])
     places = places[np.argsort(values.rows.index[places])]
     rows = values.rows.iloc[places]
@@ -292,6 +293,7 @@ def _sample(values: Values, numbers: Sequence[int]) -> Sample:
         values=tuple(values.figures[places].tolist()),
         rounds=tuple(rounds),
         times=tuple(values.times[places].tolist()),
+        servers=tuple(values.column("server")[places]),
     )
 
 

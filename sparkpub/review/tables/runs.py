@@ -11,6 +11,7 @@ from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
+from sparkpub.review.statistics.design import server_of
 from sparkpub.review.tables.column import Column, Columns, table
 
 COLUMNS: Columns = {
@@ -24,6 +25,7 @@ COLUMNS: Columns = {
     "order": Column("text", "The planned order: interleaved, random or blocked; as-published where nobody planned one"),
     "started": Column("text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
     "machine": Column("text", "Id of the machine; empty where it is not known"),
+    "server": Column("text", "The server that served the run, by machine and start; empty where none is recorded"),
     "status": Column("text", "ok, failed, timeout, interrupted or invalid"),
     "repeat_of": Column("text", "Id of the run that this one repeats"),
     "specification": Column("text", "What was to be measured, as a digest; empty where the record does not say"),
@@ -97,6 +99,7 @@ def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
         "order": record.plan.order,
         "started": record.started.value,
         "machine": record.machine.id,
+        "server": server_of(record),
         "status": record.status,
         "repeat_of": record.repeat_of,
         "specification": record.specification,

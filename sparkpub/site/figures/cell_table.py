@@ -12,6 +12,8 @@ from sparkpub.site.figures.rows import Row, cell_of
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.figures.theme import axis_title
 
+_HARDLY_LESS = 0.5
+"""How much less than their number runs may be worth before a table says so."""
 Runs = Literal["linked", "listed", "left out"]
 """Whether the table has every run of a cell: charts of single runs do, and that of all runs leads to them."""
 
@@ -95,8 +97,12 @@ def _runs(cell: TableRow) -> str:
 
 
 def interval(metric: Metric, cell: TableRow) -> str:
-    """The 95 % interval of the mean, without its unit."""
-    if cell.ci95 is None:
-        return "n too small"
-    low, high = cell.ci95
-    return f"{metric.format(low, unit=False)} to {metric.format(high, unit=False)}"
+    """The 95 % interval of the mean, without its unit; and why it is wide, where runs are worth less than their number:
+    neighbours are alike, or shared a server."""
+    words = "n too small"
+    if cell.ci95 is not None:
+        low, high = (metric.format(end, unit=False) for end in cell.ci95)
+        words = f"{low} to {high}"
+    if cell.n_effective > cell.n - _HARDLY_LESS:
+        return words
+    return f"{words} (n worth {cell.n_effective:.1f})"

@@ -57,12 +57,12 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     times = Counter(short)
     called = []
     for line, name in zip(lines, short, strict=True):
-        if times[name] == 1:
-            called.append(name)
-            continue
-        first = line.points[0].speed
-        environment = names.environment(first.campaign, first.cell[1])
-        called.append(f"{name}, {environment}, {line.machine}")
+        parts = [name]
+        if times[name] > 1:
+            first = line.points[0].speed
+            environment = names.environment(first.campaign, first.cell[1])
+            parts += [environment, line.machine]
+        called.append(", ".join(parts))
     return called
 
 

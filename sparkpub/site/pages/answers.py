@@ -186,7 +186,10 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     for cost in worst[1:MOST_ENGINES]:
         words = cost.words.removesuffix(" of throughput")
         said.append(f"{cost.speed.setup.engine} {words}")
-    rounds = f"{first.row.n_candidate} rounds on {_one(first.speed.machine)}"
+    rounds = f"{first.row.n_candidate} rounds"
+    if first.row.servers is not None:
+        rounds += f" of {counted(first.row.servers, 'server')} a side"
+    rounds += f" on {_one(first.speed.machine)}"
     note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note)

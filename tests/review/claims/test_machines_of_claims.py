@@ -27,17 +27,23 @@ def asked(campaign: CampaignData, **fields: Any) -> Verdict:
 
 def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
     found = asked(a_fleet({"a": ONE, "b": OTHER}), expect={"direction": "higher"})
-    assert (found.verdict, found.here) == ("supported", False)
+    assert found.verdict == "supported"
     assert "2 machines: 8 rounds; 8 rounds" in found.text
     assert "machines and days like these" in found.text
     (unit,) = found.evidence["units"]
     assert unit["n"] == [8, 8]
 
 
-def test_a_claim_on_one_machine_is_about_that_one() -> None:
-    found = asked(a_fleet({"a": ONE}), expect={"direction": "higher"})
-    assert (found.verdict, found.here) == ("supported", True)
+def test_one_machine_supports_no_claim_about_the_world() -> None:
+    one = a_fleet({"a": ONE})
+    found = asked(one, expect={"direction": "higher"})
+    assert found.verdict == "undecided"
     assert "in these runs, of one machine on one day" in found.text
+    of_these = asked(one, expect={"direction": "higher"}, about="data")
+    assert of_these.verdict == "supported"
+    assert "one machine" not in of_these.text
+    # One counterexample is enough.
+    assert asked(one, expect={"direction": "lower"}).verdict == "refuted"
 
 
 def test_models_on_a_machine_each_are_known_there_alone() -> None:
@@ -49,7 +55,7 @@ def test_models_on_a_machine_each_are_known_there_alone() -> None:
         runs.append(type(run)(run.record.model_copy(update=update), run.path))
     both = CampaignData(one.info, one.folder, tuple(runs))
     found = asked(both, expect={"direction": "higher"})
-    assert (found.verdict, found.here) == ("supported", True)
+    assert found.verdict == "undecided"
     assert "2 machines" not in found.text
 
 

@@ -183,6 +183,15 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     means = f"{np.mean(NATIVE):,.6g} and {np.mean(NEAR):,.6g}"
     said = f"paired within 4 rounds, 1 run without a partner left out (means {means})"
     assert said in found.why
+    # Where rounds are too few for a verdict, too.
+    few = compare(
+        one, replace(short, values=short.values[:3], rounds=(0, 1, 2), times=short.times[:3]),
+        order="interleaved", margin_percent=5,
+    )  # fmt: skip
+    assert (
+        "The difference is of these rounds, 2 runs without a partner left out"
+        in few.why
+    )
 
 
 @pytest.mark.parametrize(
@@ -679,3 +688,52 @@ def test_no_sample_makes_a_figure_that_is_not_a_number(seed: int) -> None:
                     or 0 <= part <= 1
                 ), name
         assert found.why.endswith(".")
+
+
+def with_servers(sample: Sample, servers: str) -> Sample:
+    return replace(sample, servers=tuple(servers))
+
+
+def test_runs_that_share_a_server_are_judged_by_server_and_say_so() -> None:
+    """Ten rounds, each server serving two runs: five blocks, and the same means."""
+    generator = np.random.default_rng(7)
+    native, container = generator.normal(100, 0.2, 10), generator.normal(100, 0.2, 10)
+    one, other = turns(native, container)
+    options: dict[str, Any] = {"order": "interleaved", "margin_percent": 1}
+    alone = compare(one, other, **options)
+    shared = compare(
+        with_servers(one, "accee" + "ggiik"),
+        with_servers(other, "bbddf" + "fhhjj"),
+        **options,
+    )
+    assert (alone.servers, shared.servers) == (None, 5)
+    assert shared.difference == pytest.approx(alone.difference)
+    assert shared.n_effective <= 5
+    assert "10 rounds, which shared servers: n = 5 servers a side" in shared.why
+    assert "servers" not in alone.why
+
+
+def test_three_servers_a_side_are_too_few_to_decide_however_many_runs_they_served() -> (
+    None
+):
+    one, other = turns([100.0, 100.5] * 3, [150.0, 150.5] * 3)
+    found = compare(
+        with_servers(one, "acceeg"),
+        with_servers(other, "bbddff"),
+        order="interleaved",
+        margin_percent=1,
+    )
+    assert found.verdict == "undecided"
+    assert found.why == (
+        "Too few servers to decide: the 6 rounds shared 3 a side, and 4 are needed."
+    )
+
+
+def test_one_server_for_all_runs_of_a_side_has_no_error_to_judge_by() -> None:
+    one, other = turns([100.0, 100.5] * 3, [150.0, 150.5] * 3)
+    found = compare(
+        with_servers(one, "aaaaaa"), other, order="interleaved", margin_percent=1
+    )
+    assert (found.servers, found.p_value, found.ci95_difference) == (1, None, None)
+    assert found.verdict == "undecided"
+    assert "shared 1 a side" in found.why

@@ -11,6 +11,8 @@ from sparkpub.review.statistics.design import (
     chance_of_switches,
     complete_rounds,
     order_as_run,
+    server_blocks,
+    server_rounds,
     share_earlier,
     switches,
 )
@@ -167,3 +169,56 @@ def test_rounds_and_times_go_with_the_values() -> None:
         Sample((1.0, 2.0), rounds=(1,))
     with pytest.raises(ValueError, match="one each"):
         Sample((1.0, 2.0), times=(1.0,))
+
+
+def served(values: int, servers: str, times: list[float]) -> Sample:
+    names = [None if name == "-" else name for name in servers]
+    return Sample((0.0,) * values, tuple(range(values)), tuple(times), tuple(names))
+
+
+def test_runs_of_one_server_stand_together_and_others_alone() -> None:
+    assert server_blocks("abbcc") == ((0,), (1, 2), (3, 4))
+    assert server_blocks(("a", None, "a", None)) == ((0, 2), (1,), (3,))
+
+
+@pytest.mark.parametrize("servers", ["", "abc", (None, None)])
+def test_where_each_run_has_its_own_server_or_none_tells_there_are_no_blocks(
+    servers: str | tuple[None, ...],
+) -> None:
+    assert server_blocks(servers) == ()
+
+
+# In order of time: A1 | B1 B2 | A2 A3 | B3 B4 | A4 A5 | B5. The names are those of the servers.
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        # Each server serves the last run of a round and the first of the next.
+        ("acceee", "bbdd-", (((0,), (1, 2), (3, 4)), ((0, 1), (2, 3), (4,)))),
+        # The other environment keeps no server: A2 and A3 stand together, with B2 before them.
+        ("acce", "----", (((0,), (1, 2), (3,)), ((0,), (1,), (2, 3)))),
+        # One server for all of a side joins everything.
+        ("aaaaa", "bcdef", (((0, 1, 2, 3, 4),), ((0, 1, 2, 3, 4),))),
+        # Nothing is shared, or nobody knows.
+        ("abcde", "fghij", ((), ())),
+        ("-----", "-----", ((), ())),
+    ],
+)
+def test_neighbouring_servers_of_both_sides_form_blocks(
+    one: str, other: str, found: object
+) -> None:
+    rounds = min(len(one), 5)
+    first, second = turns([0.0] * rounds, [0.0] * rounds)
+    baseline = served(rounds, one[:rounds], list(first.times))
+    candidate = served(rounds, other[:rounds], list(second.times))
+    pairs = [(place, place) for place in range(rounds)]
+    assert server_rounds(baseline, candidate, pairs) == found
+
+
+def test_a_run_that_no_block_takes_joins_the_last() -> None:
+    """A1 | B1 B2 | A2 A3 | B3 B4 | A4: behind the second pair of servers there is no third."""
+    first, second = turns([0.0] * 4, [0.0] * 4)
+    baseline = served(4, "acce", list(first.times))
+    candidate = served(4, "bbdd", list(second.times))
+    pairs = [(place, place) for place in range(4)]
+    blocks = ((0,), (1, 2, 3)), ((0, 1), (2, 3))
+    assert server_rounds(baseline, candidate, pairs) == blocks

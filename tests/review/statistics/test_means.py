@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from scipy import integrate, optimize, special, stats
 from statsmodels.stats.power import TTestIndPower, TTestPower
 from statsmodels.stats.weightstats import (
@@ -21,6 +22,7 @@ from sparkpub.review.statistics.means import (
     equivalence_power,
     of_independent,
     of_rounds,
+    of_servers,
 )
 from tests.review.statistics.samples import Floats, apart
 
@@ -430,3 +432,41 @@ def test_a_margin_that_rounding_alone_uses_up_is_never_reached() -> None:
     error = 5.0 / (stats.norm.ppf(0.9) + stats.norm.ppf(0.95))
     rounded = replace(found, floor=error**2)
     assert runs_for(rounded, 5.0, 8) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_errors_by_server_are_statsmodels_clustered_ones(seed: int) -> None:
+    """Clusters of unequal size; its correction (N - 1) / (N - 1) is none for a mean."""
+    generator = np.random.default_rng(seed)
+    a, b = generator.normal(120, 1, 9), generator.normal(121, 2, 9)
+    blocks = [(0,), (1, 2), (3, 4, 5), (6, 7), (8,)]
+    names = np.repeat(range(5), [len(block) for block in blocks])
+
+    def clustered(values: Floats) -> float:
+        fit = sm.OLS(values, np.ones(9)).fit(
+            cov_type="cluster", cov_kwds={"groups": names}
+        )
+        return float(fit.bse[0])
+
+    paired = of_servers(a, b, blocks, blocks, FINE, of_rounds)
+    assert paired.difference == pytest.approx((b - a).mean())
+    worth = paired.n_effective / 5
+    assert paired.error == pytest.approx(clustered(b - a) / math.sqrt(worth))
+    independent = of_servers(a, b, blocks, blocks, FINE, of_independent)
+    assert independent.baseline == pytest.approx(a.mean())
+    worth = (independent.df_baseline + 1) / 5
+    assert math.sqrt(independent.variance_baseline) == pytest.approx(
+        clustered(a) / math.sqrt(worth)
+    )
+
+
+def test_servers_of_two_runs_each_count_as_their_means() -> None:
+    a, b = [100.0, 102.0, 99.0, 101.0, 98.0, 100.0], [103.0, 101.0] * 3
+    blocks = [(0, 1), (2, 3), (4, 5)]
+    found = of_servers(np.array(a), np.array(b), blocks, blocks, FINE, of_independent)
+    plain = of_independent(
+        np.array([101.0, 100.0, 99.0]), np.array([102.0, 102.0, 102.0]), FINE
+    )
+    assert found.difference == plain.difference
+    assert found.error == pytest.approx(plain.error)
+    assert found.df == pytest.approx(plain.df)

@@ -252,7 +252,10 @@ def test_the_figures_of_a_comparison_over_machines_agree_with_each_other() -> No
     half = stats.t.ppf(0.95, 2) * together.error / 100
     assert found.ci90_ratio[1] - found.ratio == pytest.approx(half)
     assert found.n_effective == min(part.n_effective for part in within)
-    assert "within each machine, then over 3 machines" in found.why
+    assert (
+        "in percent of its own baseline within each machine, then over 3 machines"
+        in found.why
+    )
 
 
 def test_the_power_of_a_comparison_over_machines() -> None:

@@ -1,17 +1,20 @@
 """The three tables: what a row says is what one cell, or one comparison, says alone."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import sparkpub
 from sparkpub.record.record import Phase
-from sparkpub.record.store import to_json
+from sparkpub.record.store import Stored, to_json
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
+from sparkpub.review.measured import measured
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap, describe
@@ -96,6 +99,45 @@ def test_comparisons_are_those_of_each_pair_alone(results: Results) -> None:
     alone_in_a_cell = one(rows, model="k", metric=TPUT)
     assert alone_in_a_cell["verdict"] == "undecided"
     assert alone_in_a_cell["n_baseline"] == 1
+
+
+def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -> None:
+    """Each server serves the last run of a round and the first of the next: six natively, five in the container."""
+    values = {
+        ("m", "native"): {TPUT: [100.1, 99.2, 99.4, 101.3, 101.1, 98.7, 98.9, 100.2, 100.6, 99.9]},
+        ("m", "container"): {TPUT: [101.0, 100.7, 99.1, 99.5, 102.2, 102.0, 98.1, 98.6, 100.3, 99.8]},
+    }  # fmt: skip
+    campaign = a_campaign("c", values)
+    served = []
+    for stored in campaign.runs:
+        record = stored.record
+        turn = (
+            record.iteration // 2
+            if record.environment == "native"
+            else (record.iteration + 1) // 2
+        )
+        settings = {"server": f"{record.environment}-{turn}"}
+        told = record.observed.model_copy(update={"settings": settings})
+        served.append(Stored(record.model_copy(update={"observed": told}), stored.path))
+    found = unreviewed(a_dataset(replace(campaign, runs=tuple(served))))
+    row = one(found.comparisons, metric=TPUT)
+    assert (row["servers"], row["n_baseline"]) == (5, 10)
+    assert "n = 5 servers a side" in row["why"]
+    cell = one(found.cells, environment="container", metric=TPUT)
+    pairs = np.array(values["m", "container"][TPUT]).reshape(5, 2).mean(axis=1)
+    low, high = stats.t.interval(0.95, 4, pairs.mean(), stats.sem(pairs))
+    assert cell["n_effective"] == 5
+    assert cell["ci95_low"] == pytest.approx(low, rel=1e-3)
+    assert cell["ci95_high"] == pytest.approx(high, rel=1e-3)
+    records = tuple(
+        run.record for run in served if run.record.environment == "container"
+    )
+    asked = measured(TPUT, records)
+    assert asked is not None
+    assert asked.description is not None
+    assert asked.description.ci95 == pytest.approx(
+        (cell["ci95_low"], cell["ci95_high"])
+    )
 
 
 def test_what_is_derived_is_compared_and_read_as_what_was_recorded() -> None:

@@ -67,6 +67,10 @@ TYPED = [
     "one in ten failed",
     "three quarters of the memory",
     "a 10-fold increase",
+    "A user waits half a second.",
+    "Nine tenths of it are weights.",
+    "The RTX 4090 GiB",
+    "It ran at 15:57 tok/s.",
     "ten times the load",
     "sixty runs",
     "thousands of tokens",
@@ -139,6 +143,8 @@ NOT_TYPED = [
     '| a | b |\n|---|---|\n| x | {{ compare("verdict", "m") }} |',
     "The report says “no difference”.",
     "Mann and Whitney (1947)",
+    "An RTX 4090, an RTX PRO 6000 and an EPYC 9654 of status 200 on port 8000.",
+    "Apache 2.0 and CC BY-SA 4.0, since 15:57 UTC.",
 ]
 
 

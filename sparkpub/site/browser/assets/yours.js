@@ -1,9 +1,9 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
 import {number} from './live.js';
 
-// Names of models, by the rules of the build (`review/models.py`).
+// Names of models, by the rules of the build (record/weights.py and review/models.py); a test compares the two.
 const FORMAT =
-  /[-_.:](bfloat16|bf16|(fp|f|float)(16|32)|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|fp4|int[48]|w\d+a\d+|awq|gptq(-int[48])?|i?q\d\w*|[48]-?bit|gguf)(-\d{5}-of-\d{5})?$/i;
+  /[-_.:](bfloat16|bf16|(fp|f|float)(16|32)|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|fp4|int[48]|w\d+a\d+|awq|gptq(-int[48])?|i?q\d[\p{L}\p{N}_]*|[48]-?bit|gguf)(-\d{5}-of-\d{5})?$/iu;
 const TUNED = ['instruct', 'chat', 'it', 'latest'];
 
 const known = (value) => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value) : null);
