@@ -1,8 +1,8 @@
 """`python -m benchmarks.pages [SITE]`: what a reader waits for. Needs Chromium and Node.js (npx fetches Lighthouse).
 
 The built site is served as a static host serves it, compressed and without headers of ours. Lighthouse looks at the
-first page, the leaderboard and the page of the largest campaign, on which filters are tried as well. SITE is a site
-that is built already.
+first page, the leaderboard, the page of a campaign, on which filters are tried as well, that of a model and the
+explorer of runs. SITE is built already.
 
 Lighthouse's times grow with whatever else the machine does. So the work of the main thread is measured in processor
 time too, against the theme's own page without content, style sheet or script of ours, in turns.
@@ -37,6 +37,8 @@ PAGES = {
     "first page": "",
     "leaderboard": "leaderboard/",
     "a campaign": CAMPAIGN,
+    "a model": "models/qwen3.6-35b-a3b/",
+    "run explorer": "runs/",
 }
 """Name of a page to its address."""
 VISITS = 7

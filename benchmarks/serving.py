@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sparkpub.site.content import unpacked
+
 START_SECONDS = 300
 """The first build draws every chart."""
 
@@ -54,8 +56,11 @@ def wait_for(
             break
         try:
             with urllib.request.urlopen(address, timeout=limit) as answer:
-                if text in answer.read().decode():
-                    return
+                found = answer.read()
+            if address.endswith(".packed"):
+                found = unpacked(found)
+            if text in found.decode():
+                return
         except (urllib.error.URLError, ConnectionError):
             pass
         time.sleep(0.02)

@@ -19,7 +19,7 @@ from sparkpub.collect.station import Order
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import reading, server_pages
 from sparkpub.record import store
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -249,8 +249,9 @@ class Books:
             line = self.row(record)
         self.progress.line(line)
         for event in record.events:
-            # The others were said when they were noted.
-            if event.kind == "note" and event.at_seconds is None:
+            # The others were said when they were noted, and the model's answer is for the review.
+            is_answer = event.text.startswith(server_pages.ANSWERED)
+            if event.kind == "note" and event.at_seconds is None and not is_answer:
                 self.progress.line(f"{label}: {event.kind}: {event.text}")
 
     def _log(self, record: Record) -> tuple[Path | None, list[str]]:

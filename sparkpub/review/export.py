@@ -2,26 +2,41 @@
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sparkpub.record.store import write_atomic
 
 PART = "part-0.parquet"
+ROWS_AT_ONCE = 50_000
+"""Rows that are text at the same time: all of the runs' table of 10,000 runs would take most of a gigabyte."""
 
 
 def csv(table: pd.DataFrame) -> bytes:
     """CSV with a header; empty where there is no value, lists joined by spaces."""
-    text: str = _plain(table).to_csv(index=False, lineterminator="\n")
-    return text.encode()
+    return b"".join(csv_pieces(table))
+
+
+def csv_pieces(table: pd.DataFrame) -> Iterator[bytes]:
+    """The same piece by piece."""
+    for number, rows in enumerate(_parts(table)):
+        text: str = rows.to_csv(index=False, header=number == 0, lineterminator="\n")
+        yield text.encode()
 
 
 def parquet(table: pd.DataFrame) -> bytes:
     """Parquet, with the columns' types; text is text, whatever it was held as here."""
     buffer = io.BytesIO()
-    _plain(table).to_parquet(buffer, engine="pyarrow", compression="zstd", index=False)
+    parts = (pa.Table.from_pandas(rows, preserve_index=False) for rows in _parts(table))
+    first = next(parts)
+    with pq.ParquetWriter(buffer, first.schema, compression="zstd") as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(part.cast(first.schema))
     return buffer.getvalue()
 
 
@@ -39,6 +54,12 @@ FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
     "json": json_rows,
 }
 """Name of a format to what writes it."""
+
+
+def _parts(table: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The table as `_plain` has it, so many rows at once; an empty one is one part."""
+    for start in range(0, max(1, len(table)), ROWS_AT_ONCE):
+        yield _plain(table.iloc[start : start + ROWS_AT_ONCE])
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

@@ -49,20 +49,14 @@ _OF_CLIENTS = frozenset(
 
 def written(results: Results, campaign: str, cell: str) -> str:
     """The recipe of a cell, `model/environment/workload`, as YAML. Raises UsageError where there is none."""
-    runs = [
-        stored.record
-        for stored in results.dataset.campaign(campaign).runs
-        if "/".join(stored.record.cell) == cell and stored.record.status == "ok"
-    ]
-    if not runs:
-        known = dict.fromkeys(
-            "/".join(stored.record.cell)
-            for stored in results.dataset.campaign(campaign).runs
-        )
-        remedy = f"there are: {', '.join(known) or 'none'}"
-        raise UsageError(f"no measured cell {cell} in {campaign}", remedy=remedy)
     matrix = results.dataset.campaign(campaign).matrix
-    record = runs[-1]
+    counted = results.review.campaigns[campaign].counted
+    by_name = {"/".join(key): runs for key, runs in counted.items() if runs}
+    if cell not in by_name:
+        remedy = f"there are: {', '.join(by_name) or 'none'}"
+        what = f"no cell {cell} in {campaign} with a run that counts"
+        raise UsageError(what, remedy=remedy)
+    record = by_name[cell][-1].record
     options = None if matrix is None else matrix.environments.get(record.environment)
     figure = _figure(results, record)
     head = f"# Written by sparkpub from {campaign}, {cell}.\n"

@@ -51,8 +51,6 @@ from sparkpub.site.pages import blog
 from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
 from sparkpub.site.pages.templating import KeptCode
 
-os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
-"""The guide says until when the theme is supported. Its own notice would be the first thing in every build."""
 INSTANT = "navigation.instant"
 """Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
 processor time, and charts start only with a page that is loaded as a whole."""

@@ -434,9 +434,7 @@ class Words:
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(
-            self._campaign(**scope), self._review.excluded, self._readers
-        )
+        return reference.coverage(self._reviewed(**scope), self._readers)
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""

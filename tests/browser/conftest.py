@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PREFIX = "/pages/sparkpub/"
+LATE = int(os.environ.get("SPARKPUB_LATE_SCRIPTS", "0")) / 1000
+"""Seconds that every script is late, as over a slow line. No test may depend on it."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,6 +46,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         return super().translate_path(
             "/" + path.removeprefix(PREFIX) if path.startswith(PREFIX) else "/absent"
         )
+
+    def do_GET(self) -> None:
+        if self.path.partition("?")[0].endswith(".js"):
+            time.sleep(LATE)
+        super().do_GET()
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         pass

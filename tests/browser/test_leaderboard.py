@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sparkpub.record.record import Machine
+from sparkpub.review.models import model_name
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
 from sparkpub.site.pages import leaderboard_page, measure_page, model_page
@@ -65,7 +66,7 @@ def pages() -> dict[str, bytes]:
             "measure", measure=measure_page.context(publication)
         ),
         "model.html": templates.page(
-            "model", model=model_page.context(publication, model, "")
+            "model", model=model_page.context(publication, model, "", "")
         ),
     }
     found = {}
@@ -194,7 +195,7 @@ def test_nobody_is_shut_out_and_nothing_sticks_out(
         ("llama-benchy/vllm.json", "", "Yours: 102.3 tok/s, published here: 100.0 under the nearest load"),
         ("vllm-bench/serve-c4.json", "", "Yours: 115.2 tok/s, published here: 100.0"),
         ("vllm-bench/serve-c4.json", "Model-7B", "Yours: 115.2 tok/s, published here: 2,285.7"),
-        ("vllm-bench/serve-c4.json", "Other-9B", "No figure of other-9b is published here."),
+        ("vllm-bench/serve-c4.json", "Other-9B", "No figure of Other-9B is published here."),
         ("llama-bench/multi.json", "", "multi.json is no record of sparkpub"),
     ],
 )  # fmt: skip
@@ -253,15 +254,18 @@ def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 def test_the_browser_calls_models_as_the_build_does() -> None:
-    """The same names as in the table of `test_names`."""
-    from tests.review.test_names import name_of
-
+    """Whatever spelling a reader's file has, its model has the key of the published one."""
     ids = [
         "Qwen/Qwen3.6-27B-FP8",
         "nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16",
         "meta-llama/Meta-Llama-3-8B",
         "someone/Qwen2.5-7B-Instruct-GPTQ-Int4",
         "tiny-llama",
+        "llama3.1:8b-instruct-q4_K_M",
+        "Meta-Llama-3.1-8B-Instruct-FP8",
+        "/models/Qwen2.5-7B-Q4_K_M-00001-of-00002",
+        "google/gemma-4-26B-A4B-it",
+        "gguf",
     ]
     source = (
         Path(runtime.ASSETS, "yours.js")
@@ -272,4 +276,8 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
     ran = subprocess.run(
         ["node", "--input-type=module", "-e", script], capture_output=True, check=True
     )
-    assert json.loads(ran.stdout) == [name_of(item).casefold() for item in ids]
+    names = []
+    for item in ids:
+        (record,) = runs_of("m", [1.0], model_id=item)
+        names.append(model_name(record).key)
+    assert json.loads(ran.stdout) == names

@@ -727,7 +727,7 @@ def test_a_campaign_says_what_it_is_and_how_to_load_it(site: Host, name: str) ->
     dataset = json.loads(block.text_content())
     assert dataset["@type"] == "Dataset"
     assert dataset["url"] == f"{site.address}campaigns/{name}/"
-    lines = visit.page.locator("#use-these-data .sp-cite").first.text_content()
+    lines = visit.page.locator("#use-these-data pre > code").first.text_content()
     names: dict[str, Any] = {}
     exec(lines, names)
     rows = names["rows"]

@@ -74,6 +74,6 @@ def test_what_tells_no_command_has_no_recipe(
 
 def test_a_cell_that_is_not_there_is_said_with_those_that_are() -> None:
     found = Results(review(load(CAMPAIGNS)))
-    with pytest.raises(UsageError, match="no measured cell a/b/c in h200") as refused:
+    with pytest.raises(UsageError, match="no cell a/b/c in h200 with a run") as refused:
         written(found, "h200", "a/b/c")
     assert "dense7b/native/decode" in refused.value.lines()[0]

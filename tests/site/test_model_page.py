@@ -54,8 +54,8 @@ def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
     )
     run = record.model_copy(update={"argv": ("vllm", "bench"), "requested": requested})
     html = page(run)
-    assert ">vllm serve &#39;a b&#39;</pre>" in html
-    assert ">vllm bench</pre>" in html
+    assert "<code>vllm serve &#39;a b&#39;</code></pre>" in html
+    assert "<code>vllm bench</code></pre>" in html
 
 
 def test_a_source_without_a_command_says_so() -> None:

@@ -14,6 +14,7 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -190,6 +191,8 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
+    begins = (place for place, line in enumerate(said) if re.search(_BEGINS, line))
+    metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)

@@ -83,21 +83,10 @@ class Load:
         """Whether the prompts, and how the requests come, are known."""
         lengths = (self.input_tokens, self.output_tokens)
         has_prompts = self.dataset is not None or None not in lengths
-        return has_prompts and self._flow != ""
+        return has_prompts and self.flow != ""
 
     @property
-    def lengths(self) -> str:
-        """Prompt and output in short: `512 → 128`, `sharegpt → ?`."""
-        sides = [
-            "?" if tokens is None else f"{tokens:,}"
-            for tokens in (self.input_tokens, self.output_tokens)
-        ]
-        if self.dataset is not None:
-            sides[0] = _file_name(self.dataset)
-        return " → ".join(sides)
-
-    @property
-    def _flow(self) -> str:
+    def flow(self) -> str:
         """How the requests come; empty where nothing says it."""
         if self.request_rate is not None:
             return self._arrivals(self.request_rate)
@@ -121,13 +110,9 @@ class Load:
         return words
 
     @property
-    def flow(self) -> str:
-        """How the requests come: `8 at once`, `5.0 a second`, `all 64 at once`."""
-        return self._flow or "not recorded"
-
-    @property
     def label(self) -> str:
-        """The load in one line: `512 tokens in, 128 out, 8 at once, 4,096 in context`."""
+        """The load in one line, `512 tokens in, 128 tokens out, 8 at once`, for tables: other loads have other words.
+        Pages say it in fewer (`names.load_name`)."""
         parts = []
         if self.dataset is not None:
             parts.append(f"prompts of {_file_name(self.dataset)}")
@@ -137,7 +122,7 @@ class Load:
                 parts.append(f"{counted(tokens, 'token')} {where}")
             elif tokens is None and self.dataset is None:
                 parts.append(f"an unknown number of tokens {where}")
-        parts.append(self._flow or "an unknown number at once")
+        parts.append(self.flow or "an unknown number at once")
         if self.depth:
             parts.append(f"{self.depth:,} in context")
         if self.named:

@@ -139,7 +139,7 @@ def _unequal(
     which = listed(["/".join(group) for group in groups], "comparisons")
     text = (
         f"The environments of {which} differ in more than the environment: {what} is {sides.words}. The comparison "
-        "includes that difference; make both alike and re-run."
+        "includes that difference."
     )
     return view.finding(
         "unequal-environments",
@@ -271,5 +271,6 @@ CHECKS = (
             *dict.fromkeys(condition.least for condition in CONDITIONS),
             CONDITION_SD,
         ),
+        remedy="Make the environments alike, and re-run.",
     ),
 )

@@ -90,8 +90,8 @@ def outlier(view: View) -> Iterator[Finding]:
             "outlier",
             severity_of(view, names),
             [(run, "; ".join(told)) for run, told in details.values()],
-            f"is an outlier, {_TO_DO}",
-            f"are outliers, {_TO_DO}",
+            "is an outlier",
+            "are outliers",
             **about_metrics(names),
         )
 
@@ -102,12 +102,6 @@ def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]
     for about, found in apart.items():
         groups[frozenset(found)].append(about)
     return list(groups.values())
-
-
-_TO_DO = (
-    "which explains the metric's variation too; look for the cause in the log, and exclude the run only for a cause "
-    "that you can name (sparkpub quarantine)"
-)
 
 
 def severity_of(view: View, names: Iterable[str]) -> Severity:
@@ -369,6 +363,7 @@ CHECKS = (
         "Any outliers?",
         outlier,
         thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
     ),
     Check(
         "too-many-outliers",

@@ -23,9 +23,9 @@ POOL_FROM = 24
 """Cold charts from which other processes pay for their start."""
 CHUNK = 4
 """Charts that travel to another process at once."""
-MOST_SENT = 50
+MOST_SENT = 16
 """Chunks that wait for a process or were drawn and not taken yet: each holds the rows of its charts."""
-MOST_HELD = 1_000
+MOST_HELD = 300
 """Drawings that stay in memory. A site with many campaigns has more; the cache holds those."""
 _CORES = len(os.sched_getaffinity(0))
 _SOURCES = Path(__file__).parent

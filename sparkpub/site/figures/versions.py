@@ -30,7 +30,7 @@ def of_model(
     if not lines:
         return None
     drawn = lines[:MOST_LINES]
-    called = [_name(line, names) for line in lines]
+    called = _called(lines, names)
     sessions = _sessions(drawn)
     rows: list[Row] = []
     for line, name in zip(drawn, called, strict=False):
@@ -51,11 +51,19 @@ def of_model(
     )
 
 
-def _name(line: VersionLine, names: Names) -> str:
-    """`BF16, 8 users, 512 in, 128 out, Docker, DGX Spark`."""
-    first = line.points[0].speed
-    environment = names.environment(first.campaign, first.cell[1])
-    return f"{line.weights}, {load_name(line.load)}, {environment}, {line.machine}"
+def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
+    """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
+    short = [f"{line.weights}, {load_name(line.load)}" for line in lines]
+    times = Counter(short)
+    called = []
+    for line, name in zip(lines, short, strict=True):
+        parts = [name]
+        if times[name] > 1:
+            first = line.points[0].speed
+            environment = names.environment(first.campaign, first.cell[1])
+            parts += [environment, line.machine]
+        called.append(", ".join(parts))
+    return called
 
 
 def _session(point: Point) -> Session:

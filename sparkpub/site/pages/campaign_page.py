@@ -500,12 +500,7 @@ def summary(
             rivals.setdefault(
                 (metric.name, row.model, row.candidate, row.workload), row
             )
-    recorded = Counter(record.cell for record in campaign.records)
-    good = Counter(
-        record.cell
-        for record in campaign.records
-        if record.status == "ok" and record.run_id not in publication.review.excluded
-    )
+    reviewed = publication.review.campaigns[campaign.name]
     rows = []
     for key in cell_keys(campaign):
         values = [
@@ -517,9 +512,11 @@ def summary(
             for metric in metrics
         ]
         model, environment, workload = key
-        span_of_runs = str(recorded[key])
-        if good[key] != recorded[key]:
-            span_of_runs = f"{good[key]} of {recorded[key]}"
+        recorded = len(reviewed.recorded.get(key, ()))
+        in_figures = len(reviewed.counted.get(key, ()))
+        runs = str(recorded)
+        if in_figures != recorded:
+            runs = f"{in_figures} of {recorded}"
         rows.append(
             {
                 "label": cell_label(publication.names, campaign, key),
@@ -527,7 +524,7 @@ def summary(
                 "environment": environment,
                 "workload": workload,
                 "values": values,
-                "runs": span_of_runs,
+                "runs": runs,
             }
         )
     return rows

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
@@ -16,8 +17,6 @@ from sparkpub.site.publication import Publication
 MOST_BYTES = 5_000_000
 """Of a table as CSV, which is left out beyond it, and of a JSON document as it is; a longer one is compressed. The
 statistics of 10,000 runs would be 100 MB: as much as the usual hosts take in one file."""
-FORMS = ("parquet", "csv")
-"""In which tables are published; `sparkpub export` writes JSON too."""
 
 
 def contents(
@@ -37,12 +36,13 @@ def contents(
         "record.schema": json_schema(),
     }
     files: dict[str, bytes] = {}
-    for form in FORMS:
-        for name in metadata.TABLES:
-            data = export.FORMATS[form](getattr(results, name))
-            # Parquet takes some hundred bytes per run and is always there; CSV takes 10 kB.
-            if form == "parquet" or len(data) <= MOST_BYTES:
-                files[f"data/{name}.{form}"] = data
+    # Parquet takes some hundred bytes per run and is always there; CSV takes 10 kB.
+    for name in metadata.TABLES:
+        files[f"data/{name}.parquet"] = export.parquet(getattr(results, name))
+    for name in metadata.TABLES:
+        data = _csv(getattr(results, name))
+        if data is not None:
+            files[f"data/{name}.csv"] = data
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     files |= _statistics(results)
     for name, document in documents.items():
@@ -67,6 +67,16 @@ def contents(
     return {"data/index.md": page} | {
         address: Content(data=data) for address, data in files.items()
     }
+
+
+def _csv(table: pd.DataFrame) -> bytes | None:
+    """A table as CSV, or None where it is too long."""
+    data = b""
+    for piece in export.csv_pieces(table):
+        data += piece
+        if len(data) > MOST_BYTES:
+            return None
+    return data
 
 
 def _statistics(found: Results) -> dict[str, bytes]:

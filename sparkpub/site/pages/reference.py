@@ -21,9 +21,9 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
@@ -271,22 +271,18 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
 }
 
 
-def coverage(campaign: CampaignData, excluded: Mapping[str, str], names: Names) -> str:
+def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
     """Planned, recorded and counted runs per cell."""
+    campaign = reviewed.campaign
     planned: dict[tuple[str, str, str], int] = {}
     if campaign.matrix is not None:
-        for cell in coverages.by_cell(campaign.matrix, campaign.records, excluded):
+        for cell in coverages.by_cell(campaign.matrix, campaign.records, ()):
             planned[cell.model, cell.environment, cell.workload] = cell.planned
-    recorded = dict.fromkeys(planned, 0)
-    counted = dict.fromkeys(planned, 0)
-    for record in campaign.records:
-        counts = record.status == "ok" and record.run_id not in excluded
-        recorded[record.cell] = recorded.get(record.cell, 0) + 1
-        counted[record.cell] = counted.get(record.cell, 0) + counts
     rows = []
-    for key, runs in recorded.items():
+    for key, recorded in reviewed.recorded.items():
         said = (plain(part) for part in names.cell(campaign.name, key))
-        rows.append((*said, planned.get(key, "–"), runs, counted[key]))
+        counted = len(reviewed.counted[key])
+        rows.append((*said, planned.get(key, "–"), len(recorded), counted))
     return table(
         ("model", "environment", "workload", "planned", "recorded", "counted"), rows
     )

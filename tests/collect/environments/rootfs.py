@@ -24,6 +24,11 @@ def a_rootfs(place: Path) -> Path:
     return place
 
 
+def content(root: Path) -> list[str]:
+    """Everything in a folder, by its path there."""
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
 def a_tar(passwd: str = "") -> bytes:
     """The same as a tar, for `docker import`, with an /etc/passwd where one is given."""
     content = io.BytesIO()

@@ -12,22 +12,13 @@ from sparkpub.collect.machine import processes
 from sparkpub.plan.environments import ChrootOptions
 from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch
-from tests.collect.environments.rootfs import BINDS, a_rootfs, mounts
+from tests.collect.environments.rootfs import BINDS, content, mounts
 
 pytestmark = pytest.mark.chroot
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return a_rootfs(tmp_path / "root")
-
-
 def options(root: Path, **others: object) -> ChrootOptions:
     return ChrootOptions.model_validate({"rootfs": str(root), "binds": BINDS} | others)
-
-
-def content(root: Path) -> list[str]:
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
 def test_a_command_sees_its_root_its_binds_and_a_clean_environment(

@@ -10,22 +10,13 @@ from sparkpub.collect.environments.nspawn import Nspawn
 from sparkpub.collect.machine import cgroup, processes
 from sparkpub.plan.environments import NspawnOptions, Place
 from tests.collect.environments.launching import a_launch
-from tests.collect.environments.rootfs import BINDS, a_rootfs
+from tests.collect.environments.rootfs import BINDS, content
 
 pytestmark = pytest.mark.nspawn
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return a_rootfs(tmp_path / "root")
-
-
 def options(root: Path, **others: object) -> NspawnOptions:
     return NspawnOptions.model_validate({"rootfs": str(root), "binds": BINDS} | others)
-
-
-def content(root: Path) -> list[str]:
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
 def test_a_command_sees_its_root_its_binds_its_devices_and_nothing_of_the_operator(

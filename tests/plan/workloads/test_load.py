@@ -83,8 +83,8 @@ SERVE = "vllm-bench serve"
         ),
         ("openai-endpoint", {"requests": 64}, None, 64, "all 64 at once"),
         ("openai-endpoint", {"concurrency": 8}, 8, 8, "8 at once"),
-        ("command", {}, None, None, "not recorded"),
-        ("matmul", {}, None, None, "not recorded"),
+        ("command", {}, None, None, ""),
+        ("matmul", {}, None, None, ""),
     ],
 )
 def test_how_many_requests_come_at_once(
@@ -103,11 +103,11 @@ def test_how_many_requests_come_at_once(
     [
         # What an import does not say is not the default: nobody knows whether all requests came at once.
         (TRTLLM, {"max_batch_size": 8, "requests": 50}, 8, "8 at once"),
-        (TRTLLM, {}, None, "not recorded"),
-        ("generate", {}, None, "not recorded"),
+        (TRTLLM, {}, None, ""),
+        ("generate", {}, None, ""),
         # The reports of these clients say a bound where there is one.
         (SERVE, {"requests": 100}, 100, "all 100 at once"),
-        (SERVE, {}, None, "not recorded"),
+        (SERVE, {}, None, ""),
         (
             SERVE,
             {"request_rate": 4, "burstiness": 0.5},
@@ -116,7 +116,7 @@ def test_how_many_requests_come_at_once(
         ),
         ("llama-benchy", {"concurrency": 4}, 4, "4 at once"),
         ("table", {"max_concurrency": 4}, 4, "4 at once"),
-        ("table", {"concurrency": "many", "requests": 100}, None, "not recorded"),
+        ("table", {"concurrency": "many", "requests": 100}, None, ""),
     ],
 )
 def test_an_import_declares_no_more_than_it_says(
@@ -157,7 +157,6 @@ def test_the_load_is_what_was_asked_and_not_what_came_out() -> None:
     found = load_of(run({"type": "llama-benchy"} | asked, observed=seen))
     assert (found.input_tokens, found.output_tokens, found.depth) == (512, 128, 4096)
     assert found.label == "512 tokens in, 128 tokens out, 8 at once, 4,096 in context"
-    assert found.lengths == "512 → 128"
     assert found.is_known
     silent = load_of(run({"type": "vllm-bench", "mode": "serve"}, observed=seen))
     imported = {"type": "vllm-bench", "mode": "serve"}
@@ -165,7 +164,7 @@ def test_the_load_is_what_was_asked_and_not_what_came_out() -> None:
     assert (found.input_tokens, found.output_tokens, found.flow) == (
         None,
         None,
-        "not recorded",
+        "",
     )
     assert (silent.input_tokens, silent.output_tokens) == (512, 128)
 
@@ -174,7 +173,6 @@ def test_a_load_that_nothing_says_is_not_known() -> None:
     found = load("table", {"output_tokens": 128, "concurrency": 8})
     assert not found.is_known
     assert found.label == "an unknown number of tokens in, 128 tokens out, 8 at once"
-    assert found.lengths == "? → 128"
     found = load("table", {"input_tokens": 1, "output_tokens": 128})
     assert not found.is_known
     assert found.label == "1 token in, 128 tokens out, an unknown number at once"
@@ -183,7 +181,7 @@ def test_a_load_that_nothing_says_is_not_known() -> None:
 def test_a_data_set_stands_for_the_lengths_of_its_prompts() -> None:
     own = load("openai-endpoint", {"dataset": "/prompts/chat.jsonl", "concurrency": 8})
     assert own.label == "prompts of chat.jsonl, 128 tokens out, 8 at once"
-    assert (own.lengths, own.is_known) == ("chat.jsonl → 128", True)
+    assert own.is_known
     client = {"dataset": "sharegpt", "concurrency": 8}
     imported = load("openai-endpoint", client, imported=True)
     assert imported.label == "prompts of sharegpt, 8 at once, w"

@@ -44,6 +44,15 @@ function filters(charts) {
   return (read) => pass(read);
 }
 
+// ---- What a search found may lie in a part that is closed --------------------------------------------------------
+
+function found() {
+  const words = (new URLSearchParams(location.search).get('h') ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const holds = ({textContent}) => words.some((word) => textContent.toLowerCase().includes(word));
+  const part = [...document.querySelectorAll('.md-content details')].find(holds);
+  if (part) part.open = true;
+}
+
 // ---- The menu of a phone opens at its top, and not within the section of the page ---------------------------------
 
 function menu() {
@@ -245,6 +254,7 @@ function begin() {
 }
 
 menu();
+found();
 begin();
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);

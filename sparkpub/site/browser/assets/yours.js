@@ -1,16 +1,22 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
 import {number} from './live.js';
 
-const FORMAT = /[-_.](bf16|fp?16|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|int[48]|w\d+a\d+|[48]-?bit|awq|gptq(-int[48])?|gguf|i?q\d\w*)$/;
+// As record/weights.py and review/models.py have it; a test compares the two.
+const FORMAT = /[-_.:](bfloat16|bf16|(fp|f|float)(16|32)|fp8(-dynamic|-block)?|nvfp4(a16)?|mxfp[48]|fp4|int[48]|w\d+a\d+|awq|gptq(-int[48])?|i?q\d[\p{L}\p{N}_]*|[48]-?bit|gguf)(-\d{5}-of-\d{5})?$/u;
+const TUNED = ['instruct', 'chat', 'it', 'latest'];
 const known = (value) => (Number.isFinite(Number(value)) && value !== null && value !== '' ? Number(value) : null);
 
-/** A model's name as the build writes it: without owner and format, in small letters. */
+/** A model's key as the build makes it: the words and numbers of its name, without owner, format and tuning. */
 export function modelKey(id) {
-  const [owner, name] = String(id).toLowerCase().replace(/\/+$/, '').split('/').slice(-2).reverse().concat('').slice(0, 2).reverse();
-  let key = name.replace(/\.gguf$/, '');
-  while (FORMAT.test(key)) key = key.replace(FORMAT, '');
-  const rest = key.slice(owner.length + 1);
-  return owner && key.startsWith(`${owner}-`) && /^[a-z]/.test(rest) ? rest : key;
+  const [, owner, last] = /^(?:(.*)\/)?(.*)$/s.exec(String(id).toLowerCase().replaceAll('\\', '/').replace(/\/+$/, ''));
+  let name = last;
+  while (FORMAT.test(name) && name.replace(FORMAT, '')) name = name.replace(FORMAT, '');
+  const rest = name.slice((owner ?? '').length + 1);
+  if (owner && name.startsWith(`${owner}-`) && /^\p{L}/u.test(rest)) name = rest;
+  const words = name.match(/\p{L}+|\d+/gu) ?? [];
+  if (words[0] === 'meta' && words[1] === 'llama') words.shift();
+  while (words.length > 1 && TUNED.includes(words.at(-1))) words.pop();
+  return words.join('-') || name;
 }
 
 /** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here. */
@@ -119,7 +125,7 @@ function told(mine, found, root) {
   }
   const [best] = found;
   if (!best) {
-    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${modelKey(mine.model)} is published here.`));
+    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${mine.model} is published here.`));
     return place;
   }
   const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
