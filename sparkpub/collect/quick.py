@@ -17,7 +17,7 @@ from sparkpub.collect import endpoints, session
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.plan import matrix as matrices
-from sparkpub.plan.address import base_of
+from sparkpub.plan.address import LOOPBACK, base_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
@@ -34,6 +34,18 @@ ENVIRONMENT = "running"
 TEMPLATE_ROOM = 64
 """Tokens of the context that are left for the template of a chat."""
 MATRICES = Path("matrix")
+USUAL_PORTS = (
+    11434,  # Ollama
+    8080,  # llama-server; its log announces 9931 for a later release
+    9931,
+    8000,  # vLLM, TensorRT-LLM
+    30000,  # SGLang
+    1234,  # LM Studio
+    3000,  # TGI
+)
+"""Where servers listen unless they are told otherwise."""
+USUAL_PORT_LIMIT = 2
+"""Seconds that a server of this machine may take to say that it is there."""
 _ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
 _OPEN_GATES: Mapping[str, Any] = {
@@ -120,6 +132,10 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
     except ValueError as error:
         raise UsageError(str(error), remedy="give host and port") from None
     page = pages.ask(url, pages.MODELS)
+    if page.status is None:
+        running = answering()
+        if running:
+            raise UsageError(pages.silence(url, page), remedy=elsewhere(running))
     refused = pages.refusal(url, page)
     if refused is None:
         refused = pages.unserved(url, pages.listed(page.document), model)
@@ -146,6 +162,25 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
         "metrics_after": pages.ask(url, "/metrics").text,
     }
     return Found(url, chosen, server_pages.identity(server), answer, random)
+
+
+def answering() -> list[int]:
+    """The usual ports of this machine where a server lists its models. No key goes there: nobody asked for them."""
+    found = []
+    for port in USUAL_PORTS:
+        url = f"http://{LOOPBACK}:{port}"
+        page = pages.ask(url, pages.MODELS, limit=USUAL_PORT_LIMIT, keyed=False)
+        if pages.listed(page.document):
+            found.append(port)
+    return found
+
+
+def elsewhere(ports: Sequence[int]) -> str:
+    """What to type where servers answer at other ports of this machine."""
+    commands = " or ".join(f"sparkpub quick localhost:{port}" for port in ports)
+    if len(ports) == 1:
+        return f"one answers at http://{LOOPBACK}:{ports[0]}: {commands}"
+    return f"{len(ports)} answer on this machine: {commands}"
 
 
 def _chosen(url: str, said: Mapping[str, Any]) -> str:

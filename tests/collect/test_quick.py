@@ -12,6 +12,7 @@ import pytest
 from sparkpub.collect import quick
 from sparkpub.collect.quick import Found, Wanted
 from sparkpub.plan import matrix as matrices
+from sparkpub.plan.address import port_of
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
@@ -101,6 +102,33 @@ def test_a_server_that_gives_none_is_said(pages: Any, status: int, words: str) -
         quick.look(server.url)  # it is gone by now
     with pytest.raises(UsageError, match="is not an address"):
         quick.look("http://")
+
+
+def test_an_address_without_a_server_leads_to_the_one_that_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No key goes to a server that nobody named, and a web page at a usual port is no server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    wrong = "http://127.0.0.1:9"
+    with serving(Served(VLLM)) as server, serving(Served({})) as page:
+        ports = [port_of(running.url) for running in (server, page)]
+        monkeypatch.setattr(quick, "USUAL_PORTS", (9, *ports))
+        with pytest.raises(UsageError) as raised:
+            quick.look(wrong)
+        with serving(Served(OLLAMA)) as second:
+            monkeypatch.setattr(quick, "USUAL_PORTS", (ports[0], port_of(second.url)))
+            with pytest.raises(UsageError) as both:
+                quick.look(wrong)
+    said = raised.value.lines()[0]
+    assert said.startswith(f"no server answers at {wrong}/v1/models (")
+    assert said.endswith(
+        f"; one answers at {server.url}: sparkpub quick localhost:{ports[0]}"
+    )
+    assert both.value.lines()[0].endswith(
+        f"; 2 answer on this machine: sparkpub quick localhost:{ports[0]}"
+        f" or sparkpub quick localhost:{port_of(second.url)}"
+    )
+    assert not any(running.keys_sent for running in (server, page, second))
 
 
 # -- the matrix ----------------------------------------------------------------------------------------------

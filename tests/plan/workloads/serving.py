@@ -38,6 +38,7 @@ class Served:
         self.asked: list[tuple[str, Any]] = []
         self.key: str | None = None
         """What a client has to send, where that is wanted."""
+        self.keys_sent: list[str] = []
         self.url = ""
 
     def usage(self, messages: list[dict[str, str]], answer: int) -> dict[str, int]:
@@ -52,6 +53,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.served.asked.append((self.path, None))
+        self.served.keys_sent += self.headers.get_all("Authorization", [])
         key = self.served.key
         if key is not None and self.headers["Authorization"] != f"Bearer {key}":
             self._send(401, {"error": "no key"})

@@ -96,8 +96,13 @@ def refusal(url: str, page: Page) -> str | None:
         return f"what answers at {where} is no JSON; correct the address"
     if page.status is not None:
         return f"{where} answered with status {page.status}; correct the address"
+    return f"{silence(url, page)}; start it, or correct the address"
+
+
+def silence(url: str, page: Page) -> str:
+    """That no server answers at an address, with the reason."""
     why = f" ({page.problem})" if page.problem else ""
-    return f"no server answers at {where}{why}; start it, or correct the address"
+    return f"no server answers at {url}{MODELS}{why}"
 
 
 def unserved(url: str, names: list[str], wanted: str | None) -> str | None:
