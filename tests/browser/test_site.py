@@ -527,7 +527,11 @@ def test_explorer_brush_narrows_the_table(site: Host) -> None:
 def test_a_chart_that_lived_before_the_explorer_came_is_brushed(site: Host) -> None:
     page = site.open().page
     held: list[Any] = []
-    page.route("**/explorer.*.js", lambda route: held.append(route))
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/explorer.*.js", hold)
     page.goto(f"{site.address}runs/{TWO_METRICS}", wait_until="commit")
     page.wait_for_selector("#explorer .sp-mark", state="attached")
     page.locator("#explorer .sp-chart").dispatch_event("pointerenter")
