@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from sparkpub.record.store import write_atomic
 
 PART = "part-0.parquet"
-ROWS_AT_ONCE = 50_000
+ROWS_AT_ONCE = 20_000
 """Rows that are text at the same time: all of the runs' table of 10,000 runs would take most of a gigabyte."""
 
 

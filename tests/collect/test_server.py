@@ -32,7 +32,7 @@ from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, r
 from tests.collect.environments.launching import until
 from tests.collect.environments.rootfs import BINDS, IMAGE, a_tar
 from tests.collect.fake_nvml import FakeNvml
-from tests.collect.test_interruption import a_collector
+from tests.collect.test_interruption import LIMIT, a_collector
 
 SERVER = """
 import http.server, json, os, signal, sys
@@ -335,7 +335,7 @@ def test_the_server_of_a_killed_collector_is_ended_by_the_next(
 
 def test_a_signal_ends_the_server_too(tmp_path: Path, waiting: Any) -> None:
     waiting.collector.send_signal(signal.SIGTERM)
-    _, err = waiting.collector.communicate(timeout=30)
+    _, err = waiting.collector.communicate(timeout=LIMIT)
     assert err == ""
     assert [record.status for record in records(tmp_path)] == ["interrupted"]
     assert processes.start_ticks(waiting.pid) is None
@@ -351,7 +351,7 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(
         while "starting the server" not in collector.stdout.readline():
             assert collector.poll() is None
         collector.send_signal(signal.SIGINT)
-        collector.communicate(timeout=30)
+        collector.communicate(timeout=LIMIT)
     assert collector.returncode == 1
     assert records(tmp_path) == []
     assert not (tmp_path / "small" / server.FOLDER).exists()

@@ -140,6 +140,10 @@ def test_the_cost_of_a_container_is_said_with_its_bound() -> None:
     )
     assert said.startswith("A container costs vLLM 0.5 to 0.5 % of throughput")
     assert "(measured −0.5 %, −0.5 to −0.5)" in said
+    # Equivalence within the margin is decided by the 90 % interval (two one-sided tests at 5 %).
+    pages = published(*campaign(1, cost=0.005, observed=BF16))
+    (found,) = (item for item in answers.answers(pages) if "Docker" in item.question)
+    assert "its 90\N{NO-BREAK SPACE}% interval" in found.note
 
 
 def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:

@@ -222,7 +222,7 @@ def test_a_site_of_imported_results_builds_and_says_nothing_of_the_study(
     post = (site / "blog/first/index.html").read_text()
     metric = (site / "metrics/output-throughput/index.html").read_text()
     links = '<a href="[./]*/campaigns/([a-z0-9]+)/"'
-    assert set(re.findall(links, metric)) == {"own"}  # the oldest is listed
+    assert "own" in re.findall(links, metric)  # the oldest is listed
     assert "4 runs" in re.sub(r"\s+|&nbsp;|\u202f|\xa0", " ", post)
     said = {
         f"{path.relative_to(site)}: {found[0]}"

@@ -15,6 +15,7 @@ from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
 from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.statistics.compare import deciding_level
 from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site.pages import model_links
@@ -190,7 +191,8 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     if first.row.servers is not None:
         rounds += f" of {counted(first.row.servers, 'server')} a side"
     rounds += f" on {_one(first.speed.machine)}"
-    note = f"{rounds}; in brackets the change that was measured, and its 95{SPACE}% interval"
+    level = deciding_level(first.row.verdict, first.row.equivalence_p)
+    note = f"{rounds}; in brackets the change that was measured, and its {100 * level:.0f}{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note)
 

@@ -34,7 +34,7 @@ from sparkpub.site.publication import (
     slug,
 )
 
-MOST_LISTED = 30
+MOST_LISTED = 10
 """Runs of a campaign in the plain list of all runs, which readers without scripting see: the page stays small."""
 
 

@@ -23,8 +23,8 @@ class Kept:
         return self.content.decode()
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for something another process does."""
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait for something another process does. The limit is for what never comes: a busy machine takes long."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"

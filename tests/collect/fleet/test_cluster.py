@@ -281,7 +281,7 @@ def test_a_machine_that_is_drained_ends_its_run_and_gets_no_more(
 def wait_for_a_run(nodes: Nodes, names: Sequence[str]) -> None:
     """Until one of these machines has a run that prints."""
     logs = [nodes.state(name) / "fleet" / "small" / ".run" / "log" for name in names]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not any(log.is_file() and log.stat().st_size for log in logs):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -291,14 +291,17 @@ def test_a_head_that_is_killed_is_resumed(nodes: Nodes, tmp_path: Path) -> None:
     """The runs that were on are recorded as interrupted by the machines, and measured again."""
     data = tmp_path / "data"
     native = {"native": {"type": "host"}}
-    matrix = campaign("echo rate 5; sleep 3", environments=native)
+    again = tmp_path / "again"
+    script = f"echo rate 5; [ -e {again} ] || exec sleep 600"
+    matrix = campaign(script, environments=native)
     collecting = command(matrix, nodes, data)
     head = subprocess.Popen(collecting, stdout=subprocess.DEVNULL)
     wait_for_a_run(nodes, NAMES)
     head.send_signal(signal.SIGKILL)
     head.wait()
+    again.touch()
     ended = subprocess.run(
-        collecting, capture_output=True, text=True, check=False, timeout=120
+        collecting, capture_output=True, text=True, check=False, timeout=300
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     found = records(data)
@@ -351,7 +354,7 @@ def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
         for name in NAMES:
             wait_for_a_run(nodes, [name])
         nodes.kill_head()
-        said, _ = head.communicate(timeout=120)
+        said, _ = head.communicate(timeout=300)
     assert head.returncode == 1
     lines = said.splitlines()
     assert lines[-1].endswith(

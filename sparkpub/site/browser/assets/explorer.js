@@ -2,10 +2,10 @@
 // the whole view.
 import {chosen, passes, remember, rememberForm, restore} from './filters.js';
 import {csv, save} from './files.js';
-import {json, make, number} from './live.js';
+import {alive, json, make, number} from './live.js';
 
 // Rows that are laid out before a reader asks for all: each choice lays them out again.
-const LIMIT = 100;
+const LIMIT = 25;
 const FIELDS = ['campaign', 'model', 'environment', 'workload', 'iteration', 'state'];
 
 const FOUND_IN = ['run', 'cell', 'campaign', 'flags', 'status'];
@@ -205,6 +205,8 @@ class Explorer {
     this.menu();
     this.exports();
     this.chart?.addEventListener('sp-live', ({detail}) => this.attach(detail));
+    // A reader may have turned to the chart before this script came.
+    if (alive.has(this.chart)) this.attach(alive.get(this.chart));
     if (this.brush || this.x !== this.standard.x || this.y !== this.standard.y) this.startChart();
   }
 

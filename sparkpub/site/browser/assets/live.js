@@ -2,6 +2,8 @@
 let library;
 const vega = () => (library ??= import('./vega.js'));
 const fetched = new Map();
+/** Elements of charts to their live views, for whoever comes after `sp-live` was said. */
+export const alive = new WeakMap();
 
 /** The answer for a file of ours; one that ends in `.packed` was compressed by the build. */
 export async function unpacked(url) {
@@ -96,6 +98,7 @@ export async function start(element, link, pass) {
       await made.runAsync();
     },
   };
+  alive.set(element, live);
   element.dispatchEvent(new CustomEvent('sp-live', {detail: live}));
   return live;
 }

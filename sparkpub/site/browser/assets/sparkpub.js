@@ -53,6 +53,16 @@ function found() {
   if (part) part.open = true;
 }
 
+// ---- The theme's bars beside code have no name: a reader of landmarks could not tell them apart --------------------
+
+function bars() {
+  const plain = () => {
+    for (const bar of document.querySelectorAll('.md-code__nav:not([role])')) bar.setAttribute('role', 'none');
+  };
+  new MutationObserver(plain).observe(document.body, {childList: true, subtree: true});
+  plain();
+}
+
 // ---- The menu of a phone opens at its top, and not within the section of the page ---------------------------------
 
 function menu() {
@@ -254,6 +264,7 @@ function begin() {
 }
 
 menu();
+bars();
 found();
 begin();
 // A page whose content came later begins again with it.
