@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sparkpub.cli import cli
 from sparkpub.collect import quick
 from sparkpub.collect.quick import Found, Wanted
 from sparkpub.plan import matrix as matrices
@@ -129,6 +130,15 @@ def test_an_address_without_a_server_leads_to_the_one_that_runs(
         f" or sparkpub quick localhost:{port_of(second.url)}"
     )
     assert not any(running.keys_sent for running in (server, page, second))
+
+
+def test_a_page_that_cannot_be_built_is_said_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr("sparkpub.site.alone", raising=False)
+    monkeypatch.setitem(sys.modules, "sparkpub.site.alone", None)
+    with pytest.raises(UsageError, match="no page can be built"):
+        cli.main(["quick", "9", "--open"], standalone_mode=False)
 
 
 # -- the matrix ----------------------------------------------------------------------------------------------
