@@ -37,7 +37,6 @@ _LIBRARIES = (
     "pandas",
     "pydantic",
     "scipy",
-    "statsmodels",
     "vl-convert-python",
 )
 

@@ -1,6 +1,7 @@
 """The one cache: what it holds is what was put, or nothing."""
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -8,6 +9,13 @@ import pytest
 
 from sparkpub.site import cache as caching
 from sparkpub.site.cache import Cache
+
+
+def test_the_libraries_that_a_key_names_are_those_of_a_site() -> None:
+    """What only the tests install would be missing where a user builds."""
+    locked = Path(__file__).parents[2] / "requirements" / "site.txt"
+    names = set(re.findall(r"^([a-z0-9-]+)==", locked.read_text(), re.MULTILINE))
+    assert set(caching._LIBRARIES) <= names
 
 
 @pytest.fixture
