@@ -22,7 +22,6 @@ from sparkpub.review.checks.view import (
     listed,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.measured import Measured
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare, describe, design, drift
 
@@ -64,29 +63,25 @@ class Drifting(NamedTuple):
 
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = list(_varying(view))
-    trends = drift.trends([series.values for _, series in tests])
+    tests = {
+        (cell, name): values
+        for cell in view.ran
+        for name in view.once(independent)
+        if len(set(values := view.figures(cell, name, ran=True))) > 1
+    }
+    trends = drift.trends(list(tests.values()))
     adjusted = compare.holm([trend.p_value for trend in trends])
     found = []
-    for (cell, series), trend, p in zip(tests, trends, adjusted, strict=True):
+    for ((cell, name), values), trend, p in zip(
+        tests.items(), trends, adjusted, strict=True
+    ):
         if p is None or p >= DRIFT_ALPHA:
             continue
-        values = series.values
         change = (trend.slope or 0) * (len(values) - 1)
-        if view.matters(series.metric, values, change):
+        if view.matters(view.metrics[name], values, change):
             worth = float(describe.effective_n(values))
-            name = series.metric.name
             found.append(Drifting(cell, name, values, trend, p, worth))
     return found
-
-
-def _varying(view: View) -> Iterator[tuple[Cell, Measured]]:
-    """Every independent result of every cell, over all runs that happened, where it is not constant."""
-    for cell in view.ran:
-        for name in view.once(independent):
-            series = view.series(cell, name, ran=True)
-            if series is not None and len(set(series.values)) > 1:
-                yield cell, series
 
 
 def drifts(view: View) -> Iterator[Finding]:
