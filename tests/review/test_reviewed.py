@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import MetricValue, Moment, Plan
+from sparkpub.record.record import MetricValue, Moment
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import Chosen, choose, split
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.tables.values import Values
 from tests.building import a_record
@@ -198,14 +197,6 @@ def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None
     found = against(reviewed, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
-
-
-def test_an_order_is_declared_where_all_runs_agree() -> None:
-    random, blocked = (
-        a_record(plan=Plan(position=0, order=order)) for order in ("random", "blocked")
-    )  # type: ignore[arg-type]
-    assert declared_order([random, random]) == "random"
-    assert declared_order([random, blocked]) == "as-published"
 
 
 def test_times_of_a_sample_are_seconds() -> None:

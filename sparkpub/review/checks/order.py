@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
@@ -235,27 +234,24 @@ def _when(blocks: Blocks) -> str:
 
 
 def _in_blocks(view: View) -> Iterator[Blocks]:
-    """Every comparison with the baseline whose verdict is `confounded` by the order of its runs."""
-    baseline = view.campaign.baseline
-    for cell, runs in view.counted.items():
-        model, environment, workload = cell
-        base = (model, baseline, workload)
-        if environment == baseline or not view.counted.get(base) or not runs:
-            continue
-        one, other = (
-            [run.record for run in view.counted[side]] for side in (base, cell)
-        )
-        if "blocked" in design.orders_by_machine(one, other).values():
-            yield _blocks(base, cell, one, other)
+    """Every cell whose comparison with the baseline is `confounded` by the order of its runs, on one machine or more.
+    Their times are those of its first result of which this holds."""
+    told = set[Cell]()
+    for (cell, metric), found in view.compared.items():
+        orders = [within.order for within in found.within.values()]
+        if "blocked" in orders and cell not in told:
+            told.add(cell)
+            base = (cell[0], view.campaign.baseline, cell[2])
+            yield _blocks(view, base, cell, metric)
 
 
-def _blocks(
-    base: Cell, cell: Cell, one: Sequence[Record], other: Sequence[Record]
-) -> Blocks:
-    times = [design.times_of(records) for records in (one, other)]
+def _blocks(view: View, base: Cell, cell: Cell, metric: str) -> Blocks:
+    values = view.values
+    parts = [values.part(values.number_of[place, metric]) for place in (base, cell)]
+    times = [values.times[part].tolist() for part in parts]
     share = design.share_earlier(*times)
     changes = design.switches(*times)
-    runs = len(one) + len(other)
+    runs = sum(map(len, times))
     if share >= 0.5:
         return Blocks(base, cell, share, changes, runs)
     return Blocks(cell, base, 1 - share, changes, runs)

@@ -26,8 +26,6 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
 from sparkpub.review.tables.cells import described
-from sparkpub.review.tables.comparisons import Margin, against_baselines, compare_sides
-from sparkpub.review.tables.values import Values
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -300,14 +298,16 @@ class Weak(NamedTuple):
 
 def _powerless(view: View) -> Iterator[Finding]:
     """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause."""
-    powers = _powers(view)
     by_cause: dict[str, list[Weak]] = defaultdict(list)
     for name in view.results:
         metric = view.metrics[name]
         for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
             base = (cell[0], view.campaign.baseline, cell[2])
-            power = powers.get((cell, name))
-            if power is None or power >= POWER or _too_alike(view, base, cell, metric):
+            found = view.compared.get((cell, name))
+            if found is None or _too_alike(view, base, cell, metric):
+                continue
+            power = found.overall.power_10_percent
+            if power is None or power >= POWER:
                 continue
             if not any(_by_outliers(view, place, name) for place in (base, cell)):
                 by_cause[cause(metric)].append(Weak(metric, base, cell, power))
@@ -339,21 +339,6 @@ def _powerless(view: View) -> Iterator[Finding]:
             power_10_percent=worst.power,
             n=n,
         )
-
-
-def _powers(view: View) -> dict[tuple[Cell, str], float | None]:
-    """(cell, metric) to the power against 10 % of its comparison with the baseline."""
-    table, name = view.reviewed.table, view.campaign.name
-    rows = table[table["counts"] & table["metric"].isin(view.results)]
-    values = Values.of_cells(rows, {name: view.reviewed}, by_machine=True)
-    sides = against_baselines(values)
-    found = compare_sides(values, sides, {name: Margin.of(view.campaign)})
-    return {
-        values.cells_and_metrics[
-            one.sides.first_candidate
-        ]: one.overall.power_10_percent
-        for one in found
-    }
 
 
 def _too_alike(view: View, base: Cell, cell: Cell, metric: Metric) -> bool:

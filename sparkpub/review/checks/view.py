@@ -19,6 +19,12 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
+from sparkpub.review.tables.comparisons import (
+    Compared,
+    Margin,
+    against_baselines,
+    compare_sides,
+)
 from sparkpub.review.tables.values import Values
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
@@ -164,6 +170,17 @@ class View:
         table = self.reviewed.table
         ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
         return self._by_cell(table[ran])
+
+    @cached_property
+    def compared(self) -> Mapping[tuple[Cell, str], Compared]:
+        """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
+        table, name = self.reviewed.table, self.campaign.name
+        rows = table[table["counts"] & table["metric"].isin(self.results)]
+        values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
+        sides = against_baselines(values)
+        found = compare_sides(values, sides, {name: Margin.of(self.campaign)})
+        about = [values.cells_and_metrics[both.first_candidate] for both in sides]
+        return dict(zip(about, found, strict=True))
 
     def _by_cell(self, rows: pd.DataFrame) -> Values:
         return Values.of_cells(rows, {self.campaign.name: self.reviewed})

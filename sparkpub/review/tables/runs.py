@@ -12,7 +12,6 @@ from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.design import server_of
 from sparkpub.review.tables.column import Column, Columns, table, table_of
 
 COLUMNS: Columns = {
@@ -115,7 +114,7 @@ def _about(
         "order": record.plan.order,
         "started": record.started.value,
         "machine": record.machine.id,
-        "server": server_of(record),
+        "server": _server(record),
         "status": record.status,
         "repeat_of": record.repeat_of,
         "specification": record.specification,
@@ -129,6 +128,14 @@ def _about(
         "tool": load.tool,
         "load": load.label,
     }
+
+
+def _server(record: Record) -> str | None:
+    """The one start of a server that served a run, by machine and name; None where the record tells of none."""
+    name = record.observed.settings.get("server")
+    if name is None:
+        return None
+    return f"{record.machine.id or ''}/{name}"
 
 
 def _column(name: str, values: list[Any]) -> Any:
