@@ -171,7 +171,7 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
     server = {
         "model": chosen,
         "said": said,
-        "metrics_after": pages.ask(url, "/metrics").text,
+        "metrics_after": pages.counters(url),
     }
     return Found(url, chosen, server_pages.identity(server), answer, random)
 
