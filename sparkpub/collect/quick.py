@@ -25,7 +25,7 @@ from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.text import number
 from sparkpub.review.statistics.describe import describe
 

@@ -28,7 +28,8 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
-from sparkpub.record.store import DEFAULT_DATA, write_atomic
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import write_atomic
 from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site import kept, link_preview, manual
 from sparkpub.site.browser import runtime, security
