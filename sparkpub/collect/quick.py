@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -27,7 +28,6 @@ from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.text import number
-from sparkpub.review.statistics.describe import describe
 
 ENVIRONMENT = "running"
 """A server that runs already: nothing says how it was started."""
@@ -331,7 +331,7 @@ def summary(records: Sequence[Record]) -> list[str]:
         means = {}
         for name in _SHOWN:
             values = [value for run in rounds if (value := run.value(name)) is not None]
-            means[name] = describe(values).mean if values else None
+            means[name] = fmean(values) if values else None
         lines.append(_cells(rounds[0].requested.workload, "mean", means))
     return [HEADER, *lines] if lines else []
 

@@ -10,8 +10,8 @@ The analysis follows the order as it was really run:
 Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`. Where runs shared a
 server, means are still those of the runs, and errors come from the means of servers.
 
-Holm and TOST are ours, and the tests hold them against statsmodels: it has neither TOST with the effective n and the
-rounding of the instrument nor the interval that decides, and takes 1.5 s to import for Holm's three lines.
+Holm and TOST are ours, and the tests hold them against statsmodels, which has no TOST with the effective n and the
+rounding of the instrument.
 """
 
 import math

@@ -19,8 +19,6 @@ LEVEL_PERCENT = 5.0
 """A metric that changes by less from the first point to the last is called level."""
 BEND = 0.4
 """A change of slope by so much makes a knee: more than a third of the way from proportional to none."""
-PROPORTIONAL = 0.9
-"""From this slope on growth is called proportional."""
 
 
 @dataclass(frozen=True)

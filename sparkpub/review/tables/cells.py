@@ -129,8 +129,8 @@ def _describe_over_machines(columns: dict[str, Any], values: Values) -> None:
         part = values.part(place)
         mine, ran_on = values.figures[part], machines[part]
         found = asdict(describe_machines([mine[ran_on == name] for name in names]))
-        for name in ("ci95", "ci95_bootstrap"):
-            low, high = found.pop(name) or (None, None)
+        for name, interval in (("ci95", found.pop("ci95")), ("ci95_bootstrap", None)):
+            low, high = interval or (None, None)
             found |= {f"{name}_low": low, f"{name}_high": high}
         for name, value in found.items():
             columns[name][place] = np.nan if value is None else value
