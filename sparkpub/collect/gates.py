@@ -28,7 +28,7 @@ PACE = 2.0
 KEPT = 200
 """Readings kept of one gate: enough for a curve of the longest wait."""
 
-Value = float | str | bool | None
+GateValue = float | str | bool | None
 Say = Callable[[str], None]
 
 
@@ -38,9 +38,9 @@ class Condition:
     holds it against what is wanted, where something is."""
 
     name: str
-    wanted: float | str | bool | None
+    wanted: GateValue
     unit: str
-    read: Callable[[], tuple[Value, str]]
+    read: Callable[[], tuple[GateValue, str]]
     compare: Callable[[Any, Any], bool]
     waits: bool = True
     met: bool | None = None
@@ -281,16 +281,16 @@ class Gatekeeper:
             return None, self._gpus.reasons[column]
         return value, ""
 
-    def _temperature(self) -> tuple[Value, str]:
+    def _temperature(self) -> tuple[GateValue, str]:
         return self._read("gpu_temp_celsius", Gpus.temperature)
 
-    def _cpu_percent(self) -> tuple[Value, str]:
+    def _cpu_percent(self) -> tuple[GateValue, str]:
         load = self._cpu.percent()
         if load is None:
             return None, "no processor time passed"
         return round(load, 2), ""
 
-    def _free_memory(self) -> tuple[Value, str]:
+    def _free_memory(self) -> tuple[GateValue, str]:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""
         free = self._gpus.memory_free_percent() if self._gpus is not None else None
         if free is not None:
@@ -300,7 +300,7 @@ class Gatekeeper:
         why = "unified memory" if self._gpus is not None else "no GPU"
         return round(share, 2), f"MemAvailable of the machine: {why}"
 
-    def _exclusive(self) -> tuple[Value, str]:
+    def _exclusive(self) -> tuple[GateValue, str]:
         pids, reason = self._read("gpu_processes", Gpus.processes)
         if pids is None:
             return None, reason
@@ -315,10 +315,10 @@ class Gatekeeper:
             return False
         return not Path(f"/proc/{pid}").exists() or self._server.owns(pid)
 
-    def _free_disk(self) -> tuple[Value, str]:
+    def _free_disk(self) -> tuple[GateValue, str]:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""
 
-    def _performance_state(self) -> tuple[Value, str]:
+    def _performance_state(self) -> tuple[GateValue, str]:
         column, wanted = "gpu_performance_state", self._gates.performance_state
         value, reason = self._read(column, lambda gpus: gpus.columns()[column])
         if value is not None and wanted is None:

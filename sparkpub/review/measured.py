@@ -23,7 +23,7 @@ from sparkpub.review.statistics.describe import (
     variation,
 )
 from sparkpub.review.statistics.design import (
-    Declared,
+    DeclaredOrder,
     Sample,
     declared_order,
     server_blocks,
@@ -200,7 +200,7 @@ def _compared_as_one(
     baseline: Measured,
     candidate: Measured,
     margin: Margin,
-    order: Declared | None = None,
+    order: DeclaredOrder | None = None,
 ) -> Comparison:
     """One side against the other without regard to machines, as the order of the runs allows or as `order` says."""
     if order is None:

@@ -68,7 +68,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Point:
+class VersionPoint:
     """What was measured once: a set-up, with the day of its first run."""
 
     speed: Speed
@@ -91,7 +91,7 @@ class VersionLine:
     machine: str
     load: Load
     metric: Metric
-    points: tuple[Point, ...]
+    points: tuple[VersionPoint, ...]
 
     @property
     def differs(self) -> str:
@@ -145,13 +145,13 @@ def _session(speed: Speed) -> tuple[object, ...]:
 
 def _line(speeds: list[Speed], metric: str) -> VersionLine:
     ordered = sorted(speeds, key=lambda speed: speed.records[0].started.value)
-    points: list[Point] = []
+    points: list[VersionPoint] = []
     for speed in ordered:
         sample = sample_of(speed, metric)
         change = None
         if points:
             change = change_between(points[-1].sample, sample)
-        points.append(Point(speed, sample, change))
+        points.append(VersionPoint(speed, sample, change))
     first = ordered[0]
     return VersionLine(
         first.model,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
-from sparkpub.plan.address import Address, base_of
+from sparkpub.plan.address import ServerAddress, base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads.load import Load
@@ -82,7 +82,7 @@ class Options(TypedOptions):
 class ClientOptions(Options):
     """What every client of a server can be told: which one it measures."""
 
-    url: Address | None = None
+    url: ServerAddress | None = None
     """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
     environment."""
     model: str | None = None

@@ -11,7 +11,7 @@ from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 
-Role = Literal["report", "requests", "iterations", "output"]
+FileRole = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")
 ]
@@ -35,7 +35,7 @@ class Extraction(Declared):
 
     regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
-    file: Role | None = None
+    file: FileRole | None = None
     take: Literal["first", "last"] = "last"
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     optional: bool = False
@@ -79,7 +79,7 @@ class CommandOptions(Options):
     `{model_id}`, `{seed}` and `{iteration}` are filled in."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
-    outputs: dict[Role, FileName] = Field(default_factory=dict)
+    outputs: dict[FileRole, FileName] = Field(default_factory=dict)
     """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
     iterations and output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]

@@ -36,9 +36,9 @@ import numpy as np
 from sparkpub.record.record import Record
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
 
-Declared = Literal["interleaved", "random", "blocked", "as-published"]
+DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
-Order = Literal["interleaved", "random", "mixed", "blocked"]
+OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
 
 FEW_SWITCHES = 0.01
@@ -123,7 +123,9 @@ def server_of(record: Record) -> str | None:
     return f"{record.machine.id or ''}/{name}"
 
 
-def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
+def order_as_run(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> OrderAsRun:
     """The order as it was really run: what was declared, unless the times show blocks (see above)."""
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
@@ -132,13 +134,13 @@ def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Ord
 
 def orders_by_machine(
     baseline: Sequence[Record], candidate: Sequence[Record]
-) -> Mapping[str, Order]:
+) -> Mapping[str, OrderAsRun]:
     """Machine to the order as it was run there, for each machine that ran both sides.
 
     A comparison over several machines is blocked where one of them is (`order_over_machines`).
     """
     sides = _by_machine(baseline), _by_machine(candidate)
-    orders: dict[str, Order] = {}
+    orders: dict[str, OrderAsRun] = {}
     for machine in sides[0].keys() & sides[1].keys():
         one, other = (side[machine] for side in sides)
         samples = [Sample.of(runs, [0.0] * len(runs)) for runs in (one, other)]
@@ -153,7 +155,7 @@ def _by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def order_over_machines(orders: Iterable[Order]) -> Order:
+def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
     """The order of several machines together: blocked where one was, and mixed where they differ."""
     found = set(orders)
     if "blocked" in found:
@@ -164,13 +166,15 @@ def order_over_machines(orders: Iterable[Order]) -> Order:
     return order
 
 
-def declared_order(records: Sequence[Record]) -> Declared:
+def declared_order(records: Sequence[Record]) -> DeclaredOrder:
     """The order that all of these records were planned in, `as-published` where they do not agree."""
     orders = {record.plan.order for record in records}
     return orders.pop() if len(orders) == 1 else "as-published"
 
 
-def _ran_in_blocks(declared: Declared, baseline: Sample, candidate: Sample) -> bool:
+def _ran_in_blocks(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> bool:
     fewest = min(len(baseline.times), len(candidate.times))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -253,11 +257,11 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
     return [(one, other) for _, one, other in sorted(whole)]
 
 
-Blocks = tuple[tuple[int, ...], ...]
+ServerBlocks = tuple[tuple[int, ...], ...]
 """Runs that stand together, by their places in a sample; each run is in one block at most."""
 
 
-def server_blocks(servers: Sequence[str | None]) -> Blocks:
+def server_blocks(servers: Sequence[str | None]) -> ServerBlocks:
     """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
     blocks: dict[Hashable, list[int]] = {}
     for place, server in enumerate(servers):
@@ -271,7 +275,7 @@ def server_blocks(servers: Sequence[str | None]) -> Blocks:
 
 def server_rounds(
     baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
-) -> tuple[Blocks, Blocks]:
+) -> tuple[ServerBlocks, ServerBlocks]:
     """Neighbouring servers of both sides as blocks, whose differences are independent; empty where none is shared.
 
     `rounds` are the complete ones, and places are those among them. Where the order turns round after each iteration,
