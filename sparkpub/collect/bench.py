@@ -17,7 +17,7 @@ from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
-from sparkpub.plan.workloads.base import Case, Command, Workload
+from sparkpub.plan.workloads.base import Command, RunCase, Workload
 from sparkpub.record.errors import CollectError, WorkloadError
 from sparkpub.record.record import Machine
 from sparkpub.record.redaction import Redactor
@@ -106,7 +106,7 @@ def prepare(
     options = matrix.environments[run.environment]
     workload = WORKLOADS[workload_options.type]
     environment = ENVIRONMENTS[options.type]
-    case = Case(
+    case = RunCase(
         model_key=run.model,
         model_id=model.id,
         model_path=None,
@@ -142,8 +142,11 @@ def prepare(
 
 
 def _seen(
-    case: Case, path: str | None, environment: Environment, options: EnvironmentOptions
-) -> Case:
+    case: RunCase,
+    path: str | None,
+    environment: Environment,
+    options: EnvironmentOptions,
+) -> RunCase:
     """The case with the model's path as an environment sees it."""
     if path is None:
         return case

@@ -371,15 +371,15 @@ def _judged(claim: ledger.Claim, found: Review) -> str | None:
 
 
 Item = TypeVar("Item")
-Line = TypeVar("Line")
+Wording = TypeVar("Wording")
 
 
 def _changed(
     before: Iterable[Item],
     after: Iterable[Item],
     key: Callable[[Item], tuple[str, ...]],
-    told: Callable[[Item], Line],
-) -> Iterator[tuple[Item, Line | None, Line | None]]:
+    told: Callable[[Item], Wording],
+) -> Iterator[tuple[Item, Wording | None, Wording | None]]:
     """Rows of which the sides do not tell the same, with what each tells, None where it has no such row: in the order
     of `after`, then those that only `before` has."""
     old = {key(row): row for row in before}

@@ -4,7 +4,7 @@ import dataclasses
 
 from sparkpub.plan import serving
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 
 SERVER = Server(
     argv=(
@@ -19,7 +19,7 @@ SERVER = Server(
     ),
     port=8200,
 )
-CASE = Case(
+CASE = RunCase(
     "m",
     "x/m",
     "/models/m",

@@ -102,7 +102,7 @@ class ClientOptions(Options):
 
 
 @dataclass(frozen=True)
-class Case:
+class RunCase:
     """One run to prepare. `model_path` is the path as the environment sees it."""
 
     model_key: str
@@ -233,7 +233,7 @@ class Workload(Generic[AnyOptions]):
     """
 
     options: type[AnyOptions]
-    command: Callable[[Case, AnyOptions], Command]
+    command: Callable[[RunCase, AnyOptions], Command]
     parse: Callable[[bytes, Mapping[str, bytes], AnyOptions | None], Answer]
     printed: Callable[[bytes], Mapping[str, tuple[float, float]]] | None = None
     """What the log says besides the report: metric to value and half a unit of its last digit. Where a report is

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer, Case, Command, Options, no_answer
+from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, no_answer
 from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
@@ -116,7 +116,7 @@ class CommandOptions(Options):
         return self
 
 
-def command(case: Case, options: CommandOptions) -> Command:
+def command(case: RunCase, options: CommandOptions) -> Command:
     """The argv with its placeholders filled in."""
     return Command(
         tuple(case.filled(word) for word in options.argv),

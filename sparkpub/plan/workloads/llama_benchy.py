@@ -31,9 +31,9 @@ from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
     Answer,
-    Case,
     ClientOptions,
     Command,
+    RunCase,
     flags,
     no_answer,
 )
@@ -126,7 +126,7 @@ class LlamaBenchyOptions(ClientOptions):
         return replace(load, requests=load.requests * load.in_flight)
 
 
-def command(case: Case, options: LlamaBenchyOptions) -> Command:
+def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
     """A driver that asks the server who it is and runs the tool. Raises WorkloadError without an address."""
     url = case.server_url(options.url, PACKAGE)
     argv = flags(

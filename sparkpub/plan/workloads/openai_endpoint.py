@@ -23,9 +23,9 @@ from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
     Answer,
-    Case,
     ClientOptions,
     Command,
+    RunCase,
     flags,
     no_answer,
 )
@@ -107,7 +107,7 @@ class OpenaiEndpointOptions(ClientOptions):
         return Load.declared(asked).submitted_at_once()
 
 
-def command(case: Case, options: OpenaiEndpointOptions) -> Command:
+def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
     """A driver that asks the server who it is and runs the client. Raises WorkloadError where an option is missing."""
     where = f"workloads.{case.workload_key}"
     url = case.server_url(options.url, "openai-endpoint")
@@ -160,7 +160,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
 
 
 def _vllm(
-    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+    case: RunCase, options: OpenaiEndpointOptions, url: str, tokenizer: str
 ) -> list[str]:
     """`vllm bench serve`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]
@@ -183,7 +183,7 @@ def _vllm(
 
 
 def _aiperf(
-    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+    case: RunCase, options: OpenaiEndpointOptions, url: str, tokenizer: str
 ) -> list[str]:
     """`aiperf profile`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]

@@ -19,9 +19,9 @@ from sparkpub.plan.workloads import llama_server, reading
 from sparkpub.plan.workloads.base import (
     WORKDIR,
     Answer,
-    Case,
     Command,
     Options,
+    RunCase,
     flags,
     no_answer,
 )
@@ -148,7 +148,7 @@ class VllmBenchOptions(Options):
         return load.in_batches()
 
 
-def command(case: Case, options: VllmBenchOptions) -> Command:
+def command(case: RunCase, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
         return _serve(case, options)
@@ -182,7 +182,7 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
     )
 
 
-def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
+def _engine(case: RunCase, options: VllmBenchOptions) -> list[str]:
     """What an engine is told besides its model and load."""
     weights = "dummy" if case.random_weights else None
     return [
@@ -191,7 +191,7 @@ def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
     ]
 
 
-def _serve(case: Case, options: VllmBenchOptions) -> Command:
+def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of the server that the environment keeps. Its prompts differ from run to run."""
     if case.server is None:
         raise WorkloadError(

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Strict)
 FactValue = int | float | str | bool | tuple[str, ...]
 
 
-class FactSource(Strict):
+class CatalogueSource(Strict):
     """A public document that a fact was read in."""
 
     title: str
@@ -36,7 +36,7 @@ class _SourcedValue(Strict):
 
 
 class _File(Strict):
-    sources: dict[str, FactSource]
+    sources: dict[str, CatalogueSource]
     entries: dict[str, dict[str, _SourcedValue]]
 
     @model_validator(mode="after")
@@ -85,7 +85,7 @@ class SourcedFact:
 
     name: str
     value: FactValue
-    source: FactSource
+    source: CatalogueSource
     how: str | None
 
 
