@@ -11,7 +11,6 @@ from sparkpub.collect.environments.base import Environment, Obstacle
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.server import Serves
-from sparkpub.plan import serving
 from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
@@ -121,10 +120,7 @@ def prepare(
     command = workload.command(
         _seen(case, model.path, *client_place(options)), workload_options
     )
-    server = None
-    if options.server is not None:
-        inside = _seen(case, model.path, environment, options)
-        server = serving.command(inside, options.server)
+    inside = _seen(case, model.path, environment, options)
     running = workload_options.running_server
     return RunJob(
         run,
@@ -136,7 +132,7 @@ def prepare(
         options,
         command,
         expected_seconds,
-        server,
+        inside.server_command,
         elsewhere=running is not None and not endpoints.is_here(running.url),
     )
 

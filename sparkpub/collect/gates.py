@@ -28,6 +28,9 @@ PACE = 2.0
 KEPT = 200
 """Readings kept of one gate: enough for a curve of the longest wait."""
 
+_NOT_WAITED_FOR = ("min_free_disk_gib", "performance_state")
+"""What does not change while a machine is idle."""
+
 GateValue = float | str | bool | None
 Say = Callable[[str], None]
 
@@ -215,63 +218,33 @@ class Gatekeeper:
 
     def _conditions(self) -> list[Condition]:
         """Those that the matrix sets, and the performance state, which is read in any case."""
-        gates = self._gates
-        state = gates.performance_state
-        exclusive = True if gates.exclusive_gpu else None
-        # A server that holds its memory would never let a client start.
-        free_memory = gates.min_free_memory_percent if self._server is None else None
-        conditions = [
+        sensors: list[
+            tuple[str, str, Callable[[], Any], Callable[[Any, Any], bool]]
+        ] = [
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-            Condition(
-                "max_start_temp_celsius",
-                gates.max_start_temp_celsius,
-                "°C",
-                self._temperature,
-                operator.lt,
-            ),
-            Condition(
-                "max_gpu_temp_celsius",
-                gates.max_gpu_temp_celsius,
-                "°C",
-                self._temperature,
-                operator.lt,
-            ),
-            Condition(
-                "max_cpu_percent",
-                gates.max_cpu_percent,
-                "%",
-                self._cpu_percent,
-                operator.le,
-            ),
-            Condition(
-                "min_free_memory_percent",
-                free_memory,
-                "%",
-                self._free_memory,
-                operator.ge,
-            ),
-            Condition("exclusive_gpu", exclusive, "", self._exclusive, operator.is_),
-            Condition(
-                "min_free_disk_gib",
-                gates.min_free_disk_gib,
-                "GiB",
-                self._free_disk,
-                operator.ge,
-                waits=False,
-            ),
+            ("max_start_temp_celsius", "°C", self._temperature, operator.lt),
+            ("max_gpu_temp_celsius", "°C", self._temperature, operator.lt),
+            ("max_cpu_percent", "%", self._cpu_percent, operator.le),
+            ("min_free_memory_percent", "%", self._free_memory, operator.ge),
+            ("exclusive_gpu", "", self._exclusive, operator.is_),
+            ("min_free_disk_gib", "GiB", self._free_disk, operator.ge),
+            ("performance_state", "", self._performance_state, operator.eq),
         ]
-        wanted = [condition for condition in conditions if condition.wanted is not None]
-        return [
-            *wanted,
-            Condition(
-                "performance_state",
-                state,
-                "",
-                self._performance_state,
-                operator.eq,
-                waits=False,
-            ),
-        ]
+        conditions = []
+        for name, unit, read, compare in sensors:
+            wanted = self._wanted(name)
+            if wanted is None and name != "performance_state":
+                continue
+            waits = name not in _NOT_WAITED_FOR
+            conditions.append(Condition(name, wanted, unit, read, compare, waits))
+        return conditions
+
+    def _wanted(self, name: str) -> GateValue:
+        """What the matrix asks for; None where it asks for nothing."""
+        if name == "min_free_memory_percent" and self._server is not None:
+            return None  # a server that holds its memory would never let a client start
+        wanted: GateValue = getattr(self._gates, name)
+        return None if wanted is False else wanted
 
     def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
         if self._gpus is None:

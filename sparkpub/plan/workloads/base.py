@@ -101,6 +101,11 @@ class ClientOptions(Options):
         return RunningServer(base_of(self.url), self.model)
 
 
+SAID_AT_ONCE: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
+"""A Python program prints a line when it comes to it, and not when its buffer is full: a server says what it loaded
+before the first client comes, and the line that begins the measurement comes with it."""
+
+
 @dataclass(frozen=True)
 class RunCase:
     """One run to prepare. `model_path` is the path as the environment sees it."""
@@ -124,6 +129,13 @@ class RunCase:
         attempt, so that a server that lives for several runs finds no prompt in its prefix cache."""
         text = f"{self.seed}/{self.workload_key}/{self.iteration}/{self.attempt}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+
+    @property
+    def server_command(self) -> "Command | None":
+        """The command of that server. Two runs share a server exactly if their commands are equal."""
+        if self.server is None:
+            return None
+        return Command(tuple(map(self.filled, self.server.argv)), SAID_AT_ONCE)
 
     def filled(self, text: str) -> str:
         """Text with `{model_path}`, `{model_id}`, `{load_format}`, `{seed}`, `{iteration}` and `{port}` filled in."""

@@ -29,6 +29,7 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import (
     PYTHON,
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
     ClientOptions,
@@ -161,7 +162,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
     }
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
-        {"PYTHONUNBUFFERED": "1"},
+        SAID_AT_ONCE,
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),

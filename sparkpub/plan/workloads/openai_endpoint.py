@@ -21,6 +21,7 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import (
     PYTHON,
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
     ClientOptions,
@@ -147,7 +148,7 @@ def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
     }
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
-        {"PYTHONUNBUFFERED": "1"},
+        SAID_AT_ONCE,
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
