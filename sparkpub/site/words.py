@@ -244,7 +244,7 @@ class Words:
         chosen = self._select(**scope)
         self._refuse_early(chosen)
         for name in metrics:
-            if chosen.series(name) is None:
+            if name not in chosen.metrics:
                 remedy = suggestion(name, sorted(chosen.metrics))
                 raise ClaimError(
                     f"no run of this scope has the metric {name!r}", remedy=remedy
@@ -265,7 +265,7 @@ class Words:
                 cell: dict[str, Any] = {**scope, rows: key, **part}
                 group = self._select(**cell)
                 text = NOT_AVAILABLE
-                if group.series(name) is not None:
+                if name in group.metrics:
                     text = self._ask(statistic, name, **cell).text(decimals)
                 line.append(text)
             body.append(line)
@@ -589,7 +589,7 @@ class Words:
             if side is not None and metric:
                 self._refuse_early(side)
         for name in (metric, against):
-            if name and group.series(name) is None:
+            if name and name not in group.metrics:
                 remedy = suggestion(name, sorted(group.metrics))
                 raise ClaimError(
                     f"no run of this scope has the metric {name!r}", remedy=remedy

@@ -454,21 +454,6 @@ def _tests(
     return found
 
 
-def power_to_detect(
-    baseline: Sample, candidate: Sample, *, order: DeclaredOrder, unit: str = ""
-) -> float | None:
-    """`power_10_percent` of `compare` alone, for those who read nothing else of it."""
-    design = design_of(baseline, candidate, order)
-    a = baseline.array[np.newaxis, list(design.baseline)]
-    b = candidate.array[np.newaxis, list(design.candidate)]
-    step = resolution_of([*baseline.values, *candidate.values])
-    means = _means(a, b, design, np.array([step]))
-    base = float(a.mean())
-    if means is None or design.analysis == "description" or unit == "°C" or base <= 0:
-        return None
-    return float(means.detection_power(DETECTABLE_PERCENT / 100 * base)[0])
-
-
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side

@@ -10,7 +10,7 @@ Functions that take arrays work on the last axis, so that many samples can be de
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,8 +96,12 @@ def describe(values: Sequence[float]) -> Description:
     array = np.array(values, dtype=np.float64)
     if not array.size or not np.isfinite(array).all():
         raise ValueError("a description needs at least one value, and finite ones")
-    columns = describe_many(array[np.newaxis])
-    figures = {name: or_none(column[0]) for name, column in columns.items()}
+    return description_of(describe_many(array[np.newaxis]), 0)
+
+
+def description_of(columns: Mapping[str, Any], place: int) -> Description:
+    """One description from the columns of several, as `describe_many` names them."""
+    figures = {name: or_none(column[place]) for name, column in columns.items()}
     low, high = figures.pop("ci95_low"), figures.pop("ci95_high")
     interval = None if low is None else (low, high)
     return Description(ci95=interval, **figures)

@@ -25,15 +25,13 @@ means of servers.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
-from sparkpub.record.record import Record
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
 
 DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
@@ -77,21 +75,6 @@ class Sample:
                     "rounds, times and servers go with the values, one each"
                 )
 
-    @classmethod
-    def of(cls, records: Sequence[Record], values: Sequence[float]) -> Self:
-        """The values of these runs, one each, with their rounds, times and servers. Raises ValueError without values.
-
-        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
-        """
-        rounds = [
-            None
-            if record.repeat_of
-            else (record.model, record.workload, record.iteration)
-            for record in records
-        ]
-        servers = tuple(map(server_of, records))
-        return cls(tuple(values), tuple(rounds), times_of(records), servers)
-
     @cached_property
     def array(self) -> Floats:
         """The values as an array."""
@@ -108,21 +91,6 @@ class Sample:
         }
 
 
-def times_of(records: Sequence[Record]) -> tuple[float, ...]:
-    """When each of these runs began, in seconds."""
-    return tuple(
-        datetime.fromisoformat(record.started.value).timestamp() for record in records
-    )
-
-
-def server_of(record: Record) -> str | None:
-    """The one start of a server that served this run, by machine and name; None where the record tells of none."""
-    name = record.observed.settings.get("server")
-    if name is None:
-        return None
-    return f"{record.machine.id or ''}/{name}"
-
-
 def order_as_run(
     declared: DeclaredOrder, baseline: Sample, candidate: Sample
 ) -> OrderAsRun:
@@ -130,29 +98,6 @@ def order_as_run(
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
-
-
-def orders_by_machine(
-    baseline: Sequence[Record], candidate: Sequence[Record]
-) -> Mapping[str, OrderAsRun]:
-    """Machine to the order as it was run there, for each machine that ran both sides.
-
-    A comparison over several machines is blocked where one of them is (`order_over_machines`).
-    """
-    sides = _by_machine(baseline), _by_machine(candidate)
-    orders: dict[str, OrderAsRun] = {}
-    for machine in sides[0].keys() & sides[1].keys():
-        one, other = (side[machine] for side in sides)
-        samples = [Sample.of(runs, [0.0] * len(runs)) for runs in (one, other)]
-        orders[machine] = order_as_run(declared_order([*one, *other]), *samples)
-    return orders
-
-
-def _by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.machine.id or "", []).append(record)
-    return found
 
 
 def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
@@ -164,12 +109,6 @@ def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
         return "mixed"
     (order,) = found
     return order
-
-
-def declared_order(records: Sequence[Record]) -> DeclaredOrder:
-    """The order that all of these records were planned in, `as-published` where they do not agree."""
-    orders = {record.plan.order for record in records}
-    return orders.pop() if len(orders) == 1 else "as-published"
 
 
 def _ran_in_blocks(

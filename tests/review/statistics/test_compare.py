@@ -19,7 +19,6 @@ from sparkpub.review.statistics.compare import (
     equivalence,
     hedges_g,
     holm,
-    power_to_detect,
     verdict_of,
 )
 from sparkpub.review.statistics.design import DeclaredOrder, Sample
@@ -462,21 +461,6 @@ def test_power_answers_the_question_that_was_asked() -> None:
     assert wide.runs_required is not None
     assert wide.runs_required < narrow.runs_required
     assert narrow.power_10_percent == wide.power_10_percent == pytest.approx(1)
-
-
-@pytest.mark.parametrize("unit", ["tok/s", "°C"])
-@pytest.mark.parametrize("order", ["random", "interleaved", "blocked", "as-published"])
-@pytest.mark.parametrize("n", [2, 8])
-def test_power_alone_is_the_power_of_the_whole(
-    unit: str, order: DeclaredOrder, n: int
-) -> None:
-    a, b = two_samples(3, n, n)
-    one, other = turns(a, b)
-    whole = compare(one, other, order=order, margin_percent=1, unit=unit)
-    alone = power_to_detect(one, other, order=order, unit=unit)
-    assert alone == whole.power_10_percent
-    decided = order != "blocked" and unit != "°C"
-    assert (alone is not None) == decided
 
 
 def test_the_power_of_the_methodology_is_that_against_a_tenth() -> None:
