@@ -61,10 +61,10 @@ class Placing:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
-        for figure in self._library.later.values():
-            whole |= self._specification(figure).files
+        for job in self._library.later:
+            whole |= self._specification(job.key).files
         for figure in self._library.wanted.values():
-            whole |= self._specification(figure).files
+            whole |= self._specification(figure.job.key).files
             if figure.key in self._pictures:
                 svg = standalone(self._compiled[figure.job.key].svg_wide)
                 picture = as_png(svg, cache, scale=2.0)
@@ -137,14 +137,13 @@ class Placing:
             "figure.html.j2",
             figure=figure,
             compiled=chart,
-            specification=self._specification(figure).address,
+            specification=self._specification(figure.job.key).address,
             picture=figure.key in self._pictures,
             images=images,
         )
 
-    def _specification(self, figure: Figure) -> PlacedChart:
-        """The live form of a figure; many figures may share one."""
-        job = figure.job.key
+    def _specification(self, job: str) -> PlacedChart:
+        """The live form of a drawing, by its key; many figures may share one."""
         if job not in self._specifications:
             name = _name(self._compiled[job])
             packed_form = Content(data=self._packed(job))
