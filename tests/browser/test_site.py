@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import campaign_folders, record_paths
 from tests.browser.campaign import FAILED, HOSTILE, NAME
 from tests.browser.conftest import REPOSITORY, Host, delay
 

@@ -29,11 +29,12 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import (
     PYTHON,
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
-    Case,
     ClientOptions,
     Command,
+    RunCase,
     flags,
     no_answer,
 )
@@ -126,7 +127,7 @@ class LlamaBenchyOptions(ClientOptions):
         return replace(load, requests=load.requests * load.in_flight)
 
 
-def command(case: Case, options: LlamaBenchyOptions) -> Command:
+def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
     """A driver that asks the server who it is and runs the tool. Raises WorkloadError without an address."""
     url = case.server_url(options.url, PACKAGE)
     argv = flags(
@@ -161,7 +162,7 @@ def command(case: Case, options: LlamaBenchyOptions) -> Command:
     }
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
-        {"PYTHONUNBUFFERED": "1"},
+        SAID_AT_ONCE,
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),

@@ -30,7 +30,7 @@ MOST_INLINE = 200_000
 
 
 @dataclass(frozen=True)
-class Specification:
+class PlacedChart:
     """A compiled chart as published: what its page names, and its files by address."""
 
     address: str
@@ -55,7 +55,7 @@ class Placing:
         self._compiled = compiled
         self._inline: dict[str, str] = {}
         self._named: dict[str, str] = {}
-        self._specifications: dict[str, Specification] = {}
+        self._specifications: dict[str, PlacedChart] = {}
 
     def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
@@ -146,13 +146,13 @@ class Placing:
             images=images,
         )
 
-    def _specification(self, job: str) -> Specification:
+    def _specification(self, job: str) -> PlacedChart:
         """The live form of a drawing, by its key; many figures may share one."""
         if job not in self._specifications:
             name = _name(self._compiled[job])
             packed_form = Content(data=self._packed(job))
             address = f"{name}.packed"
-            self._specifications[job] = Specification(address, {address: packed_form})
+            self._specifications[job] = PlacedChart(address, {address: packed_form})
         return self._specifications[job]
 
     def _packed(self, job: str) -> bytes:

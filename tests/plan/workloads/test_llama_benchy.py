@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import llama_benchy, reading
-from sparkpub.plan.workloads.base import Answer, Case
+from sparkpub.plan.workloads.base import Answer, RunCase
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
@@ -46,7 +46,7 @@ PAGES = {
 }
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "m",
         "model_id": "x/m",
@@ -57,7 +57,7 @@ def case(**changes: Any) -> Case:
         "seed": 42,
         "workload_key": "c4",
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 def values(answer: Answer) -> dict[str, float | None]:
@@ -286,7 +286,7 @@ def test_the_reason_is_what_the_tool_said(log: str, why: str) -> None:
 # -- what is asked -------------------------------------------------------------------------------------------
 
 
-def wanted(case: Case, options: LlamaBenchyOptions) -> dict[str, Any]:
+def wanted(case: RunCase, options: LlamaBenchyOptions) -> dict[str, Any]:
     files = llama_benchy.command(case, options).files()
     document: dict[str, Any] = json.loads(files["benchy.json"])
     return document
@@ -380,7 +380,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def driven(
-    folder: Path, server: Served, of: Case | None = None, **options: Any
+    folder: Path, server: Served, of: RunCase | None = None, **options: Any
 ) -> tuple[int, str, dict[str, Any]]:
     """What the driver did: its exit code, its log, and server.json."""
     changed = LOAD.model_copy(update={"url": server.url, **options})
