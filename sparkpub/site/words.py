@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record import package
-from sparkpub.record.catalogue import Kind
+from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
@@ -462,7 +462,7 @@ class Words:
         """Each machine that has runs, as their records describe it."""
         return hardware.machines(tuple(self._dataset.campaigns.values()), self._address)
 
-    def catalogued(self, kind: Kind) -> str:
+    def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""
         if kind not in ("models", "machines"):
             raise ClaimError(

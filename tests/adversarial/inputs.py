@@ -265,13 +265,13 @@ Qwen/Qwen3-8B;native;8;2026-03-01 10:00:00;1,204.5;0.31;7
 Qwen/Qwen3-8B;native;8;2026-03-01T10:10:00+01:00;1210.5;0.30;8
 Qwen/Qwen3-8B;container;8;2026-03-02;1190;;8
 """
-MAPPING = b"""columns: {model: Model, environment: where, started: when}
-same: {engine: vllm, quantization: fp8}
-options: {concurrency: clients}
+MAPPING = b"""run: {model: Model, environment: where, started: when}
+same: {engine: vllm, weights: fp8}
+load: {concurrency: clients}
 metrics:
-  output_throughput_tok_s: {column: tok/s}
-  ttft_p50_ms: {column: ttft s, unit: s}
-  judge_score: {column: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
+  output_throughput_tok_s: {at: tok/s}
+  ttft_p50_ms: {at: ttft s, unit: s}
+  judge_score: {at: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
 """
 BESIDE = {
     "notes.yaml": b"engine_version: 0.11.0\nquantization: fp8\nstarted: 2026-01-01T10:00:00Z\nimage: x:1\n",

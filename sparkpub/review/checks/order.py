@@ -135,8 +135,10 @@ def _transients(view: View) -> Iterator[Finding]:
             groups["*", name][cell] = values
             if len(environments) > 1:
                 groups[cell[1], name][cell] = values
-    samples = [list(blocks.values()) for blocks in groups.values()]
-    tests = dict(zip(groups, drift.first_runs_of_many(samples), strict=True))
+    tests = {
+        group: drift.first_runs(list(blocks.values()))
+        for group, blocks in groups.items()
+    }
     adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
         if p is not None and p < TRANSIENT_ALPHA:

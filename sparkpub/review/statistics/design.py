@@ -34,9 +34,9 @@ import numpy as np
 
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
 
-Declared = Literal["interleaved", "random", "blocked", "as-published"]
+DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
-Order = Literal["interleaved", "random", "mixed", "blocked"]
+OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
 
 FEW_SWITCHES = 0.01
@@ -91,14 +91,16 @@ class Sample:
         }
 
 
-def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
+def order_as_run(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> OrderAsRun:
     """The order as it was really run: what was declared, unless the times show blocks (see above)."""
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
 
 
-def order_over_machines(orders: Iterable[Order]) -> Order:
+def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
     """The order of several machines together: blocked where one was, and mixed where they differ."""
     found = set(orders)
     if "blocked" in found:
@@ -109,7 +111,9 @@ def order_over_machines(orders: Iterable[Order]) -> Order:
     return order
 
 
-def _ran_in_blocks(declared: Declared, baseline: Sample, candidate: Sample) -> bool:
+def _ran_in_blocks(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> bool:
     fewest = min(len(baseline.times), len(candidate.times))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -192,11 +196,11 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
     return [(one, other) for _, one, other in sorted(whole)]
 
 
-Blocks = tuple[tuple[int, ...], ...]
+ServerBlocks = tuple[tuple[int, ...], ...]
 """Runs that stand together, by their places in a sample; each run is in one block at most."""
 
 
-def server_blocks(servers: Sequence[str | None]) -> Blocks:
+def server_blocks(servers: Sequence[str | None]) -> ServerBlocks:
     """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
     blocks: dict[Hashable, list[int]] = {}
     for place, server in enumerate(servers):
@@ -210,7 +214,7 @@ def server_blocks(servers: Sequence[str | None]) -> Blocks:
 
 def server_rounds(
     baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
-) -> tuple[Blocks, Blocks]:
+) -> tuple[ServerBlocks, ServerBlocks]:
     """Neighbouring servers of both sides as blocks, whose differences are independent; empty where none is shared.
 
     `rounds` are the complete ones, and places are those among them. Where the order turns round after each iteration,

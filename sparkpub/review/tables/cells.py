@@ -124,7 +124,6 @@ def _describe_over_machines(columns: dict[str, Any], values: Values) -> None:
         part = values.part(number)
         mine, ran_on = values.figures[part], machines[part]
         found = asdict(describe_machines([mine[ran_on == name] for name in names]))
-        del found["ci95_bootstrap"]
         low, high = found.pop("ci95") or (None, None)
         found |= {"ci95_low": low, "ci95_high": high}
         for name, value in found.items():

@@ -15,7 +15,7 @@ import pandas as pd
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
-from sparkpub.review.statistics.design import Blocks, server_blocks
+from sparkpub.review.statistics.design import ServerBlocks, server_blocks
 from sparkpub.review.statistics.replication import levelled
 
 Family = Literal["primary", "secondary"]
@@ -151,7 +151,7 @@ class Values:
         return [(number, each) for number, each in enumerate(names) if len(each) > 1]
 
     @cached_property
-    def on_shared_servers(self) -> Sequence[tuple[int, Blocks]]:
+    def on_shared_servers(self) -> Sequence[tuple[int, ServerBlocks]]:
         """The numbers of which several runs were served by one server, and their runs by server."""
         servers = self.column("server")
         if not servers.any():

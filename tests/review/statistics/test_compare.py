@@ -21,7 +21,7 @@ from sparkpub.review.statistics.compare import (
     holm,
     verdict_of,
 )
-from sparkpub.review.statistics.design import Declared, Sample
+from sparkpub.review.statistics.design import DeclaredOrder, Sample
 from tests.review.statistics.samples import Floats, apart, turns
 from tests.study.published import SLEEP_1, SLEEP_2
 
@@ -197,7 +197,7 @@ def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
     "declared", ["blocked", "interleaved", "random", "as-published"]
 )
 def test_blocks_are_confounded_whatever_the_figures_and_still_described(
-    declared: Declared,
+    declared: DeclaredOrder,
 ) -> None:
     early = Sample(tuple(NATIVE), (1, 2, 3, 4), (1, 2, 3, 4))
     late = Sample(tuple(FASTER), (1, 2, 3, 4), (5, 6, 7, 8))
