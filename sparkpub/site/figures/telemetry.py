@@ -13,7 +13,7 @@ from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import NARROW, WIDE, Chart, Job
 from sparkpub.site.figures.figure import Figure, Table, without_rows
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.figures.samples import Point
+from sparkpub.site.figures.samples import TimedValue
 from sparkpub.site.publication import run_file
 
 KEY = "telemetry-"
@@ -60,7 +60,7 @@ class Trace:
     samples: list[Row]
     phases: list[Row]
 
-    def values(self, signal: str) -> list[Point]:
+    def values(self, signal: str) -> list[TimedValue]:
         """The points of one signal, of all GPUs where there are several."""
         return [
             (row["t"], row["value"])
