@@ -173,7 +173,7 @@ def look(
     server = {
         "model": chosen,
         "said": said,
-        "metrics_after": pages.ask(url, "/metrics").text,
+        "metrics_after": pages.counters(url),
     }
     return FoundServer(url, chosen, server_pages.identity(server), answer, random)
 

@@ -56,10 +56,9 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
-        compared = programs.compared(publication)
-        address, content = _published(programs.COMPARED, compared)
-        addresses[programs.COMPARED] = address
-        shared[address] = content
+        for name, pieces in programs.tables(publication).items():
+            addresses[name], content = _published(name, pieces)
+            shared[addresses[name]] = content
         library = Library(publication, addresses, drawings)
         templates = Templates(options.templates, options.compiled)
 

@@ -261,7 +261,7 @@ def parse(
         problems = [problem for problem in client.problems if "request" in problem]
     printed = reading.lines(log)
     metrics |= vllm_bench.memory(printed) | llama_server.cache_hits(printed)
-    metrics |= server_pages.cache(server)
+    metrics |= server_pages.counted(server)
     observed = reading.observed(identity | load)
     if options is not None:
         problems += _other_load(observed, server, options)

@@ -77,7 +77,8 @@ class Placing:
         return _DRAWING.sub(r"\1</svg>", self._html(figure, []))
 
     def page(self, content: Content) -> Content:
-        """The content with its figures: those within tables and the first ones drawn, the others named as images."""
+        """The content with its figures: those within other HTML and the first ones drawn, unless they are heavy, and
+        the others named as images."""
         text = content.text or ""
         asked = [key for key in placeholders(text) if key in self._figures]
         within = [
@@ -89,7 +90,10 @@ class Placing:
         if not asked and not within:
             return content
         first = [key for key in asked[:INLINE] if self._is_light(key)]
-        blocks = {key: self._drawn(key) for key in (*within, *first)}
+        blocks = {
+            key: self._drawn(key) if self._is_light(key) else self._as_image(key)
+            for key in (*within, *first)
+        }
         if asked and not any(CAVEATS in html for html in content.blocks.values()):
             # A block of its own: another page may have the same figure.
             caveats = self._caveats(asked)
