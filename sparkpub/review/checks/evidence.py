@@ -1,16 +1,20 @@
 """What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.base import MEASURING
+from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
 from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
@@ -30,6 +34,15 @@ POWER_CAP = 0x4
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 
 
+WARNING_LETTERS = 100
+"""Of a warning's first sentence that are kept."""
+_BEGINS = (CLIENT_BEGINS, MEASURING)
+"""What a log says when the measurement begins."""
+_WARNING = re.compile(
+    r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+)
+"""A line of Python's logging, with or without a time and a place in the source, and of TensorRT-LLM's."""
+_CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
 
@@ -44,6 +57,13 @@ class FileSum:
     def is_of(self, item: Evidence) -> bool:
         """Whether it is the file that was recorded."""
         return self.size == item.bytes and self.sha256 == item.sha256
+
+
+class Warned(NamedTuple):
+    """A warning or an error in a log, without its numbers and paths; `measured` where it came while measuring."""
+
+    text: str
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,7 @@ class Reread:
     series: tuple[float, ...]
     printed: Mapping[str, tuple[float, float]]
     observed: Observed
+    warnings: tuple[Warned, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,7 +201,21 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         series=answer.series or _repeated(answer.samples),
         printed={} if workload.printed is None else workload.printed(log),
         observed=answer.observed,
+        warnings=_warnings(log.decode("utf-8", errors="replace")),
     )
+
+
+def _warnings(log: str) -> tuple[Warned, ...]:
+    """What a log warns of, each once, in the order of the first time."""
+    found: dict[Warned, None] = {}
+    measured = False
+    for line in log.splitlines():
+        measured = measured or any(begins in line for begins in _BEGINS)
+        warned = _WARNING.search(line)
+        if warned is not None:
+            text = _CHANGING.sub("…", warned[1]).split(". ")[0].strip()
+            found[Warned(text[:WARNING_LETTERS], measured)] = None
+    return tuple(found)
 
 
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:

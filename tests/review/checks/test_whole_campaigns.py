@@ -14,6 +14,7 @@ from sparkpub.record.record import (
     Architecture,
     Container,
     Evidence,
+    Gate,
     Gpu,
     Machine,
     MetricValue,
@@ -30,7 +31,7 @@ from sparkpub.review.checks.completeness import (
 )
 from sparkpub.review.checks.copies import copied_evidence
 from sparkpub.review.checks.equality import unequal_environments
-from sparkpub.review.checks.evidence import FileSum
+from sparkpub.review.checks.evidence import FileSum, Warned
 from sparkpub.review.checks.integrity import (
     checksum,
     fact_mismatch,
@@ -1081,6 +1082,16 @@ def test_environments_start_at_like_temperatures() -> None:
     assert len(found(5.1)) == 1
 
 
+def on_machine(name: str, **fields: Any) -> dict[str, Any]:
+    return {"machine": Machine(id=name, **fields)}
+
+
+def started_below(celsius: float) -> Gate:
+    return Gate(
+        name="max_start_temp_celsius", wanted=celsius, met=True, waited_seconds=0.0
+    )
+
+
 @pytest.mark.parametrize(
     ("native", "container", "severity"),
     [
@@ -1103,6 +1114,10 @@ def test_environments_start_at_like_temperatures() -> None:
             {"machine": Machine()},
             "warning",
         ),
+        (on_machine("m", driver="1"), on_machine("m", driver="2"), "warning"),
+        (on_machine("m", driver="1"), on_machine("n", driver="2"), None),
+        ({"gates": (started_below(45),)}, {"gates": (started_below(95),)}, "warning"),
+        ({"gates": (started_below(45),)}, {}, None),
         ({"asked_of": {"memory": "4g"}}, {}, "warning"),
         ({"asked_of": {"memory": "unlimited"}}, {}, None),
         ({"argv": ("t", "--x", "1")}, {"argv": ("t", "--x", "2")}, "warning"),
@@ -1129,6 +1144,30 @@ def test_environments_differ_in_nothing_else(
     )
     found = list(unequal_environments(view))
     assert [item.severity for item in found] == ([] if severity is None else [severity])
+
+
+def test_an_engine_that_warns_in_one_environment_only_is_not_the_same() -> None:
+    """A kernel that fell back shows in no setting; a log that is the client's alone tells nothing of the engine."""
+
+    def found(version: str | None, *environments: str) -> list[str]:
+        runs = [
+            a_run(iteration=number, environment=environment, minute=10 * at + number)
+            for at, environment in enumerate(("native", "container"))
+            for number in (1, 2)
+        ]
+        view = a_view(*runs)
+        for run in runs:
+            said = [Warned("autotuning failed", measured=False)]
+            view.evidence.answers[run.run_id] = answered(  # type: ignore[attr-defined]
+                observed=Observed(engine_version=version),
+                warnings=tuple(said * (run.record.environment in environments)),
+            )
+        return told(unequal_environments, view)
+
+    (line,) = found("1.0", "container")
+    assert "autotuning failed not given (native) and given (container)" in line
+    assert found("1.0", "native", "container") == []
+    assert found(None, "container") == []
 
 
 def test_without_samples_clocks_are_those_of_the_records() -> None:
