@@ -40,20 +40,15 @@ from sparkpub.review.checks.integrity import (
     missing_report,
 )
 from sparkpub.review.checks.order import drifts, order_confound
-from sparkpub.review.checks.proofs import (
-    bandwidth,
-    batch_of,
-    does_not_fit,
-    identity,
-    roofline,
-    same_numbers,
-)
+from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
 from sparkpub.review.checks.ratios import implausible_ratio
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
+from sparkpub.review.checks.roofline import roofline
 from sparkpub.review.checks.spread import high_variation, small_sample
 from sparkpub.review.checks.steps import step
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
+from sparkpub.review.traffic import bandwidth, batch_of
 from tests.review.checks.in_memory import a_run, a_view, answered, quiet, told
 
 TPUT = "output_throughput_tok_s"
@@ -643,6 +638,29 @@ def test_a_rate_is_not_judged_without_the_facts(
     (found,) = roofline(a_view(modelled(1e6, **fields)))
     assert found.check == "unjudged"
     assert fact in found.message
+
+
+@pytest.mark.parametrize(
+    ("tput", "asked", "severity"),
+    [
+        (5.2, {}, None),
+        (5.3, {}, "warning"),
+        (18.0, {"concurrency": 4}, None),
+    ],
+)
+def test_a_rate_that_the_stated_weights_do_not_allow_is_told(
+    tput: float, asked: dict[str, Any], severity: str | None
+) -> None:
+    """31 billion parameters of 2 bytes are 62 GB a token: 5.28 tok/s are 120 % of 273 GB/s. NVFP4 under that name would
+    be three times as fast. Of several requests at once one reading serves all."""
+    name = {"concurrency": 1, "batch_size": None} | asked
+    wanted = Requested(
+        model_id="x/m-31B-it", workload={"type": "command"} | name, environment={}
+    )
+    run = modelled(tput, requested=wanted, observed=Observed(dtype="bfloat16"))
+    found = [item for item in roofline(a_view(run)) if item.check == "roofline"]
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+    assert all("other weights than BF16" in item.message for item in found)
 
 
 def test_the_last_wave_of_requests_counts_whole() -> None:
