@@ -35,6 +35,9 @@ _GENERATED = (
 _CACHE_QUERIES = ("vllm:prefix_cache_queries_total",)
 _CACHE_HITS = ("vllm:prefix_cache_hits_total",)
 """Counters of prompts' tokens that were looked up in the prefix cache, and that were there."""
+_PREEMPTED = ("vllm:num_preemptions_total",)
+_ANSWERED = ("vllm:request_success_total",)
+"""Counters of requests that were taken out of the batch, and of those that were answered."""
 _OF_SGLANG = (
     *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
     *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
@@ -214,8 +217,9 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The capacity of vLLM's KV cache, which its metrics give as blocks, and how much of the prompts was in it."""
-    return _capacity(server) | _hits(server)
+    """The capacity of vLLM's KV cache, which its metrics give as blocks, how much of the prompts was in it, and how
+    often a request had to leave it."""
+    return _capacity(server) | _hits(server) | _preempted(server)
 
 
 def _hits(server: Mapping[str, Any]) -> dict[str, MetricValue]:
@@ -226,6 +230,14 @@ def _hits(server: Mapping[str, Any]) -> dict[str, MetricValue]:
         return {}
     share = {"prefix_cache_hit_percent": 100 * hits / queries}
     return reading.metrics(share, "report")
+
+
+def _preempted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """Preemptions while the client ran, by the requests answered; none where there was no preemption."""
+    preempted, answered = (_growth(server, names) for names in (_PREEMPTED, _ANSWERED))
+    if not preempted or not answered or min(preempted, answered) < 0:
+        return {}
+    return reading.metrics({"preemptions_per_request": preempted / answered}, "report")
 
 
 def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:

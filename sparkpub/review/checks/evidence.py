@@ -93,7 +93,7 @@ class Samples:
     """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
 
     `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
-    `swap_used_gib` are the mean and the highest from the launch on. `metrics` holds the figures that records take from
+    `swap_used_gib` are the mean and the highest in it. `metrics` holds the figures that records take from
     the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
     sample: no two runs draw the same. `power_values` counts the different readings of power, and `power_share` is the
     energy by these readings in that of the counter.
@@ -280,8 +280,8 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         available_before_gib=table.before("mem_available_gib"),
         load_before_percent=_summary(idle, median),
         load_measured_percent=_highest_load(table, phase),
-        cpu_percent=_summary(table.during("cpu_percent"), fmean),
-        swap_used_gib=_summary(table.during("swap_used_gib"), max),
+        cpu_percent=_summary(_measured(table, "cpu_percent", phase), fmean),
+        swap_used_gib=_summary(_measured(table, "swap_used_gib", phase), max),
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
         metrics=sampled_metrics.by_every_definition(table, duration, phase),
@@ -296,6 +296,12 @@ def _summary(
 ) -> float | None:
     """Some values in one figure; None where there are none."""
     return summary(values) if values else None
+
+
+def _measured(table: Telemetry, column: str, phase: Phase | None) -> Sequence[float]:
+    """A column while measuring; from the launch on where nobody says when that was."""
+    values = () if phase is None else table.within(column, phase)
+    return values or table.during(column)
 
 
 def _highest_load(table: Telemetry, phase: Phase | None) -> float | None:

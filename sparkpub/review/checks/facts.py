@@ -194,12 +194,13 @@ def _flags(seen: Seen) -> Named:
 
 
 def _warnings(seen: Seen) -> Named | None:
-    """What the engine warned of: a kernel that fell back on one side is a difference that no setting shows. None where
-    no log is the engine's own."""
+    """What the engine warned of before it was measured: a kernel that fell back on one side is a difference that no
+    setting shows. None where no log is the engine's own."""
     answer = seen.answer
     if answer is None or answer.observed.engine_version is None:
         return None
-    return dict.fromkeys((warning.text for warning in answer.warnings), "given")
+    texts = [warning.text for warning in answer.warnings if not warning.measured]
+    return dict.fromkeys(texts, "given")
 
 
 def _gates(seen: Seen) -> Named | None:

@@ -195,15 +195,27 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
 def _mismatched_figures(
     view: View, figures: Mapping[str, list[Case]]
 ) -> Iterator[Finding]:
-    """One finding for all metrics that one thing moves; each run is told by its first figure."""
+    """One finding for all metrics that one thing moves, and for those that differ in no further run: a log of another
+    run differs in all. Each run is told by its first figure."""
     by_cause: dict[str, list[str]] = defaultdict(list)
     for name in figures:
         by_cause[cause(view.metrics[name])].append(name)
+    groups: list[tuple[list[str], dict[str, Case]]] = []
     for names in by_cause.values():
         runs: dict[str, Case] = {}
         for name in names:
             for case in figures[name]:
-                runs.setdefault(case[0].record.run_id, case)
+                runs.setdefault(case[0].run_id, case)
+        groups.append((names, runs))
+    told: list[tuple[list[str], dict[str, Case]]] = []
+    for names, runs in sorted(groups, key=lambda group: -len(group[1])):
+        wider = (named for named, more in told if runs.keys() <= more.keys())
+        found = next(wider, None)
+        if found is None:
+            told.append((names, runs))
+        else:
+            found += names
+    for names, runs in told:
         labels = listed([view.metrics[name].label for name in names], "metrics")
         about = about_metrics(names) | {"unit": view.metrics[names[0]].unit}
         yield from view.cases(

@@ -22,6 +22,7 @@ from sparkpub.record.record import (
 )
 from sparkpub.review.checks.bookkeeping import memory_bookkeeping
 from sparkpub.review.checks.conditions import (
+    engine_warning,
     foreign_load,
     kernel_warning,
     slow_clock,
@@ -29,7 +30,7 @@ from sparkpub.review.checks.conditions import (
     thermal_gate,
     throttled,
 )
-from sparkpub.review.checks.evidence import POWER_CAP
+from sparkpub.review.checks.evidence import POWER_CAP, Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.reports import failed_requests
@@ -506,6 +507,35 @@ def test_containers_of_one_host_do_not_measure_at_once() -> None:
     for other in (on_gpu(1, 9.0, **of("m2", "c")), on_gpu(2, 9.0, **of("m2", "b"))):
         words = "\n".join(told(mixed_machines, a_view(one, other)))
         assert "one host" not in words
+
+
+def test_what_the_engine_warns_of_while_it_is_measured_is_told() -> None:
+    early = Warned("ulimit is low", measured=False)
+    late = Warned("kernel compiled", measured=True)
+
+    def warned(*warnings: Warned) -> View:
+        return a_view(a_run(), answer=answered(warnings=warnings))
+
+    said(engine_warning, warned(early), None)
+    said(engine_warning, warned(early, late), "warning: Iteration 1 of m/native/w was")
+    said(engine_warning, warned(late, late), "2 warnings, the first: kernel compiled")
+
+
+def test_preempted_requests_are_a_note() -> None:
+    """The figures are true, and of requests whose prompts were computed twice."""
+    view = a_view(a_run({"preemptions_per_request": 0.25}))
+    said(engine_warning, view, "0.25 times for each request that was answered")
+    assert told(engine_warning, view)[0].startswith("info: ")
+
+
+@pytest.mark.parametrize(("taken", "found"), [(8, False), (7, True), (None, False)])
+def test_requests_that_wait_in_the_server_are_told(
+    taken: int | None, found: bool
+) -> None:
+    asked = {"type": "vllm-bench", "concurrency": 8}
+    run = a_run(workload=asked, observed=Observed(batch_size=taken, requests=64))
+    words = "8 at once, and the server takes 7" if found else None
+    said(inconsistent_report, a_view(run), words)
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:

@@ -427,6 +427,36 @@ def test_a_run_is_no_multiple_of_another(kept: int, is_found: bool) -> None:
     assert len(list(copied_evidence(a_view(*runs)))) == is_found
 
 
+@pytest.mark.parametrize(
+    ("decimals", "same", "is_found"),
+    [(2, True, True), (2, False, False), (0, True, False)],
+)
+def test_a_published_run_is_not_another_one_with_another_start(
+    decimals: int, same: bool, is_found: bool
+) -> None:
+    """Of ten runs within 9 tok/s and 45 GiB, in hundredths: 901 x 4,501 combinations, and no two agree by chance.
+    Rounded to whole numbers there are 10 x 46, and two may."""
+
+    def published(number: int, other: int) -> Stored:
+        # 7 and 10 have no common factor: the second figure follows from no line through the first.
+        figures = {TPUT: 100.0 + other + 0.01 * other}
+        figures["peak_memory_gib"] = 60.0 + 5.0 * (7 * other % 10) + 0.03 * other
+        run = a_run(iteration=number)
+        metrics = {
+            name: MetricValue(
+                value=round(value, decimals),
+                unit="tok/s" if name == TPUT else "GiB",
+                source="published",
+            )
+            for name, value in figures.items()
+        }
+        return Stored(run.record.model_copy(update={"metrics": metrics}), run.path)
+
+    runs = [published(number, number) for number in range(1, 10)]
+    last = published(10, 4 if same else 10)
+    assert bool(list(copied_evidence(a_view(*runs, last)))) is is_found
+
+
 def test_copies_are_told_by_the_first_thing_they_share() -> None:
     runs = [
         a_run({TPUT: 123.456789}, iteration=number, evidence=(filed("report", "a"),))
