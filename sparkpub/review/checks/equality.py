@@ -132,7 +132,7 @@ def _mixed(
     values = {name: sorted(found) for name, found in together.items()}
     sides = named_values(fact.what, values)
     cells = listed([label(cell) for cell in mixed], "cells")
-    text = f"Runs of {cells} are pooled although they differ in {fact.what}: {sides.words}."
+    text = f"Runs of {cells} are averaged although they differ in {fact.what}: {sides.words}."
     if severity != "info":
         text += " Quarantine those that are not as planned, and re-run them."
     return view.finding(
@@ -198,8 +198,8 @@ def _unequal(
 ) -> Finding:
     groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
     text = (
-        f"The environments of {listed(list(groups), 'comparisons')} differ in more than the environment: {what} is "
-        f"{told.words}. The comparison includes that difference."
+        f"More than the environment differs in {listed(list(groups), 'comparisons')}: {what} {told.words}. The "
+        "comparison includes that difference."
     )
     return view.finding(
         "unequal-environments",

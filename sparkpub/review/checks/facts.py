@@ -15,7 +15,7 @@ from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.grouping import grouped
 
-ABSENT = "not given"
+ABSENT = "absent"
 """Stands for a name that a run lacks."""
 Named = Mapping[str, str]
 """Name to value: packages with their versions, or one thing under its own name."""

@@ -121,7 +121,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         given,
         lambda runs: (
-            f"There is no log for {runs}: the figures come from the report, without evidence of memory or model."
+            f"Without a log: {runs}. The figures are the report's; nothing shows the model, or the memory that it took."
         ),
     )
     yield from view.together(
@@ -129,7 +129,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         published,
         lambda runs: (
-            f"There is no log for {runs}: the figures are as published and cannot be checked."
+            f"Without a log: {runs}. The figures are as published and cannot be checked."
         ),
         reasons=sorted(
             {run.record.unavailable.get("log", "not given") for run in published}
@@ -140,7 +140,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "error",
         [run for run in without if run not in published and run not in given],
         lambda runs: (
-            f"The log is missing for {runs}, so there is no evidence for the figures."
+            f"Without a log: {runs}. Nothing shows that the figures are right."
         ),
     )
 

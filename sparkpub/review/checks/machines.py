@@ -106,7 +106,7 @@ def _not_whole(
     runs = _runs_of(view, cells)
     values = machines_of(runs)
     names = listed([label(cell) for cell in cells], "cells")
-    text = f"Runs of {names} are pooled or compared although they differ in machine: {few(values)}. {broken[0][1]}"
+    text = f"Runs of {names} are averaged or compared although they differ in machine: {few(values)}. {broken[0][1]}"
     if len(broken) > 1:
         text += f" {len(broken) - 1} more models or workloads are concerned."
     yield _finding(view, severity, text, cells, MACHINE, values, runs=ids(runs))

@@ -78,7 +78,7 @@ def identity(view: View) -> Iterator[Finding]:
         "warning",
         silent,
         lambda runs: (
-            f"There is no evidence of which model ran in {runs}: the name is what was requested, not what was observed."
+            f"Nothing shows which model ran: {runs}. The name is what was asked for, not what was seen."
         ),
     )
     yield from _strangers(view)

@@ -7,7 +7,10 @@ from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.plan.requested import load_of
+from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, REQUESTS
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -42,12 +45,20 @@ def swapped_loads(view: View) -> Iterator[Finding]:
             continue
         load = load_of(runs[0].record)
         if load.at_once is not None and load.request_rate is None:
-            lengths = (load.input_tokens, load.output_tokens, load.depth)
             found = Load(load.at_once, cell, fmean(throughput), fmean(first))
-            kinds[cell[0], cell[1], lengths].append(found)
+            kinds[cell[0], cell[1], _kind(runs[0].record)].append(found)
     swapped = [pair for loads in kinds.values() for pair in _impossible(loads)]
     if swapped:
         yield _finding(view, swapped)
+
+
+def _kind(record: Record) -> tuple[tuple[str, str], ...]:
+    """What a load is, but for how many requests there are."""
+    asked = options_of(record).items()
+    how_many = ("warmup", *IN_FLIGHT, *REQUESTS, *BATCH)
+    return tuple(
+        sorted((name, str(value)) for name, value in asked if name not in how_many)
+    )
 
 
 def _impossible(loads: list[Load]) -> Iterator[tuple[Load, Load]]:
@@ -65,8 +76,9 @@ def _finding(view: View, swapped: list[tuple[Load, Load]]) -> Finding:
     also = ""
     if len(swapped) > 1:
         also = f" The same holds in {listed(cells, 'cells')}."
+    sent = counted(small.at_once, "request")
     text = (
-        f"{label(small.cell)} gives {small.at_once} requests at once {small.throughput:.4g} tok/s with a TTFT of "
+        f"{label(small.cell)} gives {sent} at once {small.throughput:.4g} tok/s with a TTFT of "
         f"{small.first_token:.4g} ms, and {label(large.cell)} gives {large.at_once} of them {large.throughput:.4g} "
         f"tok/s with {large.first_token:.4g} ms. More requests cannot get less and wait less: the loads may be "
         f"swapped.{also}"

@@ -235,7 +235,7 @@ def test_a_package_that_one_machine_lacks_is_a_note() -> None:
     own = with_packages(a={"torch": "2.9.1", "flash-attn": "2.8"}, b={"torch": "2.9.1"})
     (finding,) = found(changed(a_fleet(BOTH), own))
     assert (finding.severity, finding.evidence["what"]) == ("info", "software")
-    assert finding.evidence["values"] == ["flash-attn 2.8 and not given"]
+    assert finding.evidence["values"] == ["flash-attn 2.8 and absent"]
 
 
 def test_packages_that_nobody_knows_differ_from_none() -> None:

@@ -32,9 +32,11 @@ def wrong(asked: dict[str, Any], **seen: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("asked", "tokens", "found"),
     [
-        # A chat template may add 10 %.
+        # A chat template may add 10 %, and 64 tokens to a short prompt.
         ({}, 4400.0, []),
         ({}, 512.0, ["the input tokens"]),
+        ({"input_tokens": 32}, 96.0, []),
+        ({"input_tokens": 32}, 97.0, ["the input tokens"]),
         # The mean of 100 lengths between 400 and 7,600 has a standard error of 5.2 %; four of them and 10 % are 30.8 %.
         ({"range_ratio": 0.9}, 2775.0, []),
         ({"range_ratio": 0.9}, 2765.0, ["the input tokens"]),

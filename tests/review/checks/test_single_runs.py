@@ -310,8 +310,8 @@ def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
     other = with_metrics(lost, iteration=2)
     found = told(null_metric, a_view(one, other))
     assert [text.partition(":")[0] for text in found] == ["info", "warning"]
-    assert "in any of 1 runs" in found[0]
-    assert "in any of 2 runs" in found[1]
+    assert "None of 1 runs" in found[0]
+    assert "None of 2 runs" in found[1]
     assert "not printed" in found[1]
     assert (
         told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
@@ -753,7 +753,7 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
             {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0},
             {"requests": 100},
             {},
-            "info: P99 is the maximum",
+            "info: P99 is the slowest request",
         ),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {"requests": 101}, {}, None),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {}, {"requests": 101}, None),

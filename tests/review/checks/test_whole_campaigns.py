@@ -313,7 +313,7 @@ def test_an_iteration_counts_once() -> None:
     assert found.cell == "m/native/w"
     assert found.evidence["excluded"] == [again.run_id]
     assert found.message.startswith(
-        "Iteration 1 of m/native/w was recorded 2 times. The"
+        "Iteration 1 of m/native/w was recorded 2 times. Only the first"
     )
     other = [a_run(environment="container", minute=minute) for minute in (6, 7)]
     (found,) = duplicate_iteration(a_view(a_run(), again, *other))
@@ -1213,7 +1213,7 @@ def test_an_engine_that_warns_in_one_environment_only_is_not_the_same() -> None:
         return told(unequal_environments, view)
 
     (line,) = found("1.0", "container")
-    assert "autotuning failed not given (native) and given (container)" in line
+    assert "autotuning failed absent (native) and given (container)" in line
     assert found("1.0", "native", "container") == []
     assert found(None, "container") == []
 
