@@ -212,7 +212,7 @@ def _complaints(stored: Stored) -> Iterator[str]:
 
 
 def engine_warning(view: View) -> Iterator[Finding]:
-    """Runs in which the engine warned while it was measured, or gave requests up for a while and began them anew."""
+    """Runs in which the engine warned while it was measured."""
 
     def warned(stored: Stored) -> Iterator[str]:
         answer = view.evidence.of(stored).answer
@@ -230,19 +230,6 @@ def engine_warning(view: View) -> Iterator[Finding]:
         warned,
         "was measured while the engine warned",
         "were measured while the engine warned",
-    )
-    preempted: list[Case] = []
-    for stored in view.happened:
-        share = stored.record.value("preemptions_per_request")
-        if share:
-            detail = f"{share:.2g} times for each request that was answered"
-            preempted.append((stored, detail))
-    yield from view.cases(
-        "engine-warning",
-        "info",
-        preempted,
-        "preempted requests: the KV cache was full, and their prompts were computed again",
-        what="preempted",
     )
 
 
@@ -344,7 +331,7 @@ CHECKS = (
     Check(
         "engine-warning",
         "evidence",
-        ("warning", "info"),
+        ("warning",),
         "Did the engine work without a warning while it was measured?",
         engine_warning,
         remedy="Warm up with the same lengths and number of requests, so that nothing is compiled or loaded later.",

@@ -14,7 +14,7 @@ from sparkpub.review.checks.facts import (
     ABSENT,
     FACTS,
     MACHINE,
-    Fact,
+    Common,
     Groups,
     Seen,
     apart,
@@ -24,9 +24,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
-    Sides as Words,
-)
-from sparkpub.review.checks.view import (
+    Sides,
     View,
     about_cells,
     few,
@@ -69,7 +67,7 @@ CONDITION_RUNS = 3
 
 Group = tuple[str, str]
 """A model and a workload."""
-Place = TypeVar("Place", Cell, Group)
+Where = TypeVar("Where", Cell, Group)
 Apart = dict[str, dict[str, set[str]]]
 """Name to the values of each run of a cell, or of each environment of a group."""
 
@@ -79,14 +77,14 @@ def _seen(view: View, runs: Iterable[Stored]) -> list[Seen]:
 
 
 def _differing(
-    places: Mapping[Place, Groups], elsewhere: Collection[Place]
-) -> Iterator[tuple[Fact, dict[Place, Apart]]]:
+    places: Mapping[Where, Groups], elsewhere: Collection[Where]
+) -> Iterator[tuple[Common, dict[Where, Apart]]]:
     """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
     machine differs, which is told by itself."""
-    told: dict[str, Collection[Place]] = {MACHINE: elsewhere}
+    told: dict[str, Collection[Where]] = {MACHINE: elsewhere}
     for fact in FACTS:
-        explained: Collection[Place] = told.get(fact.follows or "", ())
-        new: dict[Place, Apart] = {}
+        explained: Collection[Where] = told.get(fact.follows or "", ())
+        new: dict[Where, Apart] = {}
         for place, groups in places.items():
             names = apart(fact, groups)
             if names and place not in explained:
@@ -121,7 +119,7 @@ def mixed_runs(view: View, elsewhere: Collection[Cell]) -> Iterator[Finding]:
 
 def _mixed(
     view: View,
-    fact: Fact,
+    fact: Common,
     severity: Severity,
     mixed: Mapping[Cell, Mapping[str, set[str]]],
 ) -> Finding:
@@ -161,11 +159,13 @@ def unequal_environments(view: View) -> Iterator[Finding]:
         yield from _unequal_condition(view, condition, compared)
 
 
-Sides = Mapping[str, Sequence[Stored]]
+Environments = Mapping[str, Sequence[Stored]]
 """The runs of each environment that is compared."""
 
 
-def _unequal_facts(view: View, compared: Mapping[Group, Sides]) -> Iterator[Finding]:
+def _unequal_facts(
+    view: View, compared: Mapping[Group, Environments]
+) -> Iterator[Finding]:
     elsewhere = [
         group
         for group, sides in compared.items()
@@ -194,7 +194,7 @@ def _unequal_facts(view: View, compared: Mapping[Group, Sides]) -> Iterator[Find
 
 
 def _unequal(
-    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: Words
+    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: Sides
 ) -> Finding:
     groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
     text = (
@@ -274,7 +274,7 @@ CONDITIONS = (
 
 
 def _unequal_condition(
-    view: View, condition: MeasuredCondition, compared: Mapping[Group, Sides]
+    view: View, condition: MeasuredCondition, compared: Mapping[Group, Environments]
 ) -> Iterator[Finding]:
     """A condition whose means lie apart between environments that are given the same resources."""
     words: list[str] = []
@@ -293,7 +293,7 @@ def _unequal_condition(
                 )
                 cells |= dict.fromkeys(pair)
     if words:
-        told = Words(words[0], words)
+        told = Sides(words[0], words)
         yield _unequal(view, condition.name, "warning", list(cells), told)
 
 

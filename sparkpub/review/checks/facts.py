@@ -33,7 +33,7 @@ Groups = Mapping[str, Sequence[Seen]]
 
 
 @dataclass(frozen=True)
-class Fact:
+class Common:
     """Something that runs must share.
 
     `pooled` and `compared` say how bad it is where the runs of one cell, or those of environments that are compared, do
@@ -64,14 +64,14 @@ def _one(
     *,
     own: bool = False,
     follows: str | None = None,
-) -> Fact:
+) -> Common:
     """A fact of one value, which a run may not know."""
 
     def named(seen: Seen) -> Named | None:
         value = read(seen.record)
         return None if value is None else {what: str(value)}
 
-    return Fact(what, pooled, compared, named, own, follows)
+    return Common(what, pooled, compared, named, own, follows)
 
 
 def _of_gpus(read: Callable[[Gpu], str | None]) -> Callable[[Record], str | None]:
@@ -233,15 +233,15 @@ SHARED = (
     _one("state of the collector's source", "info", "warning", _modified),
 )  # fmt: skip
 """Facts of one value, in the order of their weight: where they are pooled, and where they are compared."""
-SOFTWARE = Fact("software", "warning", "warning", _packages, lacked="info")
+SOFTWARE = Common("software", "warning", "warning", _packages, lacked="info")
 NAMED = (
     SOFTWARE,
-    Fact("gate", "warning", "warning", _gates),
-    Fact("command line", None, "warning", _flags, absence_counts=True),
-    Fact("engine setting", None, "warning", _settings),
-    Fact("environment variable", None, "warning", _variables),
-    Fact("variable of the engine", None, "warning", _steering, absence_counts=True),
-    Fact("warning of the engine", None, "warning", _warnings, absence_counts=True),
+    Common("gate", "warning", "warning", _gates),
+    Common("command line", None, "warning", _flags, absence_counts=True),
+    Common("engine setting", None, "warning", _settings),
+    Common("environment variable", None, "warning", _variables),
+    Common("variable of the engine", None, "warning", _steering, absence_counts=True),
+    Common("warning of the engine", None, "warning", _warnings, absence_counts=True),
 )
 """Facts of several names."""
 FACTS = (*SHARED, *NAMED)
@@ -255,7 +255,7 @@ def machines_of(runs: Iterable[Stored]) -> tuple[str, ...]:
     )
 
 
-def apart(fact: Fact, groups: Groups) -> dict[str, dict[str, set[str]]]:
+def apart(fact: Common, groups: Groups) -> dict[str, dict[str, set[str]]]:
     """The names of which groups have no value in common, each with the values of every group that knows some.
 
     What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. What
@@ -274,7 +274,7 @@ def apart(fact: Fact, groups: Groups) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def _known(fact: Fact, runs: Sequence[Seen]) -> list[Named]:
+def _known(fact: Common, runs: Sequence[Seen]) -> list[Named]:
     return [named for seen in runs if (named := fact.read(seen)) is not None]
 
 

@@ -147,13 +147,6 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         "received several tokens per chunk, so ITL is the time between chunks (read TPOT instead)",
         what="chunks",
     )
-    yield from view.cases(
-        "inconsistent-report",
-        "info",
-        _cases(view, _queue),
-        "sent more requests at once than the server takes, so the others wait in its queue",
-        what="queue",
-    )
     yield from view.together(
         "inconsistent-report",
         "info",
@@ -420,14 +413,6 @@ def _chunks(stored: Stored) -> Iterator[str]:
         return
     if chunk / token > CHUNK_TOKENS:
         yield f"{chunk / token:.3g} tokens a chunk"
-
-
-def _queue(stored: Stored) -> Iterator[str]:
-    """More requests at once than the engine runs together."""
-    record = stored.record
-    sent, taken = _bound(record, load_of(record)), record.observed.batch_size
-    if sent is not None and taken is not None and taken < sent:
-        yield f"{sent} at once, and the server takes {taken}"
 
 
 # -- percentiles -------------------------------------------------------------------------------------------------

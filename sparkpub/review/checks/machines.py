@@ -17,9 +17,9 @@ from sparkpub.review.checks.view import View, about_cells, few, ids, label, list
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
-Blocks = Mapping[Cell, Sequence[Stored]]
+RunsByCell = Mapping[Cell, Sequence[Stored]]
 """The cells of one model and workload, a cell an environment, with the runs that count."""
-Broken = tuple[Blocks, str]
+Broken = tuple[RunsByCell, str]
 """What is wrong with blocks, in words."""
 
 
@@ -40,8 +40,8 @@ def mixed_machines(view: View) -> Iterator[Finding]:
 
 
 def _broken(view: View) -> tuple[list[Broken], list[Broken]]:
-    """Blocks of several machines with what is wrong with them: those of which a machine measured one side alone, and
-    those with rounds that are torn, which the comparison within machines leaves out and the means of cells do not."""
+    """Those of several machines with what is wrong with them: where a machine measured one side alone, and
+    where rounds are torn, which the comparison within machines leaves out and the means of cells do not."""
     groups: dict[tuple[str, str], dict[Cell, Sequence[Stored]]] = defaultdict(dict)
     for cell, runs in view.counted.items():
         if runs:
@@ -60,7 +60,7 @@ def _broken(view: View) -> tuple[list[Broken], list[Broken]]:
     return alone, torn
 
 
-def _measured_alone(view: View, blocks: Blocks) -> str:
+def _measured_alone(view: View, blocks: RunsByCell) -> str:
     """Why one side was measured alone on a machine; empty where none was."""
     if len(blocks) == 1:
         planned = view.reviewed.replicated
@@ -74,7 +74,7 @@ def _measured_alone(view: View, blocks: Blocks) -> str:
     return ""
 
 
-def _torn(blocks: Blocks) -> list[int]:
+def _torn(blocks: RunsByCell) -> list[int]:
     """The iterations that two environments ran on different machines alone, repeats left out."""
     torn = set()
     rounds = [
@@ -99,7 +99,7 @@ def _torn(blocks: Blocks) -> list[int]:
 def _not_whole(
     view: View, severity: Severity, broken: Sequence[Broken]
 ) -> Iterator[Finding]:
-    """Blocks with one kind of fault; the first of them is told."""
+    """Cells with one kind of fault; the first of them is told."""
     if not broken:
         return
     cells = list(chain.from_iterable(blocks for blocks, _ in broken))

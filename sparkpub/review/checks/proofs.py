@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
+from sparkpub.plan.requested import options_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -59,7 +60,8 @@ SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
 
 def identity(view: View) -> Iterator[Finding]:
     """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
-    silent = []
+    silent: list[Stored] = []
+    told: list[Stored] = []
     others: dict[tuple[str, str], list[Stored]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
@@ -70,7 +72,8 @@ def identity(view: View) -> Iterator[Finding]:
         if problems:
             others[record.requested.model_id, "; ".join(problems)].append(stored)
         elif not shown and record.value(THROUGHPUT) is not None:
-            silent.append(stored)
+            by_server = options_of(record).get("url") and record.observed.model_path
+            (told if by_server else silent).append(stored)
     for (model, problem), runs in others.items():
         yield from _another_model(view, model, problem, runs)
     yield from view.together(
@@ -79,6 +82,15 @@ def identity(view: View) -> Iterator[Finding]:
         silent,
         lambda runs: (
             f"Nothing shows which model ran: {runs}. The name is what was asked for, not what was seen."
+        ),
+    )
+    names = {str(stored.record.observed.model_path) for stored in told}
+    yield from view.together(
+        "identity",
+        "info",
+        told,
+        lambda runs: (
+            f"Only the server's own word says which model ran in {runs}: {listed(sorted(names), 'names')}."
         ),
     )
     yield from _strangers(view)
@@ -191,7 +203,7 @@ def _memory_need(record: Record) -> Need | None:
     return Need(weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB)
 
 
-class Same(NamedTuple):
+class AlikeModels(NamedTuple):
     """Models with one throughput in one environment and workload although their steps read different numbers of bytes:
     cells, mean rates in tok/s and bytes per step by model."""
 
@@ -212,7 +224,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
     for (model, environment, workload), runs in view.counted.items():
         if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
             places[environment, workload][model] = runs
-    by_severity: dict[Severity, list[Same]] = defaultdict(list)
+    by_severity: dict[Severity, list[AlikeModels]] = defaultdict(list)
     for place, models in places.items():
         for same in _same_in(view, place, models):
             by_severity[_severity_of_same(view, same)].append(same)
@@ -222,7 +234,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
 
 def _same_in(
     view: View, place: tuple[str, str], models: Mapping[str, Sequence[Stored]]
-) -> Iterator[Same]:
+) -> Iterator[AlikeModels]:
     sizes: dict[str, float] = {}
     values: dict[str, Sequence[float]] = {}
     for model, runs in models.items():
@@ -231,7 +243,7 @@ def _same_in(
             sizes[model] = size
             values[model] = view.figures((model, *place), THROUGHPUT)
     for group in _equivalent(values):
-        same = Same(
+        same = AlikeModels(
             cells=[(model, *place) for model in group],
             means={model: fmean(values[model]) for model in group},
             sizes={model: sizes[model] for model in group},
@@ -240,7 +252,7 @@ def _same_in(
             yield same
 
 
-def _severity_of_same(view: View, same: Same) -> Severity:
+def _severity_of_same(view: View, same: AlikeModels) -> Severity:
     """An error where memory bounds the largest model, or nobody knows."""
     largest = max(same.cells, key=lambda cell: same.sizes[cell[0]])
     record = view.counted[largest][0].record
@@ -273,7 +285,9 @@ def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
     return [sorted(group) for group in groups if len(group) > 1]
 
 
-def _same_finding(view: View, severity: Severity, found: Sequence[Same]) -> Finding:
+def _same_finding(
+    view: View, severity: Severity, found: Sequence[AlikeModels]
+) -> Finding:
     worst = max(found, key=lambda same: same.ratio)
     cells = [label(cell) for same in found for cell in same.cells]
     rates = ", ".join(f"{model} {mean:.1f}" for model, mean in worst.means.items())
@@ -302,7 +316,7 @@ CHECKS = (
     Check(
         "identity",
         "meaning",
-        ("error", "warning"),
+        ("error", "warning", "info"),
         "Did the requested model run?",
         identity,
         thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),

@@ -26,7 +26,7 @@ LESS_SHARE = Threshold(
 )
 
 
-class Load(NamedTuple):
+class LoadedCell(NamedTuple):
     """A cell with its requests at once and what it got."""
 
     at_once: int
@@ -37,7 +37,7 @@ class Load(NamedTuple):
 
 def swapped_loads(view: View) -> Iterator[Finding]:
     """Loads of one kind that got less throughput and a shorter TTFT than the next smaller one."""
-    kinds: dict[object, list[Load]] = defaultdict(list)
+    kinds: dict[object, list[LoadedCell]] = defaultdict(list)
     for cell, runs in view.counted.items():
         throughput = view.figures(cell, THROUGHPUT)
         first = view.figures(cell, "ttft_mean_ms")
@@ -45,7 +45,7 @@ def swapped_loads(view: View) -> Iterator[Finding]:
             continue
         load = load_of(runs[0].record)
         if load.at_once is not None and load.request_rate is None:
-            found = Load(load.at_once, cell, fmean(throughput), fmean(first))
+            found = LoadedCell(load.at_once, cell, fmean(throughput), fmean(first))
             kinds[cell[0], cell[1], _kind(runs[0].record)].append(found)
     swapped = [pair for loads in kinds.values() for pair in _impossible(loads)]
     if swapped:
@@ -61,7 +61,7 @@ def _kind(record: Record) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _impossible(loads: list[Load]) -> Iterator[tuple[Load, Load]]:
+def _impossible(loads: list[LoadedCell]) -> Iterator[tuple[LoadedCell, LoadedCell]]:
     share = 1 - LESS_SHARE
     for small, large in pairwise(sorted(loads)):
         slower = large.throughput < share * small.throughput
@@ -70,7 +70,7 @@ def _impossible(loads: list[Load]) -> Iterator[tuple[Load, Load]]:
             yield small, large
 
 
-def _finding(view: View, swapped: list[tuple[Load, Load]]) -> Finding:
+def _finding(view: View, swapped: list[tuple[LoadedCell, LoadedCell]]) -> Finding:
     small, large = swapped[0]
     cells = list(dict.fromkeys(label(load.cell) for pair in swapped for load in pair))
     also = ""

@@ -187,7 +187,7 @@ def test_preemptions_are_counted_while_the_client_ran(
         )
 
     server = {"metrics_before": page(3, 5), "metrics_after": page(after, 25)}
-    told = server_pages.cache(server).get("preemptions_per_request")
+    told = server_pages.counted(server).get("preemptions_per_request")
     assert (told and told.value) == found
 
 

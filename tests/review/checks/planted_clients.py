@@ -547,6 +547,18 @@ def layers_cut_out(copy: Copy) -> None:
             run["observed"][name] = round(share * run["observed"][name])
 
 
+def fewer_slots(copy: Copy) -> None:
+    """The server takes four requests at a time, of eight that are sent."""
+    for run in copy.runs:
+        run["observed"]["batch_size"] = 4
+        log = copy.read(run, "log").decode()
+        copy.put(
+            run,
+            "log",
+            re.sub(r"'max_num_seqs': \d+", "'max_num_seqs': 4", log).encode(),
+        )
+
+
 WARNED = "(EngineCore pid=61) WARNING 11-21 16:01:33"
 COMPILED = rf"""{WARNED} [jit_monitor.py:106] Triton kernel JIT compilation during inference: _k. This causes a spike.
 Successful requests:"""
@@ -827,6 +839,7 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         one_log("Starting initial single prompt test run", FELL_BACK),
         check="unequal-environments",
     ),
+    ClientFault("fewer slots than requests at once", fewer_slots, check="queued"),
     ClientFault("layers cut out of the model", layers_cut_out, check="identity"),
     ClientFault(
         "a second client on the server",

@@ -33,6 +33,8 @@ from sparkpub.review.checks.conditions import (
 from sparkpub.review.checks.evidence import POWER_CAP, Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
+from sparkpub.review.checks.proofs import identity
+from sparkpub.review.checks.queue import queued
 from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
@@ -524,18 +526,8 @@ def test_what_the_engine_warns_of_while_it_is_measured_is_told() -> None:
 def test_preempted_requests_are_a_note() -> None:
     """The figures are true, and of requests whose prompts were computed twice."""
     view = a_view(a_run({"preemptions_per_request": 0.25}))
-    said(engine_warning, view, "0.25 times for each request that was answered")
-    assert told(engine_warning, view)[0].startswith("info: ")
-
-
-@pytest.mark.parametrize(("taken", "found"), [(8, False), (7, True), (None, False)])
-def test_requests_that_wait_in_the_server_are_told(
-    taken: int | None, found: bool
-) -> None:
-    asked = {"type": "vllm-bench", "concurrency": 8}
-    run = a_run(workload=asked, observed=Observed(batch_size=taken, requests=64))
-    words = "8 at once, and the server takes 7" if found else None
-    said(inconsistent_report, a_view(run), words)
+    said(queued, view, "0.25 times for each request that was answered")
+    assert told(queued, view)[0].startswith("info: ")
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
@@ -877,3 +869,40 @@ def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
         "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
     )
     said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "slots", "waited"),
+    [
+        ({"queue_time_percent": 9.9}, None, None),
+        ({"queue_time_percent": 49.1}, None, "49 % of their time on the server"),
+        ({}, 16, None),
+        ({}, 4, "16 requests at once, and 4 slots"),
+        # What the server counted decides: slots say only that requests may have waited.
+        ({"queue_time_percent": 0.0}, 4, None),
+    ],
+)
+def test_requests_that_waited_for_their_turn_are_told(
+    metrics: dict[str, float], slots: int | None, waited: str | None
+) -> None:
+    run = a_run(
+        metrics,
+        workload={"type": "llama-benchy", "url": "http://x", "concurrency": 16},
+        observed=Observed(batch_size=slots),
+    )
+    found = told(queued, a_view(run))
+    assert len(found) == (waited is not None)
+    assert all(waited is not None and waited in message for message in found)
+
+
+def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
+    """A log shows sizes; of a server that ran before there is only the name that it gives itself."""
+    served = {"type": "llama-benchy", "url": "http://x"}
+    metrics = {"output_throughput_tok_s": 100.0}
+    run = a_run(metrics, workload=served, observed=Observed(model_path="/models/m"))
+    (found,) = told(identity, a_view(run))
+    assert found.startswith("info: Only the server's own word says which model ran in")
+    assert found.endswith("/models/m.")
+    silent = a_run(metrics, workload=served)
+    (found,) = told(identity, a_view(silent))
+    assert found.startswith("warning: ")
