@@ -38,7 +38,7 @@ from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
-from sparkpub.review.tables.runs import runs
+from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
 from sparkpub.site.reading import read_page
@@ -101,7 +101,7 @@ def _reviewed(data: Path) -> None:
     for form in ("json", "markdown"):
         stats_told.render(summed, form)
     for write in export.FORMATS.values():
-        write(runs(found.campaigns))
+        write(of_all([each.table for each in found.campaigns.values()]))
 
 
 def _evidence(name: str, content: bytes, folder: Path) -> None:
