@@ -12,6 +12,7 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
 from sparkpub.collect.importers.files import ResultFile, documents
+from sparkpub.collect.importers.formats import FileReader
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record import outside
 from sparkpub.record.record import MetricValue, Status
@@ -47,14 +48,10 @@ _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
 
-class BenchmarkSpark:
+class BenchmarkSpark(FileReader):
     """Reads the metadata and logs of runs, and files with the figures of many."""
 
     tool = "benchmark-spark"
-
-    def __init__(self, given: Given) -> None:
-        self._given = given
-        self._found: list[Draft | Left] = []
 
     def takes(self, file: ResultFile) -> bool:
         """Whether a file is of a run, or has the figures of some. Raises FileError."""
@@ -73,14 +70,6 @@ class BenchmarkSpark:
         else:
             return False
         return True
-
-    def found(self) -> Iterator[Draft | Left]:
-        """The runs of all files."""
-        yield from self._found
-
-    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
-        """Every file is spoken of."""
-        return False
 
 
 def _of_all(file: ResultFile, given: Given) -> Iterator[Draft | Left]:
