@@ -35,7 +35,7 @@ from sparkpub.record.record import (
 )
 from sparkpub.record.store import canonical_json
 
-Order = Literal["interleaved", "random", "blocked"]
+PlannedOrder = Literal["interleaved", "random", "blocked"]
 Machines = Literal["split", "replicate"]
 Percent = Annotated[float, Field(ge=0, le=100)]
 START_CELSIUS = 45.0
@@ -127,7 +127,7 @@ class Matrix(Declared):
     workloads: Annotated[dict[Key, WorkloadOptions], Field(min_length=1)]
     baseline: Key | None = None
     iterations: Annotated[int, Field(ge=1, le=10000)] = 10
-    order: Order = "interleaved"
+    order: PlannedOrder = "interleaved"
     machines: Machines = "split"
     """What several machines do with the plan: `split` measures each model on one of them, which is faster;
     `replicate` has each of them measure everything, which shows whether a finding replicates."""

@@ -5,7 +5,7 @@ its log).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from sparkpub.plan.coverage import CellCoverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
+from sparkpub.record.derived import derived
 from sparkpub.record.errors import CollectError, MatrixError, RecordError
-from sparkpub.record.record import Record
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import (
     REMEDY,
     Stored,
@@ -44,6 +46,18 @@ class CampaignData:
     def records(self) -> tuple[Record, ...]:
         """The records of `runs`, in the same order."""
         return tuple(stored.record for stored in self.runs)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric of its runs, by name, in the order met; behind them those that follow from others."""
+        found: dict[str, Metric] = {}
+        follow: dict[str, Metric] = {}
+        for record in self.records:
+            for name, value in record.metrics.items():
+                if name not in found:
+                    found[name] = metric_of(name, value)
+            follow |= {name: METRICS[name] for name in derived(record)}
+        return {**found, **follow}
 
     @cached_property
     def quarantined(self) -> Mapping[str, str]:
@@ -222,18 +236,36 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
     runs: list[Stored] = []
     damage: list[str] = []
+    first: dict[tuple[str, str, str], Record] = {}
     for path in record_paths(folder):
         try:
-            runs.append(_record(path))
+            stored = _record(path)
+            before = first.setdefault(stored.record.cell, stored.record)
+            runs.append(_sharing(stored, before))
         except RecordError as error:
             damage += error.lines()
-    runs.sort(key=_when)
+    runs.sort(key=in_order_of_time)
     try:
         campaign = CampaignData(read_campaign(folder), folder, tuple(runs))
         _ = campaign.matrix
     except (RecordError, MatrixError) as error:
         return None, damage + error.lines()
     return campaign, damage
+
+
+_OF_A_CELL = ("argv", "container", "machine", "reproducibility", "requested")
+"""Parts of a record that are as a rule the same in all runs of a cell. Held once, they are a fifth of the memory."""
+
+
+def _sharing(stored: Stored, before: Record) -> Stored:
+    """A run that shares with an earlier one what is equal in both."""
+    record = stored.record
+    equal = {
+        name: getattr(before, name)
+        for name in _OF_A_CELL
+        if getattr(before, name) == getattr(record, name)
+    }
+    return replace(stored, record=record.model_copy(update=equal))
 
 
 def _record(path: Path) -> Stored:
@@ -245,8 +277,8 @@ def _record(path: Path) -> Stored:
     return stored
 
 
-def _when(stored: Stored) -> tuple[str, int, str]:
-    """What runs are ordered by: time, then place in the plan."""
+def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
+    """What runs are sorted by: when they began, then place in the plan."""
     record = stored.record
     return record.started.value, record.plan.position, record.run_id
 

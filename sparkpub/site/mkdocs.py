@@ -1,10 +1,12 @@
 """MkDocs adapter: the docs tree as virtual files, for `mkdocs serve` and `mkdocs build --strict`."""
 
+import gc
 import html
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +30,8 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
-from sparkpub.record.store import DEFAULT_DATA, write_atomic
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import write_atomic
 from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site import kept, link_preview, manual
 from sparkpub.site.browser import runtime, security
@@ -69,7 +72,7 @@ _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
 
-class Origin(option.Type[str]):
+class HostOrigin(option.Type[str]):
     """An address of a host, `https://giscus.app`, and nothing that could end a rule of the policy."""
 
     def __init__(self) -> None:
@@ -96,7 +99,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
-    allow = option.ListOfItems(Origin(), default=[])
+    allow = option.ListOfItems(HostOrigin(), default=[])
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
@@ -191,7 +194,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         before = self._tree
         self._problems = []
         try:
-            self._tree = self._build(config)
+            with _all_lasts():
+                self._tree = self._build(config)
         except SparkpubError as error:
             lines = error.lines()
             if not self._serving or not self._tree:
@@ -453,6 +457,16 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _folder(self, config: MkDocsConfig) -> Path:
         return Path(config.config_file_path).resolve().parent
+
+
+@contextmanager
+def _all_lasts() -> Iterator[None]:
+    """While a tree is made nearly everything lasts: looking for garbage among it would take a tenth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def published_address(site_url: str | None) -> str:

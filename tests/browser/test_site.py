@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import campaign_folders, record_paths
 from tests.browser.campaign import FAILED, HOSTILE, NAME
 from tests.browser.conftest import REPOSITORY, Host, delay
 
@@ -690,7 +691,7 @@ def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None
 
 
 def test_compare_says_what_the_build_says(site: Host) -> None:
-    """The verdict, the difference and its interval are those of `data/statistics.json.gz`, to the digit."""
+    """The verdict, the difference and its interval are those of `data/comparisons.parquet`, to the digit."""
     page = site.open(
         f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w"
     ).page
@@ -700,13 +701,11 @@ def test_compare_says_what_the_build_says(site: Host) -> None:
         .inner_text()
         .replace("\u2212", "-")
     )
-    packed = (site.folder / "data" / "statistics.json.gz").read_bytes()
-    statistics = json.loads(gzip.decompress(packed))
-    (known,) = (
-        found
-        for found in statistics["comparisons"]
-        if found["campaign"] == NAME and found["metric"] == "output_throughput_tok_s"
+    table = pd.read_parquet(site.folder / "data" / "comparisons.parquet")
+    wanted = (table["campaign"] == NAME) & (
+        table["metric"] == "output_throughput_tok_s"
     )
+    (known,) = table[wanted].to_dict(orient="records")
     assert known["verdict"] == "lower"
     for text in (
         known["verdict"],

@@ -351,8 +351,10 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     assert len(unpacked_of(tree, tables["data/runs"])) == 13
     assert "data/runs.csv" in tree
     assert not [uri for uri in tree if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)]
-    size = len(tree["data/runs.csv"].data or b"")
-    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", size - 1)
+    rows = (tree["data/runs.csv"].data or b"").count(b"\n") - 1  # below the header
+    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)
+    assert "data/runs.csv" in build(load(data), options)
+    monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows - 1)
     short = build(load(data), options)
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
@@ -439,7 +441,7 @@ def test_long_documents_are_compressed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plain = built.tree
-    name = "data/statistics.json"
+    name = "data/review.json"
     text = plain[name].data or b""
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_BYTES", len(text))
     assert build(load(data), options)[name].data == text
@@ -448,7 +450,7 @@ def test_long_documents_are_compressed(
     assert name not in tree
     assert gzip.decompress(tree[f"{name}.gz"].data or b"") == text
     assert "data/claims.json" in tree
-    assert "statistics.json.gz" in whole(tree, "data/index.md")
+    assert "review.json.gz" in whole(tree, "data/index.md")
 
 
 def test_the_short_page_of_a_run_needs_no_script(built: Built) -> None:

@@ -1,30 +1,58 @@
 """Which format each file of a folder has: the readers are offered every file, and the first that takes it has it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left
-from sparkpub.collect.importers.files import FileError, ResultFile, result_files
+from sparkpub.collect.importers.files import (
+    FileError,
+    ResultFile,
+    documents,
+    result_files,
+)
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 
 _ALWAYS_RESULTS = (".json", ".jsonl")
 """Suffixes of files that ought to be readable, whatever they are."""
 
 
-class FileReader(Protocol):
+@dataclass(frozen=True)
+class Form:
+    """In which files a tool's reports are, and how they become objects."""
+
+    suffixes: tuple[str, ...] = (".json", ".jsonl")
+    """Of the files that may be reports."""
+    objects: Callable[[ResultFile], list[dict[str, Any]]] = documents
+    """The objects of a file, whatever its format. Raises FileError."""
+    twin: Callable[[ResultFile], str | None] = lambda _: None
+    """The name of a file beside it that says the same with more, and is read in its place."""
+    beside: Callable[[Sidecars], dict[str, Any]] = lambda _: {}
+    """What the text beside a report says of it, by the names of the report."""
+
+
+class FileReader(ABC):
     """Reads the results of one tool."""
 
     tool: str
 
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._found: list[Draft | Left] = []
+
+    @abstractmethod
     def takes(self, file: ResultFile) -> bool:
         """Whether a file holds results of the tool, which are then kept. Raises FileError for one that is damaged."""
 
     def found(self) -> Iterator[Draft | Left]:
         """What the files that were taken hold."""
+        yield from self._found
 
-    def passes_over(self, file: ResultFile) -> bool:
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002 - where others are to look
         """Whether nothing has to be said of a file that is not taken."""
+        return False
 
 
 MakeReader = Callable[[Given], FileReader]

@@ -10,8 +10,8 @@ The analysis follows the order as it was really run:
 Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`. Where runs shared a
 server, means are still those of the runs, and errors come from the means of servers.
 
-Holm and TOST are ours, and the tests hold them against statsmodels: it has neither TOST with the effective n and the
-rounding of the instrument nor the interval that decides, and takes 1.5 s to import for Holm's three lines.
+Holm and TOST are ours, and the tests hold them against statsmodels, which has no TOST with the effective n and the
+rounding of the instrument.
 """
 
 import math
@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import counted, p_text
+from sparkpub.review.statistics import reasons
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
@@ -32,15 +32,16 @@ from sparkpub.review.statistics.describe import (
     Interval,
     around_many,
     error_of,
+    is_significant,
     or_none,
     resolution_of,
     rounding_variance,
 )
 from sparkpub.review.statistics.design import (
-    Blocks,
-    Declared,
-    Order,
+    DeclaredOrder,
+    OrderAsRun,
     Sample,
+    ServerBlocks,
     complete_rounds,
     order_as_run,
     server_blocks,
@@ -53,8 +54,8 @@ from sparkpub.review.statistics.means import (
     of_servers,
 )
 
-Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
-Analysis = Literal["paired", "welch", "description", "machines"]
+ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
+AnalysisKind = Literal["paired", "welch", "description", "machines"]
 """`machines`: within each of several machines, and then over them (see `replication`)."""
 
 DETECTABLE_PERCENT = 10.0
@@ -93,8 +94,8 @@ class Comparison:
     Percentages and ratios are None on a scale without a true zero (°C).
     """
 
-    order: Order
-    analysis: Analysis
+    order: OrderAsRun
+    analysis: AnalysisKind
     n_baseline: int
     n_candidate: int
     left_out: int
@@ -128,7 +129,7 @@ class Comparison:
     """How many servers a side the errors rest on; None where no two of the runs shared one, or no record tells."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """In a word, with the corrected p-values."""
         return verdict_of(
             self.n_effective,
@@ -176,7 +177,7 @@ class Comparison:
     @property
     def why(self) -> str:
         """What the verdict rests on, in one sentence or two."""
-        return _why(self)
+        return reasons.why(self)
 
 
 def verdict_of(
@@ -186,29 +187,24 @@ def verdict_of(
     equivalence_p: float | None,
     *,
     confounded: bool,
-) -> Verdict:
+) -> ComparisonVerdict:
     """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
     if confounded:
         return "confounded"
     if n_effective < MINIMUM_RUNS:
         return "undecided"
-    if significant(equivalence_p):
+    if is_significant(equivalence_p):
         return "equivalent"
-    if significant(p_value):
+    if is_significant(p_value):
         return "higher" if difference > 0 else "lower"
     return "undecided"
-
-
-def significant(p: float | None) -> bool:
-    """Whether a p-value is there and below 5 %."""
-    return p is not None and p < ALPHA
 
 
 def compare(
     baseline: Sample | Sequence[float],
     candidate: Sample | Sequence[float],
     *,
-    order: Declared,
+    order: DeclaredOrder,
     margin_percent: float,
     direction: Direction = "neither",
     unit: str = "",
@@ -248,12 +244,12 @@ class Design:
     a server of its own.
     """
 
-    order: Order
-    analysis: Analysis
+    order: OrderAsRun
+    analysis: AnalysisKind
     baseline: tuple[int, ...]
     candidate: tuple[int, ...]
     left_out: int
-    servers: tuple[Blocks, Blocks] = ((), ())
+    servers: tuple[ServerBlocks, ServerBlocks] = ((), ())
 
     @property
     def fewest_servers(self) -> int | None:
@@ -263,12 +259,12 @@ class Design:
         return min(map(len, self.servers))
 
 
-def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design:
+def design_of(baseline: Sample, candidate: Sample, declared: DeclaredOrder) -> Design:
     """The design of a comparison, from the rounds and times of its runs."""
     order = order_as_run(declared, baseline, candidate)
     everything = tuple(range(len(baseline.values))), tuple(range(len(candidate.values)))
     if order != "interleaved":
-        analysis: Analysis = "description" if order == "blocked" else "welch"
+        analysis: AnalysisKind = "description" if order == "blocked" else "welch"
         return Design(order, analysis, *everything, 0, _of_each(baseline, candidate))
     rounds = complete_rounds(baseline, candidate)
     if not rounds:
@@ -279,7 +275,7 @@ def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design
     return Design(order, "paired", one, other, given - 2 * len(rounds), servers)
 
 
-def _of_each(baseline: Sample, candidate: Sample) -> tuple[Blocks, Blocks]:
+def _of_each(baseline: Sample, candidate: Sample) -> tuple[ServerBlocks, ServerBlocks]:
     """The blocks of runs that shared a server, on each side by itself; empty where no run did on either side."""
     one, other = server_blocks(baseline.servers), server_blocks(candidate.servers)
     if not one and not other:
@@ -287,7 +283,7 @@ def _of_each(baseline: Sample, candidate: Sample) -> tuple[Blocks, Blocks]:
     return one or _alone(baseline), other or _alone(candidate)
 
 
-def _alone(sample: Sample) -> Blocks:
+def _alone(sample: Sample) -> ServerBlocks:
     """Every run a block."""
     return tuple((place,) for place in range(len(sample.values)))
 
@@ -454,21 +450,6 @@ def _tests(
     return found
 
 
-def power_to_detect(
-    baseline: Sample, candidate: Sample, *, order: Declared, unit: str = ""
-) -> float | None:
-    """`power_10_percent` of `compare` alone, for those who read nothing else of it."""
-    design = design_of(baseline, candidate, order)
-    a = baseline.array[np.newaxis, list(design.baseline)]
-    b = candidate.array[np.newaxis, list(design.candidate)]
-    step = resolution_of([*baseline.values, *candidate.values])
-    means = _means(a, b, design, np.array([step]))
-    base = float(a.mean())
-    if means is None or design.analysis == "description" or unit == "°C" or base <= 0:
-        return None
-    return float(means.detection_power(DETECTABLE_PERCENT / 100 * base)[0])
-
-
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side
@@ -559,133 +540,3 @@ def adjust(family: Sequence[C]) -> list[C]:
         replace(item, p_adjusted=p, equivalence_p_adjusted=q)
         for item, p, q in zip(family, different, equal, strict=True)
     ]
-
-
-def _why(c: Comparison) -> str:
-    if c.analysis == "description" and c.machines > 1:
-        return (
-            "No machine ran both environments, so that a difference between machines cannot be told from one between "
-            "environments. The figures describe these runs only."
-        )
-    if c.order == "blocked":
-        return (
-            "The environments ran in separate blocks of time, so that a change over time cannot be told from a "
-            "difference between them. The figures describe these runs only."
-        )
-    if c.n_effective < MINIMUM_RUNS:
-        return _too_few(c) + _without_partner(c)
-    if c.verdict == "equivalent":
-        text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
-        if significant(c.p_adjusted):
-            text += f" It is detectable within that margin ({p_text(c.p_adjusted)})."
-        return text
-    if c.verdict != "undecided":
-        return f"The difference is larger than chance explains ({_test(c)}, {_difference_text(c)})."
-    if c.equivalence_p is None:
-        return f"No difference is shown ({_test(c)}, {_difference_text(c)})."
-    return (
-        f"Neither a difference ({_difference_text(c)}) nor equivalence within {_margin(c)} ({_equivalence_text(c)}) "
-        f"is shown ({_test(c)}).{_power_text(c)}"
-    )
-
-
-def _too_few(c: Comparison) -> str:
-    if c.machines > 1:
-        return (
-            f"On one of the {c.machines} machines there are too few runs or rounds to decide: they are worth "
-            f"{c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} are needed."
-        )
-    few = min(c.n_baseline, c.n_candidate) < MINIMUM_RUNS
-    if c.order == "interleaved" and (few or c.analysis == "description"):
-        rounds = c.n_baseline if c.analysis == "paired" else 0
-        return f"Too few complete rounds to decide: {rounds}, and {MINIMUM_RUNS} are needed."
-    if few:
-        return f"Too few runs to decide: {c.n_baseline} and {c.n_candidate}, and {MINIMUM_RUNS} a side are needed."
-    what = (
-        f"{c.n_baseline} rounds"
-        if c.analysis == "paired"
-        else f"{c.n_baseline} and {c.n_candidate} runs"
-    )
-    if c.servers is not None:
-        if c.servers < MINIMUM_RUNS:
-            return f"Too few servers to decide: the {what} shared {c.servers} a side, and {MINIMUM_RUNS} are needed."
-        what += f" on {c.servers} servers a side"
-    return (
-        f"Neighbouring runs are alike: the {what} are worth {c.n_effective:.1f} independent ones, and {MINIMUM_RUNS} "
-        "are needed."
-    )
-
-
-def _margin(c: Comparison) -> str:
-    margin = f"±{c.equivalence_margin_percent:g} %"
-    if not c.margin_declared:
-        margin += " (a margin chosen afterwards)"
-    return margin
-
-
-def _test(c: Comparison) -> str:
-    if c.machines > 1:
-        return f"in percent of its own baseline within each machine, then over {c.machines} machines"
-    if c.analysis == "paired":
-        return f"paired within {c.n_baseline} rounds{_of_servers(c)}{_of_rounds(c)}"
-    return f"Welch, {c.n_baseline} and {c.n_candidate} runs{_of_servers(c)}"
-
-
-def _of_servers(c: Comparison) -> str:
-    """On how many servers the errors rest, where runs shared them."""
-    if c.servers is None:
-        return ""
-    return f", which shared servers: n = {c.servers} servers a side"
-
-
-def _of_rounds(c: Comparison) -> str:
-    """The means that a paired difference is of, where not every run has a partner: those of all runs differ by another
-    amount. Empty where all runs count."""
-    if not c.left_out:
-        return ""
-    return (
-        f", {counted(c.left_out, 'run')} without a partner left out"
-        f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
-    )
-
-
-def _without_partner(c: Comparison) -> str:
-    """The same in a sentence of its own."""
-    if not c.left_out or c.analysis != "paired":
-        return ""
-    found = _of_rounds(c).removeprefix(", ")
-    return f" The difference is of these rounds, {found}."
-
-
-def _difference_text(c: Comparison) -> str:
-    return _corrected(c.p_value, c.p_adjusted)
-
-
-def _equivalence_text(c: Comparison) -> str:
-    return f"TOST {_corrected(c.equivalence_p, c.equivalence_p_adjusted)}"
-
-
-def _corrected(plain: float | None, adjusted: float | None) -> str:
-    if plain == adjusted:
-        return p_text(adjusted)
-    return f"adjusted {p_text(adjusted)}"
-
-
-def _power_text(c: Comparison) -> str:
-    if c.power is None:
-        return ""
-    alone = ""
-    if c.equivalence_p != c.equivalence_p_adjusted:
-        alone = " by itself, without the correction,"
-    text = f" The power to show equivalence{alone} was {c.power:.2f}"
-    if c.power >= WANTED_POWER:
-        return f"{text}."
-    if c.machines > 1:
-        return f"{text}; more machines would raise it."
-    each = "rounds" if c.analysis == "paired" else "runs a side"
-    needed = (
-        "no number of runs would"
-        if c.runs_required is None
-        else f"{c.runs_required:,} {each} would"
-    )
-    return f"{text}; {needed} raise it to {WANTED_POWER:g}."

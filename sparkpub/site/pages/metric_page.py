@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Section:
+class MetricQuestion:
     """A question with the campaigns that answer it, and one chart where the metric leads one of them."""
 
     title: str
@@ -70,7 +70,7 @@ def context(
 
 def _sections(
     publication: Publication, library: Library, gathered: Gathered
-) -> Iterator[Section]:
+) -> Iterator[MetricQuestion]:
     metric = gathered.metric
     by_question = grouped(
         gathered.shown, lambda campaign: _question(publication, campaign, metric)
@@ -80,7 +80,7 @@ def _sections(
         if campaigns:
             parts = [_part(publication, campaign, metric) for campaign in campaigns]
             chart = _chart(publication, library, campaigns, metric)
-            yield Section(title, chart, parts)
+            yield MetricQuestion(title, chart, parts)
 
 
 def _question(publication: Publication, campaign: CampaignData, metric: Metric) -> str:

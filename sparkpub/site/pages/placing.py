@@ -30,7 +30,7 @@ MOST_INLINE = 200_000
 
 
 @dataclass(frozen=True)
-class Specification:
+class PlacedChart:
     """A compiled chart as published: what its page names, and its files by address."""
 
     address: str
@@ -55,16 +55,16 @@ class Placing:
         self._compiled = compiled
         self._inline: dict[str, str] = {}
         self._named: dict[str, str] = {}
-        self._specifications: dict[str, Specification] = {}
+        self._specifications: dict[str, PlacedChart] = {}
 
     def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
-        for figure in self._library.later.values():
-            whole |= self._specification(figure).files
+        for job in self._library.later:
+            whole |= self._specification(job.key).files
         for figure in self._library.wanted.values():
-            whole |= self._specification(figure).files
+            whole |= self._specification(figure.job.key).files
             if figure.key in self._pictures:
                 svg = standalone(self._compiled[figure.job.key].svg_wide)
                 picture = as_png(svg, cache, scale=2.0)
@@ -141,19 +141,18 @@ class Placing:
             "figure.html.j2",
             figure=figure,
             compiled=chart,
-            specification=self._specification(figure).address,
+            specification=self._specification(figure.job.key).address,
             picture=figure.key in self._pictures,
             images=images,
         )
 
-    def _specification(self, figure: Figure) -> Specification:
-        """The live form of a figure; many figures may share one."""
-        job = figure.job.key
+    def _specification(self, job: str) -> PlacedChart:
+        """The live form of a drawing, by its key; many figures may share one."""
         if job not in self._specifications:
             name = _name(self._compiled[job])
             packed_form = Content(data=self._packed(job))
             address = f"{name}.packed"
-            self._specifications[job] = Specification(address, {address: packed_form})
+            self._specifications[job] = PlacedChart(address, {address: packed_form})
         return self._specifications[job]
 
     def _packed(self, job: str) -> bytes:
