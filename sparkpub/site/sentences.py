@@ -20,7 +20,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import Names
+from sparkpub.review.names import WITH, Names
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.tables.column import TableRow
@@ -151,9 +151,23 @@ def in_environment(environment: str) -> str:
     """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
     if environment == "native":
         return "natively"
-    if environment.startswith(("with ", "without ")):
+    if environment.startswith(WITH):
         return environment
     return f"in {environment}"
+
+
+def runs_of(environment: str) -> str:
+    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"runs {environment}"
+    return environment
+
+
+def mean_of(environment: str) -> str:
+    """`the mean of native`, `the mean without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"the mean {environment}"
+    return f"the mean of {environment}"
 
 
 def _margin(rows: Sequence[TableRow]) -> str:
@@ -295,7 +309,9 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         return f"No run has a value for {metric.within_sentence}."
     ordered = sorted(cells, key=lambda cell: cell.mean, reverse=True)
     if len(ordered) == 1:
-        return f"The mean of {metric.within_sentence} is {metric.rounded(ordered[0].mean)}."
+        return (
+            f"The mean of {metric.within_sentence} is {metric.told(ordered[0].mean)}."
+        )
     first, last = ordered[0], ordered[-1]
     extremes = "highest", "lowest"
     if metric.direction == "lower":
@@ -305,8 +321,8 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         [cell.cell for cell in ordered], partial(_in_words, names, first.campaign)
     )
     return (
-        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.rounded(first.mean)}) "
-        f"and {extremes[1]} for {called[last.cell]} ({metric.rounded(last.mean, unit=False)})"
+        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.told(first.mean)}) "
+        f"and {extremes[1]} for {called[last.cell]} ({metric.told(last.mean)})"
         f"{_elsewhere(first, last)}."
     )
 

@@ -101,7 +101,7 @@ def figure(selection: Selection, key: str) -> Figure:
             "Verdict",
         ),
         columns=_columns,
-        title=f"Difference from {baseline}, metric by metric",
+        title=f"Difference from {sentences.runs_of(baseline)}, metric by metric",
         says=_sentence(rows, baseline, selection.campaign.margin_percent),
         sample=" ".join(_notes(selection, rows)),
     )
@@ -172,7 +172,7 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
     }
     numbers = Counter(row["verdict"] for row in rows).most_common()
     counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
-    return f"{counted(len(rows), 'comparison')} with {baseline}: {listed(counts)}."
+    return f"{counted(len(rows), 'comparison')} with {sentences.runs_of(baseline)}: {listed(counts)}."
 
 
 def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:

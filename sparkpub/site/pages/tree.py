@@ -82,7 +82,7 @@ class Pages:
             ),
         )
         reviews = [self._review(campaign) for campaign in campaigns]
-        yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
+        yield "review/index.md", self._page("review", campaigns=reviews)
 
     def _page(
         self,
