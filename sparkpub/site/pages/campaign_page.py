@@ -113,6 +113,7 @@ def diagnostics(
     return {
         "campaign": campaign,
         "sections": sections + _asking(publication, library, campaign, question),
+        "placed": library.placed,
         "together": together(publication, campaign),
         "problems": problems(publication.names, publication.findings_of(campaign)),
         "environments": environments_of(campaign),
