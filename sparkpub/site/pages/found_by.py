@@ -4,6 +4,7 @@ that mean the same."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
@@ -17,8 +18,11 @@ ALIKE = (
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
     ("ttft", "first token", "latency"),
-    ("throughput", "tok/s", "speed"),
-    ("energy", "power", "kwh", "electricity", "price"),
+    ("throughput", "tok/s", "speed", "tokens per second"),
+    ("energy", "power", "watt", "kwh", "electricity", "price"),
+    ("gpu temperature", "heat", "thermal", "cooling"),
+    ("kv cache", "peak memory", "vram", "unified memory"),
+    ("speculative decoding", "draft model", "mtp", "eagle"),
     ("long prompt", "prefill", "context"),
     ("version", "release", "upgrade"),
 )
@@ -58,6 +62,13 @@ def of_campaign(
             *_about(mine),
         ]
     )
+
+
+def of_metric(metric: Metric) -> str:
+    """Words of a metric that leads campaigns; nothing of one that a reader reaches from it."""
+    if metric.headline is None:
+        return ""
+    return with_synonyms([metric.label])
 
 
 def of_board(boards: Sequence[Board]) -> str:

@@ -18,7 +18,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
-from sparkpub.record.text import counted, listed
+from sparkpub.record.text import counted, listed, number, spread, with_unit
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import Kind as CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
@@ -308,6 +308,8 @@ def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
 
 MOST_OPEN = 1
 """Questions whose claims are in sight; the others open."""
+_OF_OTHERS = ("highest", "lowest")
+"""Forms of expectations whose figures are those of the others."""
 _SPEED = "Speed"
 _TOPICS = {
     "GiB": "Memory",
@@ -380,11 +382,43 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
         behind += f" The text was written for: {claim.recorded}."
     if claim.note:
         behind += f" *{plain(claim.note)}*"
-    line = f"{plain(claim.sentence)} **{word}**{{ .sp-verdict .sp-{word} }}"
+    found = bound(verdict)
+    line = f"{plain(claim.sentence)} {found and f'({found}) '}**{word}**{{ .sp-verdict .sp-{word} }}"
     return (
         f'<details class="sp-plain sp-claim" markdown="1">\n'
         f'<summary markdown="span">{line}</summary>\n\n{behind}\n\n</details>'
     )
+
+
+def bound(verdict: Verdict) -> str:
+    """What is known of a difference that the runs leave undecided: what was measured, and the ends of the intervals,
+    `measured −0.3 to +0.2 %, between −6.0 and +6.1 %`. Empty for other verdicts, and without an interval."""
+    expect = verdict.claim.expect
+    if (
+        verdict.verdict != "undecided"
+        or expect is None
+        or verdict.claim.compare is None
+    ):
+        return ""
+    units = verdict.evidence.get("units", ())
+    intervals = [unit["ci95"] for unit in units if unit["ci95"] is not None]
+    if not intervals or len(intervals) < len(units) or expect.form in _OF_OTHERS:
+        return ""
+    statistic = STATISTICS[units[0]["statistic"]]
+    unit, decimals = statistic.unit, 1
+    if unit == "metric":
+        metric = METRICS.get(verdict.claim.metric or "")
+        if metric is None:
+            return ""
+        unit, decimals = metric.unit, metric.decimals
+    values = sorted(unit["value"] for unit in units)
+    ends = min(low for low, _ in intervals), max(high for _, high in intervals)
+    told = [
+        number(value, decimals, signed=statistic.signed)
+        for value in (values[0], values[-1], *ends)
+    ]
+    measured = spread(told[:2], unit)
+    return f"measured {measured}, between {told[2]} and {with_unit(told[3], unit)}"
 
 
 def facts(known: Sequence[Fact]) -> str:

@@ -189,7 +189,12 @@ class Pages:
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, gathered in metrics.items():
             found = metric_page.context(self.publication, self.library, gathered)
-            yield f"metrics/{slug(name)}.md", self._page("metric", **found)
+            yield (
+                f"metrics/{slug(name)}.md",
+                self._page(
+                    "metric", found_by=found_by.of_metric(gathered.metric), **found
+                ),
+            )
 
     def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
         listed = campaign.runs[:MOST_LISTED] if in_full else ()
