@@ -1,6 +1,5 @@
 """Environments against each other: the difference of each pair of cells, with its interval and its verdict."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -164,10 +163,9 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
         if row["verdict"] == "undecided"
         for end in (row["lo"], row["hi"])
     ]
-    most = math.ceil(10 * max(open_ends, default=0)) / 10
     words = {
         "equivalent": f"equal within ±{margin:g}{SPACE}%",
-        "undecided": f"that differ by at most {most:.1f}{SPACE}%",
+        "undecided": f"that differ by {sentences.at_most(max(open_ends, default=0))}",
         "confounded": "that time explains as well",
     }
     numbers = Counter(row["verdict"] for row in rows).most_common()

@@ -1,10 +1,9 @@
 """The effect on each machine, or in each session: its interval, that of all together, and the margin."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkpub.record.text import SPACE, counted, listed, percent, significant
+from sparkpub.record.text import counted, listed, percent, significant
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
@@ -219,8 +218,7 @@ def _bound(rows: Sequence[Row]) -> str:
     ends = [end for row in rows for end in (row["lo"], row["hi"]) if end is not None]
     if len(ends) < 2 * len(rows):
         return "an amount for which these are too few runs"
-    most = math.ceil(10 * max(map(abs, ends))) / 10
-    return f"at most {most:.1f}{SPACE}%"
+    return sentences.at_most(max(map(abs, ends)))
 
 
 def _sample(margin: float) -> str:

@@ -41,11 +41,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """A question with the campaigns that answer it, and one chart where the metric leads one of them."""
+    """A question with the campaigns that answer it, and one chart where the metric leads one of them, with what it
+    says."""
 
     title: str
     chart: str
     parts: Sequence[Part]
+    says: str
 
 
 def address(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
@@ -80,7 +82,8 @@ def _sections(
         if campaigns:
             parts = [_part(publication, campaign, metric) for campaign in campaigns]
             chart = _chart(publication, library, campaigns, metric)
-            yield Section(title, chart, parts)
+            says = library.placed[chart].says if chart else ""
+            yield Section(title, chart, parts, says)
 
 
 def _question(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
