@@ -19,7 +19,8 @@ from statistics import median
 from benchmarks import generated, harness
 from benchmarks.harness import Row, row
 from benchmarks.load import Cost, cost
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE, record_paths
 
 BEFORE = "c981cc4"
 """The last commit before the package was moved into rooms; it read every file for every command."""

@@ -20,7 +20,8 @@ from benchmarks import harness
 from benchmarks.harness import Row, row
 from benchmarks.load import Cost, cost
 from benchmarks.serving import served, wait_for, with_cache_in
-from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import campaign_folders, record_paths
 
 REPEATS = 3
 RELOAD_SECONDS = 120

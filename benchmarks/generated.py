@@ -22,7 +22,8 @@ from typing import Any
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import telemetry
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE, record_paths
 
 TEMPLATE = DEFAULT_DATA / "h200"
 RUNS_OF_A_CAMPAIGN = 60

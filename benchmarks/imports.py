@@ -29,9 +29,9 @@ RUNS = 3
 SHORT, LONG = 1_000, 10_000
 """Rows of a table."""
 MAPPING = """\
-columns: {model: model, environment: environment, started: started}
-options: {concurrency: clients}
-metrics: {output_throughput_tok_s: {column: rate}}
+run: {model: model, environment: environment, started: started}
+load: {concurrency: clients}
+metrics: {output_throughput_tok_s: rate}
 """
 _CELL = re.compile(
     r"\| *((?:pp|tg)\d+[^|]*?) *\| *([\d.]+) ± [\d.]+ *\|$", re.MULTILINE

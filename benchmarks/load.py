@@ -26,7 +26,8 @@ from pathlib import Path
 
 from benchmarks import generated, harness
 from benchmarks.harness import Row, row
-from sparkpub.record.store import DEFAULT_DATA, campaign_folders, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import campaign_folders, record_paths
 from sparkpub.site.pages.evidence import FOLDER
 
 SIZES = (350, 2_000, 10_000)

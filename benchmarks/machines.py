@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import Verdict, verdict_of
+from sparkpub.review.statistics.compare import ComparisonVerdict, verdict_of
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Estimate
 from sparkpub.review.statistics.means import of_rounds
 from sparkpub.review.statistics.replication import combined, replication
@@ -98,9 +98,9 @@ def _judged(
     worth: list[float],
     p_values: list[float],
     equivalence: list[float],
-) -> tuple[Verdict, str]:
+) -> tuple[ComparisonVerdict, str]:
     """The verdict over the machines of one campaign, and whether it replicates."""
-    within: list[Verdict] = [
+    within: list[ComparisonVerdict] = [
         verdict_of(n, effect, p, q, confounded=False)
         for n, effect, p, q in zip(worth, effects, p_values, equivalence, strict=True)
     ]

@@ -19,7 +19,8 @@ from benchmarks.build import ONE, copy, one_campaign
 from benchmarks.harness import Row, row
 from benchmarks.pages import FLAGS, chromium
 from benchmarks.serving import served
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE, record_paths
 
 REPEATS = 3
 """A record that changed redraws the charts of its campaign: each such save takes many seconds."""

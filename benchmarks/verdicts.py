@@ -28,8 +28,13 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import Verdict, design_of, verdict_of
-from sparkpub.review.statistics.design import Declared, Order, Sample, order_as_run
+from sparkpub.review.statistics.compare import ComparisonVerdict, design_of, verdict_of
+from sparkpub.review.statistics.design import (
+    DeclaredOrder,
+    OrderAsRun,
+    Sample,
+    order_as_run,
+)
 from sparkpub.review.statistics.means import (
     TwoMeans,
     of_independent,
@@ -53,7 +58,7 @@ SPREADS = (0.5, 2.0)
 DIFFERENCES = (0.0, 1.0, 2.0)
 """True differences: none, at the margin, twice the margin."""
 SIZES = (5, 10, 20)
-ORDERS: tuple[Declared, ...] = ("interleaved", "random", "blocked")
+ORDERS: tuple[DeclaredOrder, ...] = ("interleaved", "random", "blocked")
 REPLICATIONS, REPLICATIONS_BEFORE = 10_000, 2_000
 DRIFT = -2.0
 """Change of the machine from the first run of a drifting campaign to the last, in percent."""
@@ -169,7 +174,7 @@ class Case:
     """
 
     scenario: Scenario
-    order: Declared
+    order: DeclaredOrder
     n: int
     spread: float
     difference: float
@@ -182,7 +187,7 @@ class Case:
 
 
 def sides(
-    generator: np.random.Generator, order: Declared, campaigns: int, n: int
+    generator: np.random.Generator, order: DeclaredOrder, campaigns: int, n: int
 ) -> Bools:
     """Whether each run, in order of time, is one of the candidate's."""
     turns = np.tile([False, True, True, False], (n + 1) // 2)[: 2 * n]
@@ -203,7 +208,7 @@ def servers_of(candidates: Bools) -> Any:
 
 def draw(
     scenario: Scenario,
-    order: Declared,
+    order: DeclaredOrder,
     n: int,
     spread: float,
     campaigns: int,
@@ -256,7 +261,7 @@ def cases(n: int, campaigns: int) -> Iterator[Case]:
         yield from draw(scenario, order, n, spread, campaigns)
 
 
-def orders_as_run(case: Case) -> list[Order]:
+def orders_as_run(case: Case) -> list[OrderAsRun]:
     """What the procedure takes the order of each campaign to be; it is one order where nothing was drawn."""
     nothing = (0.0,) * case.n
     drawn = len(case.baseline) if case.order == "random" else 1
@@ -319,12 +324,12 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
     return _words(means, [design.order] * len(a))
 
 
-def _words(means: TwoMeans, orders: Sequence[Order]) -> Words:
+def _words(means: TwoMeans, orders: Sequence[OrderAsRun]) -> Words:
     """The verdict on each campaign, by the rule."""
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
     columns = (means.n_effective, means.difference, means.p_value, equivalence)
     rows = zip(*(column.tolist() for column in columns), orders, strict=True)
-    verdicts: list[Verdict] = [
+    verdicts: list[ComparisonVerdict] = [
         verdict_of(worth, difference, p, q, confounded=order == "blocked")
         for worth, difference, p, q, order in rows
     ]
@@ -414,7 +419,7 @@ class Shares:
         return max(self.false_equivalent, self.false_difference)
 
 
-Table = dict[tuple[str, Declared, int], Shares]
+Table = dict[tuple[str, DeclaredOrder, int], Shares]
 """(scenario, order, number of runs) to size and power."""
 
 

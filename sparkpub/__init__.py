@@ -23,7 +23,7 @@ def load(
     include: Literal["counted", "all"] = "counted",
     skip: Callable[[str], None] | None = None,
 ) -> "Results":
-    """The results of data folders as pandas tables: see `sparkpub.review.results.load`. Needs the extra `site`."""
-    from sparkpub.review import results  # noqa: PLC0415 - a machine that only measures has no pandas
+    """The results of data folders as pandas tables: see `sparkpub.review.results.load`."""
+    from sparkpub.review import results  # noqa: PLC0415 - what measures loads no pandas
 
     return results.load(data, *more, include=include, skip=skip)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from sparkpub.collect.importers.table_mapping import TableMapping
+from sparkpub.collect.importers.mapping import ResultMapping
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.store import write_atomic
@@ -22,7 +22,7 @@ _DESCRIBED: Mapping[str, tuple[str, Any]] = {
     "campaign": ("What was measured, and what people decided about it", Campaign),
     "claims": ("Statements that the data test", list[Claim]),
     "facts": ("Figures from elsewhere, with their sources", list[Fact]),
-    "mapping": ("What the columns of an imported table mean", TableMapping),
+    "mapping": ("What results that are imported mean", ResultMapping),
 }
 """Name of a schema to its title and to what reads such a file."""
 _WRITTEN = {"matrix/*.yaml": "matrix", "site_src/claims.yaml": "claims"}

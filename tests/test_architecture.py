@@ -39,7 +39,7 @@ EDGE = {"__init__", "__main__", "cli", "schemas"}
 """May import everything; `__init__` holds the version alone, and `schemas` describes what people write for any room."""
 
 HEAVY = {"pandas", "altair", "mkdocs", "jinja2", "vl_convert", "pyarrow"}
-"""What a machine that only measures does not have."""
+"""What is not loaded on a machine that measures."""
 SENSORS = ("docker", "pynvml")
 READS_WITH = {
     "collect/importers/parquet.py": ("pyarrow", "where somebody imports Parquet"),
@@ -193,23 +193,23 @@ def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> No
     ), "import them when used"
 
 
-def test_the_sampler_starts_light() -> None:
-    """It starts before every run, beside what is measured: nothing that reads records or matrices comes with it."""
-    program = "import sys, sparkpub.collect.sampler; print(*sys.modules)"
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        # The help, and the names that a shell completes: they read neither records nor matrices.
+        ("sparkpub.cli", {"pydantic", "numpy", "yaml", *HEAVY}),
+        # It starts before every run, beside what is measured.
+        ("sparkpub.collect.sampler", {"pydantic", "numpy", "yaml", *HEAVY}),
+        # `check`: scipy.stats takes longer to import than the review of sixty runs.
+        ("sparkpub.review.checks", {"scipy.stats", "statsmodels"}),
+    ],
+)
+def test_starts_light(module: str, heavy: set[str]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.check_output(
         [sys.executable, "-c", program], cwd=ROOT, text=True
     )
-    found = {name.split(".")[0] for name in loaded.split()}
-    assert not {"pydantic", "numpy", "yaml", "detect_secrets", *HEAVY} & found
-
-
-def test_the_review_starts_light() -> None:
-    """`check` needs neither tables nor scipy.stats, which take longer to import than the review of sixty runs."""
-    program = "import sys, sparkpub.review.checks; print(*sys.modules)"
-    loaded = subprocess.check_output(
-        [sys.executable, "-c", program], cwd=ROOT, text=True
-    )
-    assert not {"pandas", "scipy.stats", "statsmodels"} & set(loaded.split())
+    assert not heavy & set(loaded.split())
 
 
 def test_no_module_is_a_dumping_ground() -> None:

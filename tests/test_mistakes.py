@@ -44,11 +44,11 @@ a,container,2026-01-01T10:05:00Z,10.1,0.2
 a,container,2026-01-01T10:15:00Z,10.2,0.2
 """
 MAPPING = """\
-columns: {model: model, environment: where, started: started}
+run: {model: model, environment: where, started: started}
 same: {workload: w}
 metrics:
-  output_throughput_tok_s: {column: tok}
-  ttft_p50_ms: {column: ttft, unit: s}
+  output_throughput_tok_s: {at: tok}
+  ttft_p50_ms: {at: ttft, unit: s}
 """
 POST = """\
 ---
@@ -256,9 +256,9 @@ IMPORTING = [
     Mistake("a wrong file", f"import map.yaml --format llama-bench {ELSEWHERE}", "map.yaml"),
     Mistake("a picture", f"import icon.png --format trtllm-bench {ELSEWHERE}", "icon.png", a_picture),
     Mistake("no mapping", "import runs.csv --campaign mine", "--mapping"),
-    Mistake("a wrong column", IMPORT, "'tokens'", mapping("{column: tok}", "{column: tokens}")),
+    Mistake("a wrong column", IMPORT, "'tokens'", mapping("{at: tok}", "{at: tokens}")),
     Mistake("a unit misspelt", IMPORT, "secnds", mapping("unit: s}", "unit: secnds}")),
-    Mistake("a key of the mapping misspelt", IMPORT, "colums", mapping("columns:", "colums:")),
+    Mistake("a key of the mapping misspelt", IMPORT, "rnu", mapping("run:", "rnu:")),
     Mistake("a metric misspelt", IMPORT, "output_throughput_tok_s", mapping("output_through", "output_trough")),
     Mistake("a file that is not there", IMPORT.replace("runs", "rnus"), "rnus.csv"),
 ]  # fmt: skip

@@ -10,11 +10,11 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sparkpub import schemas
-from sparkpub.collect.importers import table_mapping
+from sparkpub.collect.importers import mapping
 from sparkpub.site import manual, starter
 
 ROOT = Path(__file__).parent.parent
-MAPPINGS = Path(table_mapping.__file__).parent / "mappings"
+MAPPINGS = Path(mapping.__file__).parent / "tools"
 RIGHT = {
     "matrix": [*ROOT.glob("matrix/*.yaml"), *starter.FILES.glob("matrix/*.yaml")],
     "claims": [starter.FILES / "site_src/claims.yaml"],
@@ -27,7 +27,7 @@ WRONG: dict[str, Any] = {
     "campaign": {"campaign": "c", "title": "t", "acknowleged": []},
     "claims": [{"id": "x", "says": "y", "recorded": "suported"}],
     "facts": [{"id": "x", "says": "y", "value": "many"}],
-    "mapping": {"colums": {"model": "model"}},
+    "mapping": {"rnu": {"model": "model"}},
 }
 
 

@@ -7,7 +7,7 @@ from sparkpub.collect.git_process import GitError, started
 from sparkpub.collect.public import public
 from sparkpub.plan import matrix
 from sparkpub.record import package
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 
 
 def declare_matrix(folder: Path, name: str) -> None:

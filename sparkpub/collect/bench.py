@@ -11,13 +11,12 @@ from sparkpub.collect.environments.base import Environment, Obstacle
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.server import Serves
-from sparkpub.plan import serving
 from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
-from sparkpub.plan.workloads.base import Case, Command, Workload
+from sparkpub.plan.workloads.base import Command, RunCase, Workload
 from sparkpub.record.errors import CollectError, WorkloadError
 from sparkpub.record.record import Machine
 from sparkpub.record.redaction import Redactor
@@ -106,7 +105,7 @@ def prepare(
     options = matrix.environments[run.environment]
     workload = WORKLOADS[workload_options.type]
     environment = ENVIRONMENTS[options.type]
-    case = Case(
+    case = RunCase(
         model_key=run.model,
         model_id=model.id,
         model_path=None,
@@ -121,10 +120,7 @@ def prepare(
     command = workload.command(
         _seen(case, model.path, *client_place(options)), workload_options
     )
-    server = None
-    if options.server is not None:
-        inside = _seen(case, model.path, environment, options)
-        server = serving.command(inside, options.server)
+    inside = _seen(case, model.path, environment, options)
     running = workload_options.running_server
     return RunJob(
         run,
@@ -136,14 +132,17 @@ def prepare(
         options,
         command,
         expected_seconds,
-        server,
+        inside.server_command,
         elsewhere=running is not None and not endpoints.is_here(running.url),
     )
 
 
 def _seen(
-    case: Case, path: str | None, environment: Environment, options: EnvironmentOptions
-) -> Case:
+    case: RunCase,
+    path: str | None,
+    environment: Environment,
+    options: EnvironmentOptions,
+) -> RunCase:
     """The case with the model's path as an environment sees it."""
     if path is None:
         return case

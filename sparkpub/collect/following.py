@@ -66,7 +66,7 @@ def follow(
         watch = Watch(
             bench.redactor,
             _lowest_clock(bench),
-            lambda text: bench.progress.line(f"{job.label}: {text}"),
+            lambda kind, text: bench.progress.event(job.label, kind, text),
         )
         stack.callback(watch.close)
         if server is not None:
@@ -251,7 +251,7 @@ class _RunUnderWay:
                 "note", f"the log could not be written to its end: {self.log.problem}"
             )
         telemetry = sampling.read(path)
-        if self.server is None:
+        if self.server is None and not self.job.runs_already:
             self.watch.left_behind(telemetry)
         self.watch.kernel(took)
         if self.log.began is None:

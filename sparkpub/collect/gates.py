@@ -28,7 +28,10 @@ PACE = 2.0
 KEPT = 200
 """Readings kept of one gate: enough for a curve of the longest wait."""
 
-Value = float | str | bool | None
+_NOT_WAITED_FOR = ("min_free_disk_gib", "performance_state")
+"""What does not change while a machine is idle."""
+
+GateValue = float | str | bool | None
 Say = Callable[[str], None]
 
 
@@ -38,9 +41,9 @@ class Condition:
     holds it against what is wanted, where something is."""
 
     name: str
-    wanted: float | str | bool | None
+    wanted: GateValue
     unit: str
-    read: Callable[[], tuple[Value, str]]
+    read: Callable[[], tuple[GateValue, str]]
     compare: Callable[[Any, Any], bool]
     waits: bool = True
     met: bool | None = None
@@ -215,63 +218,33 @@ class Gatekeeper:
 
     def _conditions(self) -> list[Condition]:
         """Those that the matrix sets, and the performance state, which is read in any case."""
-        gates = self._gates
-        state = gates.performance_state
-        exclusive = True if gates.exclusive_gpu else None
-        # A server that holds its memory would never let a client start.
-        free_memory = gates.min_free_memory_percent if self._server is None else None
-        conditions = [
+        sensors: list[
+            tuple[str, str, Callable[[], Any], Callable[[Any, Any], bool]]
+        ] = [
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-            Condition(
-                "max_start_temp_celsius",
-                gates.max_start_temp_celsius,
-                "°C",
-                self._temperature,
-                operator.lt,
-            ),
-            Condition(
-                "max_gpu_temp_celsius",
-                gates.max_gpu_temp_celsius,
-                "°C",
-                self._temperature,
-                operator.lt,
-            ),
-            Condition(
-                "max_cpu_percent",
-                gates.max_cpu_percent,
-                "%",
-                self._cpu_percent,
-                operator.le,
-            ),
-            Condition(
-                "min_free_memory_percent",
-                free_memory,
-                "%",
-                self._free_memory,
-                operator.ge,
-            ),
-            Condition("exclusive_gpu", exclusive, "", self._exclusive, operator.is_),
-            Condition(
-                "min_free_disk_gib",
-                gates.min_free_disk_gib,
-                "GiB",
-                self._free_disk,
-                operator.ge,
-                waits=False,
-            ),
+            ("max_start_temp_celsius", "°C", self._temperature, operator.lt),
+            ("max_gpu_temp_celsius", "°C", self._temperature, operator.lt),
+            ("max_cpu_percent", "%", self._cpu_percent, operator.le),
+            ("min_free_memory_percent", "%", self._free_memory, operator.ge),
+            ("exclusive_gpu", "", self._exclusive, operator.is_),
+            ("min_free_disk_gib", "GiB", self._free_disk, operator.ge),
+            ("performance_state", "", self._performance_state, operator.eq),
         ]
-        wanted = [condition for condition in conditions if condition.wanted is not None]
-        return [
-            *wanted,
-            Condition(
-                "performance_state",
-                state,
-                "",
-                self._performance_state,
-                operator.eq,
-                waits=False,
-            ),
-        ]
+        conditions = []
+        for name, unit, read, compare in sensors:
+            wanted = self._wanted(name)
+            if wanted is None and name != "performance_state":
+                continue
+            waits = name not in _NOT_WAITED_FOR
+            conditions.append(Condition(name, wanted, unit, read, compare, waits))
+        return conditions
+
+    def _wanted(self, name: str) -> GateValue:
+        """What the matrix asks for; None where it asks for nothing."""
+        if name == "min_free_memory_percent" and self._server is not None:
+            return None  # a server that holds its memory would never let a client start
+        wanted: GateValue = getattr(self._gates, name)
+        return None if wanted is False else wanted
 
     def _read(self, column: str, sensor: Callable[[Gpus], Any]) -> tuple[Any, str]:
         if self._gpus is None:
@@ -281,16 +254,16 @@ class Gatekeeper:
             return None, self._gpus.reasons[column]
         return value, ""
 
-    def _temperature(self) -> tuple[Value, str]:
+    def _temperature(self) -> tuple[GateValue, str]:
         return self._read("gpu_temp_celsius", Gpus.temperature)
 
-    def _cpu_percent(self) -> tuple[Value, str]:
+    def _cpu_percent(self) -> tuple[GateValue, str]:
         load = self._cpu.percent()
         if load is None:
             return None, "no processor time passed"
         return round(load, 2), ""
 
-    def _free_memory(self) -> tuple[Value, str]:
+    def _free_memory(self) -> tuple[GateValue, str]:
         """Of the GPU where it has memory of its own, else of the machine, whose memory is then the GPU's."""
         free = self._gpus.memory_free_percent() if self._gpus is not None else None
         if free is not None:
@@ -300,7 +273,7 @@ class Gatekeeper:
         why = "unified memory" if self._gpus is not None else "no GPU"
         return round(share, 2), f"MemAvailable of the machine: {why}"
 
-    def _exclusive(self) -> tuple[Value, str]:
+    def _exclusive(self) -> tuple[GateValue, str]:
         pids, reason = self._read("gpu_processes", Gpus.processes)
         if pids is None:
             return None, reason
@@ -315,10 +288,10 @@ class Gatekeeper:
             return False
         return not Path(f"/proc/{pid}").exists() or self._server.owns(pid)
 
-    def _free_disk(self) -> tuple[Value, str]:
+    def _free_disk(self) -> tuple[GateValue, str]:
         return round(shutil.disk_usage(self._data).free / GIB, 2), ""
 
-    def _performance_state(self) -> tuple[Value, str]:
+    def _performance_state(self) -> tuple[GateValue, str]:
         column, wanted = "gpu_performance_state", self._gates.performance_state
         value, reason = self._read(column, lambda gpus: gpus.columns()[column])
         if value is not None and wanted is None:

@@ -10,8 +10,6 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.workloads.payload.pages import LASTING
 from sparkpub.record.record import Record
 
-Cell = tuple[str, str, str]
-
 _EXIT_CODES = (LASTING, 126, 127)
 """Of our drivers, and of a shell for a program that it cannot start or find."""
 _LAST_LINES = 3
@@ -25,7 +23,7 @@ _SAME_AGAIN = re.compile(
 )
 
 
-def alike(matrix: Matrix, record: Record) -> Iterator[Cell]:
+def alike(matrix: Matrix, record: Record) -> Iterator[tuple[str, str, str]]:
     """The cells that would fail as this run did: its own, and where one of our drivers says that something is wrong
     with a server, those that measure the same server in the same way."""
     yield record.cell

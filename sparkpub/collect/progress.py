@@ -43,6 +43,7 @@ class Progress:
         self._began = time.monotonic()
         self._shown = ""
         self._phase = ""
+        self._throttles: set[str] = set()
         self.figure = ""
         """What the last good run came to, shown beside the one that is in progress."""
 
@@ -58,6 +59,15 @@ class Progress:
             line = f"\r\x1b[K{line}"
         self._write(line)
         self._shown = ""
+
+    def event(self, label: str, kind: str, text: str) -> None:
+        """What happened in a run. That the GPU lowers its clock under load is said once, since it may do so in every
+        run: each record has it."""
+        if kind != "throttle":
+            self.line(f"{label}: {kind}: {text}")
+        elif text not in self._throttles:
+            self._throttles.add(text)
+            self.line(f"{label}: {kind}: {text} (later runs: in their records)")
 
     def live(
         self, label: str, phase: str, detail: str, share: float | None = None

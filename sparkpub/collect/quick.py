@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -25,9 +26,8 @@ from sparkpub.plan.workloads import server_pages
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.text import number
-from sparkpub.review.statistics.describe import describe
 
 ENVIRONMENT = "running"
 """A server that runs already: nothing says how it was started."""
@@ -70,7 +70,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundServer:
     """A server that answers with sense, or whose weights are said to be random."""
 
     url: str
@@ -133,7 +133,9 @@ class Found:
         return found
 
 
-def look(address: str, model: str | None = None, *, random: bool = False) -> Found:
+def look(
+    address: str, model: str | None = None, *, random: bool = False
+) -> FoundServer:
     """Who answers at an address, with a short answer of the model.
 
     Raises UsageError where no server is, or none of the model, or one of several; CollectError where the model gives no
@@ -171,9 +173,9 @@ def look(address: str, model: str | None = None, *, random: bool = False) -> Fou
     server = {
         "model": chosen,
         "said": said,
-        "metrics_after": pages.ask(url, "/metrics").text,
+        "metrics_after": pages.counters(url),
     }
-    return Found(url, chosen, server_pages.identity(server), answer, random)
+    return FoundServer(url, chosen, server_pages.identity(server), answer, random)
 
 
 def answering() -> list[int]:
@@ -206,7 +208,7 @@ def _chosen(url: str, said: Mapping[str, Any]) -> str:
 
 
 def declare(
-    found: Found, wanted: Wanted, campaign: str, tokenizer: str | None = None
+    found: FoundServer, wanted: Wanted, campaign: str, tokenizer: str | None = None
 ) -> dict[str, Any]:
     """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
     lengths = fitting(found, wanted)
@@ -252,7 +254,7 @@ def declare(
     }
 
 
-def fitting(found: Found, wanted: Wanted) -> list[int]:
+def fitting(found: FoundServer, wanted: Wanted) -> list[int]:
     """The lengths of prompts that fit into the server's context. Raises UsageError where none does."""
     if found.context is None:
         return list(wanted.input_tokens)
@@ -265,7 +267,7 @@ def fitting(found: Found, wanted: Wanted) -> list[int]:
     return lengths
 
 
-def free_name(found: Found, data: Path) -> str:
+def free_name(found: FoundServer, data: Path) -> str:
     """A name that no campaign of the folder has: `quick-MODEL-DATE`, with a number where it is taken."""
     day = datetime.now(UTC).strftime("%Y%m%d")
     name = f"quick-{found.key}-{day}"
@@ -331,7 +333,7 @@ def summary(records: Sequence[Record]) -> list[str]:
         means = {}
         for name in _SHOWN:
             values = [value for run in rounds if (value := run.value(name)) is not None]
-            means[name] = describe(values).mean if values else None
+            means[name] = fmean(values) if values else None
         lines.append(_cells(rounds[0].requested.workload, "mean", means))
     return [HEADER, *lines] if lines else []
 

@@ -127,48 +127,61 @@ class LiveServer:
                 "another port"
             )
             return
+        launched = time.monotonic()
+        running = self._launch(environment)
+        if running is None:
+            return
+        if not running.address:
+            self.problem = (
+                "the server's container has no network that this machine reaches: "
+                "leave network: out, or name another one"
+            )
+            return
+        self.problem = self._why_not_ready(running, shared, launched, interruption, say)
+
+    def _launch(self, environment: Environment) -> Running | None:
+        """Its processes or container; None where they could not be started, with the reason as the problem."""
         work = workdir.new(self._folder)
         launch = Launch(self.serves.command, work, self.heard.write, self.name)
-        launched = time.monotonic()
         try:
             self._running = environment.launch(launch, self.serves.options)
         except CollectError as error:
             if environment.obstacles(self.serves.options):
                 raise  # a reason that lasts would fail every later run too
             self.problem = error.lines()[0]
-            return
+            return None
         self.tree = ProcessTree(self._running.pid)
         self.container = self._running.facts()
-        address = self._running.address
-        if not address:
-            self.problem = (
-                "the server's container has no network that this machine reaches: "
-                "leave network: out, or name another one"
-            )
-            return
+        return self._running
+
+    def _why_not_ready(
+        self,
+        running: Running,
+        shared: bool,
+        launched: float,
+        interruption: Interruption,
+        say: Callable[[str], object],
+    ) -> str | None:
+        """Wait until it is ready; else why it is not. `shared`: whether its port is one of this machine."""
+        server = self.serves.server
         while (took := time.monotonic() - launched) < server.ready_timeout:
-            ended = self._running.wait(PACE)
+            ended = running.wait(PACE)
             if ended is not None:
-                self.problem = f"the server ended before it was ready: {_how(ended)}"
-                return
-            if _healthy(address, server):
+                return f"the server ended before it was ready: {_how(ended)}"
+            if _healthy(running.address, server):
                 self.start_seconds = round(time.monotonic() - launched, 3)
                 self.ready_at = datetime.now(UTC)
-                return
+                return None
             if interruption.finish:
-                self.problem = (
-                    f"stopped by {interruption.reason} while the server started"
-                )
-                return
+                return f"stopped by {interruption.reason} while the server started"
             say(duration(took))
-        self.problem = (
-            f"the server was not ready after {duration(server.ready_timeout)}"
-        )
-        if not shared and not _answers(address, server):
-            self.problem += (
+        late = f"the server was not ready after {duration(server.ready_timeout)}"
+        if not shared and not _answers(running.address, server):
+            late += (
                 f": nothing listens on port {server.port} of its container's address; "
                 "a server in a container has to listen on 0.0.0.0, not on 127.0.0.1"
             )
+        return late
 
     def ask(self, *, random_weights: bool) -> None:
         """Keep one greedy answer of the model. One that is no sense is why nothing is measured, unless the weights are

@@ -78,7 +78,7 @@ def collect(
         books = Books(
             shown, folder, choice, records, committer, progress, given_up, row=row
         )
-        outcome = Session(here, books, interruption).run(planned, wanted)
+        outcome = Collection(here, books, interruption).run(planned, wanted)
         progress.line(outcome.summary)
         return outcome
 
@@ -90,7 +90,7 @@ def _here(matrix: Matrix) -> list[str]:
 
 
 @dataclass
-class Session:
+class Collection:
     """One collection on this machine, on its way through the plan."""
 
     station: Station

@@ -23,14 +23,14 @@ _OOM = re.compile(r"out of memory|oom[-_]kill", re.IGNORECASE)
 class Watch:
     """Turns samples and kernel messages into events, each kind and wording once, at the time it first appeared.
 
-    `say` takes each event in words when it is noted.
+    `say` takes kind and words of each event when it is noted.
     """
 
     def __init__(
         self,
         redactor: Redactor,
         clock_max_mhz: float | None,
-        say: Callable[[str], None] = lambda _: None,
+        say: Callable[[str, str], None] = lambda _, __: None,
     ) -> None:
         self.events: list[Event] = []
         self.unavailable: dict[str, str] = {}
@@ -55,7 +55,7 @@ class Watch:
             self.events.append(
                 Event.model_validate({"at_seconds": moment, "kind": kind, "text": text})
             )
-            self._say(f"{kind}: {text}")
+            self._say(kind, text)
 
     def sample(
         self, row: Mapping[str, str], measured_from: float | None = None

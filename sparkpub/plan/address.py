@@ -63,7 +63,7 @@ def _checked(text: str) -> str:
     return text
 
 
-Address = Annotated[str, AfterValidator(_checked)]
+ServerAddress = Annotated[str, AfterValidator(_checked)]
 """An address as people wrote it; `base_of` makes one form of all."""
 
 

@@ -60,7 +60,7 @@ class Server(Declared):
 
     What the collector does with it:
 
-    - Before a run it fills the server's command (`sparkpub.plan.serving.command`). A server that runs with this command
+    - Before a run it fills the server's command (`RunCase.server_command`). A server that runs with this command
       in this environment is used again; any other is stopped first, so that there is one at a time.
     - It starts the server in the environment, with the environment's own options, and waits until `health` answers with
       status 200. What the server prints until then is kept.

@@ -35,7 +35,7 @@ from sparkpub.record.record import (
 )
 from sparkpub.record.store import canonical_json
 
-Order = Literal["interleaved", "random", "blocked"]
+PlannedOrder = Literal["interleaved", "random", "blocked"]
 Machines = Literal["split", "replicate"]
 Percent = Annotated[float, Field(ge=0, le=100)]
 START_CELSIUS = 45.0
@@ -86,8 +86,6 @@ class Gates(Declared):
     """No other process on the GPU."""
     lock_clocks_mhz: PositiveInt | None = None
     """Lock the SM clock for the campaign, in MHz, and release it afterwards. Needs root."""
-    power_mode: str | None = None
-    """Power profile of the machine during the campaign; restored afterwards."""
     min_available_memory_gib: Annotated[float, Field(ge=0)] | None = None
     """Stop a run if MemAvailable falls below this, in GiB, before the machine hangs; none: 8 on unified memory, else no
     limit."""
@@ -127,7 +125,7 @@ class Matrix(Declared):
     workloads: Annotated[dict[Key, WorkloadOptions], Field(min_length=1)]
     baseline: Key | None = None
     iterations: Annotated[int, Field(ge=1, le=10000)] = 10
-    order: Order = "interleaved"
+    order: PlannedOrder = "interleaved"
     machines: Machines = "split"
     """What several machines do with the plan: `split` measures each model on one of them, which is faster;
     `replicate` has each of them measure everything, which shows whether a finding replicates."""

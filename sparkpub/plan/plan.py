@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sparkpub.plan.matrix import Matrix
 
-Slot = tuple[str, str, str, int]
+PlannedSlot = tuple[str, str, str, int]
 """(model, environment, workload, iteration)."""
 
 
@@ -26,7 +26,7 @@ class PlannedRun:
     machine: str | None = None
 
     @property
-    def slot(self) -> Slot:
+    def slot(self) -> PlannedSlot:
         """(model, environment, workload, iteration)."""
         return (self.model, self.environment, self.workload, self.iteration)
 
@@ -63,7 +63,7 @@ def plan(matrix: Matrix, machines: Sequence[str] = ()) -> tuple[PlannedRun, ...]
     return tuple(runs)
 
 
-def _in_order(matrix: Matrix) -> list[Slot]:
+def _in_order(matrix: Matrix) -> list[PlannedSlot]:
     """The slots in the order that the matrix declares."""
     if matrix.order == "blocked":
         return _cell_by_cell(matrix)
@@ -72,7 +72,7 @@ def _in_order(matrix: Matrix) -> list[Slot]:
     return _round_by_round(matrix)
 
 
-def _cell_by_cell(matrix: Matrix) -> list[Slot]:
+def _cell_by_cell(matrix: Matrix) -> list[PlannedSlot]:
     """All iterations of a cell, then those of the next."""
     slots = []
     for model, environment, workload in matrix.cells():
@@ -81,7 +81,7 @@ def _cell_by_cell(matrix: Matrix) -> list[Slot]:
     return slots
 
 
-def _round_by_round(matrix: Matrix) -> list[Slot]:
+def _round_by_round(matrix: Matrix) -> list[PlannedSlot]:
     """One iteration of every cell, then the next."""
     slots = []
     for iteration in range(1, matrix.most_iterations + 1):
@@ -91,13 +91,13 @@ def _round_by_round(matrix: Matrix) -> list[Slot]:
     return slots
 
 
-def _shuffled(slots: list[Slot], matrix: Matrix) -> list[Slot]:
+def _shuffled(slots: list[PlannedSlot], matrix: Matrix) -> list[PlannedSlot]:
     """The slots in a random order that the seed of the matrix reproduces."""
     draw = random.Random(matrix.seed)  # noqa: S311 - an order to reproduce, not a secret
     if not matrix.keeps_servers:
         draw.shuffle(slots)
         return slots
-    served: dict[tuple[str, str, int], list[Slot]] = {}
+    served: dict[tuple[str, str, int], list[PlannedSlot]] = {}
     for slot in slots:
         model, environment, _, iteration = slot
         served.setdefault((model, environment, iteration), []).append(slot)

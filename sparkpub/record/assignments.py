@@ -79,11 +79,11 @@ _GOES_ON = ("[", "(", "{", ":", "=", "|", ">", "|-", "|+", ">-", ">+")
 _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"))
 _CLOSING_QUOTE = re.compile(r"\\{0,3}[\"']{0,2}")
 
-Names = Mapping[str, bool]
+SecretNames = Mapping[str, bool]
 """Whether a name is a secret's."""
 
 
-def without_flags(text: str, names: Names) -> str:
+def without_flags(text: str, names: SecretNames) -> str:
     """The text with `<secret>` in place of what follows flags of secrets' names."""
 
     def replaced(found: re.Match[str]) -> str:
@@ -97,7 +97,7 @@ def without_flags(text: str, names: Names) -> str:
     return _FLAG.sub(replaced, text)
 
 
-def without_values(text: str, names: Names) -> str:
+def without_values(text: str, names: SecretNames) -> str:
     """The text with `<secret>` in place of the values of secrets' names."""
 
     def replaced(found: re.Match[str]) -> str:
@@ -120,7 +120,7 @@ def without_values(text: str, names: Names) -> str:
     return "".join([*kept, text[done:]])
 
 
-def lines_of_values(lines: Sequence[str], start: int, names: Names) -> int:
+def lines_of_values(lines: Sequence[str], start: int, names: SecretNames) -> int:
     """How many lines the values take that begin in this line: 1, or more where they go on below."""
     count = 1
     while start + count <= len(lines):
@@ -132,7 +132,7 @@ def lines_of_values(lines: Sequence[str], start: int, names: Names) -> int:
     return count
 
 
-def _lines_of_value(lines: Sequence[str], start: int, names: Names) -> int:
+def _lines_of_value(lines: Sequence[str], start: int, names: SecretNames) -> int:
     line = lines[start].rstrip()
     tail = max(0, len(line) - _LONGEST_END)
     flag = _FLAG_AT_END.search(line, tail)
@@ -172,7 +172,7 @@ def _kept(found: re.Match[str]) -> str:
     return f"{found['before']}{SECRET}"
 
 
-def _spans(text: str, names: Names) -> Iterator[tuple[int, int]]:
+def _spans(text: str, names: SecretNames) -> Iterator[tuple[int, int]]:
     """Where the values of secrets' names stand."""
     covered = 0
     for name in _NAME.finditer(text):

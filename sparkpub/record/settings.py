@@ -1,4 +1,4 @@
-"""What a project sets for sparkpub in its `pyproject.toml`."""
+"""Where a repository keeps its data, and what it sets for sparkpub in its `pyproject.toml`."""
 
 import tomllib
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Any
 
 from sparkpub.record import outside
 from sparkpub.record.errors import UsageError
+
+DEFAULT_DATA = Path("data/comprehensive")
 
 
 def tool_table(project: Path) -> dict[str, Any]:

@@ -34,7 +34,6 @@ EVIDENCE_KINDS = frozenset(
     }
 )
 """How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
-DEFAULT_DATA = Path("data/comprehensive")
 REMEDY = "correct the field or restore the file from git"
 """What to do about a field that is not as it has to be."""
 

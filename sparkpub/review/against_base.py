@@ -19,7 +19,7 @@ from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
-State = Literal["added", "changed", "removed", "unreadable"]
+FileChange = Literal["added", "changed", "removed", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class CampaignChange:
     """
 
     campaign: str
-    state: State
+    state: FileChange
     before: CampaignCounts | None
     after: CampaignCounts | None
     added: tuple[str, ...]
@@ -200,7 +200,7 @@ def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:
     )
 
 
-def _state(name: str, before: _Side, after: _Side) -> State:
+def _state(name: str, before: _Side, after: _Side) -> FileChange:
     if name not in after.dataset.campaigns:
         if (after.folder / name).is_dir():
             return "unreadable"
@@ -371,15 +371,15 @@ def _judged(claim: ledger.Claim, found: Review) -> str | None:
 
 
 Item = TypeVar("Item")
-Told = TypeVar("Told")
+Wording = TypeVar("Wording")
 
 
 def _changed(
     before: Iterable[Item],
     after: Iterable[Item],
     key: Callable[[Item], tuple[str, ...]],
-    told: Callable[[Item], Told],
-) -> Iterator[tuple[Item, Told | None, Told | None]]:
+    told: Callable[[Item], Wording],
+) -> Iterator[tuple[Item, Wording | None, Wording | None]]:
     """Rows of which the sides do not tell the same, with what each tells, None where it has no such row: in the order
     of `after`, then those that only `before` has."""
     old = {key(row): row for row in before}

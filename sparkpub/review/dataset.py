@@ -15,8 +15,10 @@ from sparkpub.plan.coverage import CellCoverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
+from sparkpub.record.derived import derived
 from sparkpub.record.errors import CollectError, MatrixError, RecordError
-from sparkpub.record.record import Record
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import (
     REMEDY,
     Stored,
@@ -44,6 +46,18 @@ class CampaignData:
     def records(self) -> tuple[Record, ...]:
         """The records of `runs`, in the same order."""
         return tuple(stored.record for stored in self.runs)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric of its runs, by name, in the order met; behind them those that follow from others."""
+        found: dict[str, Metric] = {}
+        follow: dict[str, Metric] = {}
+        for record in self.records:
+            for name, value in record.metrics.items():
+                if name not in found:
+                    found[name] = metric_of(name, value)
+            follow |= {name: METRICS[name] for name in derived(record)}
+        return {**found, **follow}
 
     @cached_property
     def quarantined(self) -> Mapping[str, str]:
@@ -227,7 +241,7 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
             runs.append(_record(path))
         except RecordError as error:
             damage += error.lines()
-    runs.sort(key=_when)
+    runs.sort(key=in_order_of_time)
     try:
         campaign = CampaignData(read_campaign(folder), folder, tuple(runs))
         _ = campaign.matrix
@@ -245,8 +259,8 @@ def _record(path: Path) -> Stored:
     return stored
 
 
-def _when(stored: Stored) -> tuple[str, int, str]:
-    """What runs are ordered by: time, then place in the plan."""
+def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
+    """What runs are sorted by: when they began, then place in the plan."""
     record = stored.record
     return record.started.value, record.plan.position, record.run_id
 

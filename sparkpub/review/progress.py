@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
-from scipy.stats import t as student
-
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
@@ -21,8 +19,8 @@ from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
-
-CONFIDENCE = 0.95
+from sparkpub.review.statistics.describe import Estimate, around
+from sparkpub.review.statistics.means import difference_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,13 @@ class MeasuredMean:
     mean: float
     sd: float | None
     n: int
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The mean with its standard error; None where nothing tells it."""
+        if self.sd is None:
+            return None
+        return Estimate(self.mean, self.sd / sqrt(self.n), self.n - 1)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Point:
+class VersionPoint:
     """What was measured once: a set-up, with the day of its first run."""
 
     speed: Speed
@@ -86,7 +91,7 @@ class VersionLine:
     machine: str
     load: Load
     metric: Metric
-    points: tuple[Point, ...]
+    points: tuple[VersionPoint, ...]
 
     @property
     def differs(self) -> str:
@@ -140,13 +145,13 @@ def _session(speed: Speed) -> tuple[object, ...]:
 
 def _line(speeds: list[Speed], metric: str) -> VersionLine:
     ordered = sorted(speeds, key=lambda speed: speed.records[0].started.value)
-    points: list[Point] = []
+    points: list[VersionPoint] = []
     for speed in ordered:
         sample = sample_of(speed, metric)
         change = None
         if points:
             change = change_between(points[-1].sample, sample)
-        points.append(Point(speed, sample, change))
+        points.append(VersionPoint(speed, sample, change))
     first = ordered[0]
     return VersionLine(
         first.model,
@@ -184,16 +189,11 @@ def _repetitions(record: Record, metric: str) -> MeasuredMean | None:
 def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     """The change of the mean in percent, with its interval."""
     percent = 100 * (after.mean / before.mean - 1)
-    if before.sd is None or after.sd is None:
+    if before.estimate is None or after.estimate is None:
         return Change(percent, None, None)
-    parts = [sample.sd**2 / sample.n for sample in (before, after) if sample.sd]
-    if not parts:
-        return Change(percent, percent, percent)
-    freedom = sum(parts) ** 2 / sum(
-        (sample.sd**2 / sample.n) ** 2 / (sample.n - 1)
-        for sample in (before, after)
-        if sample.sd
-    )
-    half = float(student.ppf((1 + CONFIDENCE) / 2, freedom)) * sqrt(sum(parts))
-    half *= 100 / before.mean
-    return Change(percent, percent - half, percent + half)
+    difference = difference_of(before.estimate, after.estimate)
+    interval = around(difference.value, difference.error, difference.df)
+    if interval is None:
+        return Change(percent, None, None)
+    low, high = (100 * end / before.mean for end in interval)
+    return Change(percent, low, high)

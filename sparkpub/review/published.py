@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
@@ -12,7 +13,6 @@ from sparkpub.review.checks import review
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.models import model_name
 from sparkpub.review.setup import Setup, setup_of
-from sparkpub.review.statistics.describe import describe
 
 METRIC = "output_throughput_tok_s"
 
@@ -72,7 +72,7 @@ def _figures(dataset: Dataset) -> Iterator[CellRate]:
 def _mean(records: Sequence[Record]) -> float | None:
     values = [record.value(METRIC) for record in records]
     known = [value for value in values if value is not None]
-    return describe(known).mean if known else None
+    return fmean(known) if known else None
 
 
 def _distance(mine: CellRate, theirs: CellRate) -> tuple[float, ...]:

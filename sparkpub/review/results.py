@@ -101,7 +101,7 @@ class Results:
     @cached_property
     def _measured(self) -> pd.DataFrame:
         """The same, and behind them those of the earlier campaign."""
-        return runs.runs(self._with_earlier)
+        return runs.of_all([each.table for each in self._with_earlier.values()])
 
     @cached_property
     def cells(self) -> pd.DataFrame:

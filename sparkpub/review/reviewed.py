@@ -8,36 +8,28 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from sparkpub.record.derived import derived
-from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.record import Record, metric_of
+import pandas as pd
+
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.measured import Measured, machine_of, measured
+from sparkpub.review.tables.runs import runs as table_of_runs
 
 Cell = tuple[str, str, str]
 """(model, environment, workload)."""
 Include = Literal["counted", "all"]
 """Which runs are asked for: those in the figures, or every recorded one."""
-Taken = Include | Literal["ran"]
-"""Which runs are taken: also those that happened properly, further records of one iteration included."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReviewedCampaign:
     """A campaign with what counts in it. `out` says which runs did not properly happen or are quarantined, and why.
 
-    The values of a metric are kept once they were asked for: it is equal to itself alone.
+    What follows from them is kept once it was asked for: it is equal to itself alone.
     """
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    _runs: dict[tuple[tuple[Cell, ...], Taken], tuple[Stored, ...]] = field(
-        default_factory=dict, repr=False
-    )
-    _series: dict[tuple[tuple[Cell, ...], str, Taken], Measured | None] = field(
-        default_factory=dict, repr=False
-    )
 
     # -- what counts -----------------------------------------------------------------------------------------
 
@@ -108,51 +100,21 @@ class ReviewedCampaign:
         ran.sort(key=lambda stored: stored.record.started.value)
         return tuple(dict.fromkeys(machine_of(stored.record) for stored in ran))
 
-    @cached_property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Every metric of the campaign's runs, by name, in the order met; behind them those that follow from others."""
-        found: dict[str, Metric] = {}
-        follow: dict[str, Metric] = {}
-        for record in self.campaign.records:
-            for name, value in record.metrics.items():
-                if name not in found:
-                    found[name] = metric_of(name, value)
-            follow |= {name: METRICS[name] for name in derived(record)}
-        return {**found, **follow}
+    def runs_by_cell(self, include: Include) -> Mapping[Cell, tuple[Stored, ...]]:
+        """The runs that are asked for, by cell, in order of time."""
+        return self.recorded if include == "all" else self.counted
 
     # -- what was measured -------------------------------------------------------------------------------------
 
-    def runs_of(
-        self, cells: tuple[Cell, ...], include: Taken = "counted"
-    ) -> tuple[Stored, ...]:
-        """The runs of some cells together, in order of time."""
-        by_cell = {"counted": self.counted, "ran": self.ran, "all": self.recorded}[
-            include
-        ]
-        if len(cells) == 1:
-            return by_cell.get(cells[0], ())
-        if (cells, include) not in self._runs:
-            runs = {
-                stored.record.run_id
-                for cell in cells
-                for stored in by_cell.get(cell, ())
-            }
-            self._runs[cells, include] = tuple(
-                run for run in self.campaign.runs if run.record.run_id in runs
-            )
-        return self._runs[cells, include]
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Its table of runs, from which every figure is taken: see `tables.runs`."""
+        return table_of_runs(self.campaign, self.excluded)
 
-    def series(
-        self, cells: tuple[Cell, ...], metric: str, include: Taken = "counted"
-    ) -> Measured | None:
-        """The values of a metric over the runs of some cells; None where no run has the metric."""
-        runs = self.runs_of(cells, include)
-        if len(runs) == len(self.runs_of(cells)):
-            include = "counted"  # the same runs under another name
-        key = (cells, metric, include)
-        if key not in self._series:
-            self._series[key] = measured(metric, [run.record for run in runs])
-        return self._series[key]
+
+def machine_of(record: Record) -> str:
+    """The id of the machine of a run, empty where nothing says which it was."""
+    return record.machine.id or ""
 
 
 def _without(

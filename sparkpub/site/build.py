@@ -11,6 +11,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_json
+
 from sparkpub.record.errors import SiteError
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
@@ -31,7 +33,7 @@ from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
-from sparkpub.site.publication import Publication, run_file
+from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.reading import CHECK as UNREADABLE
 from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
 from sparkpub.site.sources import files, page_text, refuse_outside
@@ -54,17 +56,20 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
-        compared = programs.compared(publication)
-        address, content = _published(programs.COMPARED, compared)
-        addresses[programs.COMPARED] = address
-        shared[address] = content
+        for name, pieces in programs.tables(publication).items():
+            addresses[name], content = _published(name, pieces)
+            shared[addresses[name]] = content
         library = Library(publication, addresses, drawings)
         templates = Templates(options.templates, options.compiled)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
         pages = Pages(publication, library, templates, frozenset(written), posts)
-        generated = [*pages.all(), *_run_pages(publication, library, templates)]
+        of_runs = RunPages(publication, templates)
+        generated = [*pages.all(), *_short_pages(publication, of_runs)]
+        generated.append((runs.VIEW, templates.page("view")))
+        for form in _forms(publication, of_runs, cache):
+            library.add_later(telemetry.empty(form))
 
         tree: dict[str, Content] = {}
         _add(tree, shared)
@@ -78,7 +83,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         placed = placing.Placing(library, templates, drawings.finished())
         tree = placed.tree(tree, cache)
-        _put_run_files(tree, publication, templates, placed, cache)
+        _add(tree, _run_files(publication, of_runs, placed, cache))
         _add(
             tree,
             {
@@ -240,21 +245,29 @@ def _written(
     return blog.with_series(found, posts, publication, templates), posts
 
 
-def _run_pages(
-    publication: Publication, library: Library, templates: Templates
+def _short_pages(
+    publication: Publication, pages: RunPages
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of every run: its samples and its short page; and the page in which the browser shows a run."""
-    pages = RunPages(publication, templates)
+    """(address, file) of the short page of every run."""
     for campaign, index in _in_order(publication):
-        stored = campaign.runs[index]
-        figure = telemetry.figure(stored)
-        if figure is not None:
-            for address, data in runs.samples(figure):
-                yield address, Content(data=data)
-            library.add_later(figure.without_rows)
+        address = run_address(campaign.runs[index])
         short = partial(pages.short, campaign, index)
-        yield f"runs/{stored.run_id}/index.html", Content(made=short)
-    yield runs.VIEW, templates.page("view")
+        yield f"{address}index.html", Content(made=short)
+
+
+def _forms(
+    publication: Publication, pages: RunPages, cache: Cache
+) -> Iterable[telemetry.Form]:
+    """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
+    telemetry there is, so that they are kept."""
+    name = key("forms", pages.state)
+    known = cache.get(name)
+    if known is None:
+        traces = (telemetry.trace(run) for run in publication.dataset.runs)
+        found = dict.fromkeys(trace.form for trace in traces if trace is not None)
+        known = to_json(list(found))
+        cache.put(name, known)
+    return telemetry.FORMS.validate_json(known)
 
 
 def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
@@ -264,25 +277,18 @@ def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
             yield campaign, index
 
 
-def _put_run_files(
-    tree: dict[str, Content],
-    publication: Publication,
-    templates: Templates,
-    placed: placing.Placing,
-    cache: Cache,
-) -> None:
-    """Put what the page of a run shows into the run's file, as it is written.
+def _run_files(
+    publication: Publication, pages: RunPages, placed: placing.Placing, cache: Cache
+) -> Iterator[tuple[str, Content]]:
+    """(address, file) of what the page of every run shows.
 
-    One after the other, when all figures are there: thousands of them at once take more memory than the rest of the
-    site.
+    Each is made as it is written: thousands of them at once take more memory than the rest of the site.
     """
-    pages = RunPages(publication, templates)
     for campaign, index in _in_order(publication):
-        address = run_file(campaign.runs[index])
-        samples = tree[address].data if address in tree else None
-        make = partial(_run_file, pages, placed, campaign, index, samples)
-        run = campaign.runs[index].run_id
-        tree[address] = Content(made=partial(_run_file_once, cache, pages, run, make))
+        stored = campaign.runs[index]
+        make = partial(_run_file, pages, placed, campaign, index)
+        made = partial(_run_file_once, cache, pages, stored.run_id, make)
+        yield run_file(stored), Content(made=made)
 
 
 def _run_file_once(
@@ -302,15 +308,11 @@ def _run_file(
     placed: placing.Placing,
     campaign: CampaignData,
     index: int,
-    samples: bytes | None,
 ) -> bytes:
     """What the browser fetches of a run."""
-    figure = ""
-    if samples is not None:
-        known = runs.recalled(samples)
-        drawing = telemetry.figure_of(campaign.runs[index], known)
-        figure = placed.alone(drawing)
-    return runs.with_page(samples, pages.page(campaign, index, figure))
+    figure = telemetry.figure(campaign.runs[index])
+    drawing = "" if figure is None else placed.alone(figure)
+    return runs.file(pages.page(campaign, index, drawing), figure)
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

@@ -104,7 +104,7 @@ class SiteOptions:
 
 
 def packed(data: bytes) -> bytes:
-    """The content of a file that ends in `.packed`, for `unpacked` of live.js; the same for the same bytes."""
+    """The content of a file that ends in `.packed`, for `json` of page.js; the same for the same bytes."""
     return gzip.compress(data, compresslevel=LEVEL, mtime=0)
 
 

@@ -28,7 +28,8 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils.templates import TemplateContext
 
 from sparkpub.record.errors import SiteError, SparkpubError
-from sparkpub.record.store import DEFAULT_DATA, write_atomic
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import write_atomic
 from sparkpub.review.dataset import Dataset, FilesState, load, state_of
 from sparkpub.site import kept, link_preview, manual
 from sparkpub.site.browser import runtime, security
@@ -69,7 +70,7 @@ _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
 
-class Origin(option.Type[str]):
+class HostOrigin(option.Type[str]):
     """An address of a host, `https://giscus.app`, and nothing that could end a rule of the policy."""
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
-    allow = option.ListOfItems(Origin(), default=[])
+    allow = option.ListOfItems(HostOrigin(), default=[])
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 

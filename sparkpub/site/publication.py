@@ -168,7 +168,9 @@ class Publication:
         for name, reviewed in self.review.campaigns.items():
             measured = set(self._values[name]["metric"])
             held = [
-                metric for key, metric in reviewed.metrics.items() if key in measured
+                metric
+                for key, metric in reviewed.campaign.metrics.items()
+                if key in measured
             ]
             found[name] = tuple(ranked(held))
         return found

@@ -62,7 +62,7 @@ def _list(given: object) -> object:
     return given
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
+NameList = Annotated[tuple[str, ...], BeforeValidator(_list)]
 
 
 class Search(Declared):
@@ -85,13 +85,13 @@ class FrontMatter(Declared):
     """The campaign that a page's expressions mean where they name none."""
     date: Annotated[Any, AfterValidator(_dates)] = None
     slug: str | None = None
-    authors: Names = ()
-    categories: Names = ()
-    tags: Names = ()
+    authors: NameList = ()
+    categories: NameList = ()
+    tags: NameList = ()
     draft: StrictBool = False
     pin: StrictBool = False
     readtime: StrictInt | None = None
-    hide: Names = ()
+    hide: NameList = ()
     status: str | None = None
     search: Search | None = None
 

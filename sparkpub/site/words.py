@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record import package
-from sparkpub.record.catalogue import Kind
+from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
@@ -244,7 +244,7 @@ class Words:
         chosen = self._select(**scope)
         self._refuse_early(chosen)
         for name in metrics:
-            if chosen.series(name) is None:
+            if name not in chosen.metrics:
                 remedy = suggestion(name, sorted(chosen.metrics))
                 raise ClaimError(
                     f"no run of this scope has the metric {name!r}", remedy=remedy
@@ -265,7 +265,7 @@ class Words:
                 cell: dict[str, Any] = {**scope, rows: key, **part}
                 group = self._select(**cell)
                 text = NOT_AVAILABLE
-                if group.series(name) is not None:
+                if name in group.metrics:
                     text = self._ask(statistic, name, **cell).text(decimals)
                 line.append(text)
             body.append(line)
@@ -464,7 +464,7 @@ class Words:
         """Each machine that has runs, as their records describe it."""
         return hardware.machines(tuple(self._dataset.campaigns.values()), self._address)
 
-    def catalogued(self, kind: Kind) -> str:
+    def catalogued(self, kind: CatalogueFile) -> str:
         """What the catalogue knows of the "models" or the "machines" that have runs."""
         if kind not in ("models", "machines"):
             raise ClaimError(
@@ -591,7 +591,7 @@ class Words:
             if side is not None and metric:
                 self._refuse_early(side)
         for name in (metric, against):
-            if name and group.series(name) is None:
+            if name and name not in group.metrics:
                 remedy = suggestion(name, sorted(group.metrics))
                 raise ClaimError(
                     f"no run of this scope has the metric {name!r}", remedy=remedy

@@ -12,7 +12,7 @@ import yaml
 from mkdocs.utils.yaml import yaml_load
 
 from sparkpub.record.errors import SparkpubError
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.review.dataset import load
 from sparkpub.site import disk, manual
 from sparkpub.site.build import build, refuse

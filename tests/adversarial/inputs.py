@@ -38,7 +38,7 @@ from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
-from sparkpub.review.tables.runs import runs
+from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
 from sparkpub.site.reading import read_page
@@ -101,7 +101,7 @@ def _reviewed(data: Path) -> None:
     for form in ("json", "markdown"):
         stats_told.render(summed, form)
     for write in export.FORMATS.values():
-        write(runs(found.campaigns))
+        write(of_all([each.table for each in found.campaigns.values()]))
 
 
 def _evidence(name: str, content: bytes, folder: Path) -> None:
@@ -265,13 +265,13 @@ Qwen/Qwen3-8B;native;8;2026-03-01 10:00:00;1,204.5;0.31;7
 Qwen/Qwen3-8B;native;8;2026-03-01T10:10:00+01:00;1210.5;0.30;8
 Qwen/Qwen3-8B;container;8;2026-03-02;1190;;8
 """
-MAPPING = b"""columns: {model: Model, environment: where, started: when}
-same: {engine: vllm, quantization: fp8}
-options: {concurrency: clients}
+MAPPING = b"""run: {model: Model, environment: where, started: when}
+same: {engine: vllm, weights: fp8}
+load: {concurrency: clients}
 metrics:
-  output_throughput_tok_s: {column: tok/s}
-  ttft_p50_ms: {column: ttft s, unit: s}
-  judge_score: {column: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
+  output_throughput_tok_s: {at: tok/s}
+  ttft_p50_ms: {at: ttft s, unit: s}
+  judge_score: {at: Score, unit: points, direction: higher, label: Score, definition: Mean grade of a judge.}
 """
 BESIDE = {
     "notes.yaml": b"engine_version: 0.11.0\nquantization: fp8\nstarted: 2026-01-01T10:00:00Z\nimage: x:1\n",

@@ -11,7 +11,7 @@ from sparkpub.review import export, stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
-from sparkpub.review.tables.runs import runs
+from sparkpub.review.tables.runs import of_all
 from tests.published import MEASURED
 
 AXES = ("models", "environments", "workloads")
@@ -35,7 +35,9 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     dataset = load(tmp_path)
     found = review(dataset)
     assert stats_told.render(Results(found), "json")
-    assert export.FORMATS["csv"](runs(found.campaigns))
+    assert export.FORMATS["csv"](
+        of_all([each.table for each in found.campaigns.values()])
+    )
     assert any(
         f"no such {axis[:-1]}" in item.message or "its cell" in item.message
         for item in found.findings

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 from tests.browser import campaign
 from tests.conftest import BROWSERS
 

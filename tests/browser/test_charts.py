@@ -58,12 +58,12 @@ def specification(x: str) -> dict[str, Any]:
     }
 
 
-LINKS = """<p class="sp-links"><button name="csv" hidden>CSV</button><button name="svg" hidden>SVG</button>
-<button name="png" hidden>PNG</button><button name="embed" hidden>Embed</button></p>"""
-FORM = """<form class="sp-filters" hidden><fieldset><legend>Model</legend>
+LINKS = """<p class="sp-links"><button name="csv">CSV</button><button name="svg">SVG</button>
+<button name="png">PNG</button><button name="embed">Embed</button></p>"""
+FORM = """<form class="sp-filters"><fieldset><legend>Model</legend>
 <label><input type="checkbox" name="model" value="a"><span>a</span></label>
 <label><input type="checkbox" name="model" value="b"><span>b</span></label>
-</fieldset><p aria-live="polite"></p><button type="reset">All</button></form>"""
+</fieldset><output aria-live="polite"></output><button type="reset">All</button></form>"""
 
 
 def build(folder: Path, *, node: bool) -> None:

@@ -131,7 +131,7 @@ def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
     page.locator("label", has_text="BF16").first.click()
     assert shown(page)[0] == "Model-1B 900"
     again = board.open("?engine=SGLang&weights=BF16").page
-    again.wait_for_selector("form.sp-active")
+    again.wait_for_selector("form:has(:checked)")
     assert shown(again) == shown(page)
     page.keyboard.press("Escape")
     page.click("text=Clear all")
@@ -145,7 +145,7 @@ def test_a_box_ticked_before_the_script_came_counts(board: Host) -> None:
     page.goto(board.address, wait_until="commit")
     page.click("summary:has-text('Engine')")
     page.check("input[value=SGLang]", force=True)
-    assert not page.locator("form.sp-active").count()
+    assert "engine" not in page.url
     page.wait_for_url("**/?engine=SGLang")
     assert shown(page)[0] == "Model-1B 900 1,800"
 
@@ -308,7 +308,7 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
     source = (
         Path(runtime.ASSETS, "yours.js")
         .read_text()
-        .replace("import {number} from './live.js';", "")
+        .replace("import {number} from './page.js';", "")
     )
     script = f"{source}\nconsole.log(JSON.stringify({json.dumps(ids)}.map(modelKey)))"
     ran = subprocess.run(

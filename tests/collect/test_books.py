@@ -20,7 +20,7 @@ from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.session import Session
+from sparkpub.collect.session import Collection
 from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
@@ -451,7 +451,7 @@ def looped(
     played = PlayedStation(tmp_path, *fates)
     here: Any = played
     runs = plan(matrix)
-    outcome = Session(here, kept, played.interruption).run(runs, runs)
+    outcome = Collection(here, kept, played.interruption).run(runs, runs)
     assert played.fates == []
     return outcome, played, said
 
@@ -494,7 +494,7 @@ def test_runs_that_are_finished_with_are_counted(tmp_path: Path) -> None:
     kept = books(tmp_path, matrix=matrix, said=said, max_runs=1)
     played: Any = PlayedStation(tmp_path, "skipped", "5.0")
     runs = plan(matrix)
-    Session(played, kept, played.interruption).run(runs, runs)
+    Collection(played, kept, played.interruption).run(runs, runs)
     kept.progress.live("m/native/w 3", "running", "")
     assert said[-1] == "[2/2] m/native/w 3: running"
 

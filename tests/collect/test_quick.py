@@ -11,7 +11,7 @@ import pytest
 
 from sparkpub.cli import cli
 from sparkpub.collect import quick
-from sparkpub.collect.quick import Found, Wanted
+from sparkpub.collect.quick import FoundServer, Wanted
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import port_of
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
@@ -144,7 +144,7 @@ def test_a_page_that_cannot_be_built_is_said_before_anything_is_measured(
 # -- the matrix ----------------------------------------------------------------------------------------------
 
 
-def a_found(engine: str | None = "vLLM", **changes: Any) -> Found:
+def a_found(engine: str | None = "vLLM", **changes: Any) -> FoundServer:
     identity: dict[str, Any] = {"settings": {}}
     if engine is not None:
         identity["engine"] = engine
@@ -154,10 +154,10 @@ def a_found(engine: str | None = "vLLM", **changes: Any) -> Found:
         "identity": identity,
         "answer": {"text": SENSE},
     }
-    return Found(**facts | changes)
+    return FoundServer(**facts | changes)
 
 
-def workloads(found: Found, wanted: Wanted | None = None) -> dict[str, Any]:
+def workloads(found: FoundServer, wanted: Wanted | None = None) -> dict[str, Any]:
     document = quick.declare(found, wanted or Wanted(), "c")
     declared = matrices.parse(json.dumps(document)).workloads
     assert all(isinstance(item, LlamaBenchyOptions) for item in declared.values())

@@ -229,7 +229,9 @@ def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
 def test_memory_that_grows_is_a_leak_from_the_measurement_on() -> None:
     """3 GiB/min on the GPU for two minutes, of which the second is measured: a trend shows after 60 s of that."""
     said: list[str] = []
-    watching = Watch(Redactor(), None, said.append)
+    watching = Watch(
+        Redactor(), None, lambda kind, text: said.append(f"{kind}: {text}")
+    )
     for at in range(150):
         began = 60.0 if at >= 60 else None
         watching.sample(

@@ -2,9 +2,8 @@
 
 import dataclasses
 
-from sparkpub.plan import serving
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import Command, RunCase
 
 SERVER = Server(
     argv=(
@@ -19,7 +18,7 @@ SERVER = Server(
     ),
     port=8200,
 )
-CASE = Case(
+CASE = RunCase(
     "m",
     "x/m",
     "/models/m",
@@ -30,6 +29,12 @@ CASE = Case(
     workload_key="c8",
     server=SERVER,
 )
+
+
+def command_of(case: RunCase) -> Command:
+    command = case.server_command
+    assert command is not None
+    return command
 
 
 def test_the_command_is_filled_in() -> None:
@@ -43,17 +48,20 @@ def test_the_command_is_filled_in() -> None:
         "--port",
         "8200",
     )
-    assert serving.command(CASE, SERVER).argv == argv
+    assert command_of(CASE).argv == argv
     trained = dataclasses.replace(CASE, random_weights=False)
-    assert serving.command(trained, SERVER).argv[3] == "auto"
+    assert command_of(trained).argv[3] == "auto"
     assert SERVER.url == "http://127.0.0.1:8200"
 
 
 def test_iterations_share_a_server_unless_its_command_names_them() -> None:
     second = dataclasses.replace(CASE, iteration=2)
-    assert serving.command(CASE, SERVER) == serving.command(second, SERVER)
+    assert command_of(CASE) == command_of(second)
     restarted = Server(argv=("serve", "--name", "{iteration}"))
-    assert serving.command(CASE, restarted) != serving.command(second, restarted)
+    first, second = (
+        dataclasses.replace(case, server=restarted) for case in (CASE, second)
+    )
+    assert command_of(first) != command_of(second)
 
 
 def test_no_two_runs_of_a_server_send_the_same_prompts() -> None:

@@ -1,7 +1,6 @@
 """One campaign on several machines: what is counted, compared within machines, and told of them."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,37 +9,57 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.record.store import Stored
-from sparkpub.review import measured, stats_told
+from sparkpub.review import stats_told
 from sparkpub.review.checks import review
+from sparkpub.review.claims.chosen import Chosen
+from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
+from sparkpub.review.statistics.describe import description_of
 from sparkpub.review.statistics.drift import trend
 from sparkpub.review.statistics.replication import between
+from sparkpub.review.tables.cells import described
 from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.runs import runs
+from sparkpub.review.tables.comparisons import (
+    Compared,
+    Margin,
+    against_baselines,
+    compare_sides,
+)
+from sparkpub.review.tables.values import Values, rows_with_values
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_campaign, a_dataset, unreviewed
 
 NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
 
-MARGIN = measured.Margin(1.0, declared=True)
+MARGIN = Margin(1.0, declared=True)
 
 
-def sides_of(
-    reviewed: ReviewedCampaign,
-) -> tuple[measured.Measured | None, measured.Measured | None]:
-    """What native measured, and the container."""
-    return reviewed.series((NATIVE,), TPUT), reviewed.series((CONTAINER,), TPUT)
+def sides_of(reviewed: ReviewedCampaign) -> Compared:
+    """The container against native, within each machine and over all."""
+    rows = rows_with_values(reviewed.table, "counted")
+    values = Values.of_cells(rows, {"c": reviewed}, by_machine=True)
+    sides = [
+        both
+        for both in against_baselines(values)
+        if values.first("metric")[both.first_candidate] == TPUT
+    ]
+    (found,) = compare_sides(values, sides, {"c": MARGIN})
+    return found
 
 
 def compared(reviewed: ReviewedCampaign) -> Comparison:
     """The container against native."""
-    found = measured.compared(*sides_of(reviewed), MARGIN)
-    assert found is not None
-    return found
+    return sides_of(reviewed).overall
+
+
+def natively(reviewed: ReviewedCampaign) -> Values:
+    """The output throughput of the native cell."""
+    rows = Chosen(reviewed, (NATIVE,)).rows(TPUT)
+    return Values.of(rows, {"c": reviewed}, ["metric"])
 
 
 def replicated(first: float, second: float, level: float = 140) -> ReviewedCampaign:
@@ -54,11 +73,7 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     """The second machine is 40 % faster; on both the container is 5 % faster. The mean over machines, its interval
     and Q are those of statsmodels for the percentages within either machine."""
     reviewed = replicated(5, 5)
-    found = compared(reviewed)
-    one, other = sides_of(reviewed)
-    assert one is not None
-    assert other is not None
-    within = measured.within_machines(one, other, MARGIN)
+    found, within = compared(reviewed), sides_of(reviewed).within
     assert list(within) == ["a", "b"]
     percents, variances = [], []
     for part in within.values():
@@ -141,26 +156,17 @@ def test_runs_without_a_machine_are_of_one() -> None:
 
 def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
-    series = replicated(0, 0).series((NATIVE,), TPUT)
-    assert series is not None
-    described = series.description
-    assert described is not None
-    assert described.mean == pytest.approx(120, rel=0.01)
-    assert described.cv_percent == pytest.approx(0.3, abs=0.15)
-    assert described.ci95 is not None
-    assert (
-        described.ci95[0] < 0 < described.ci95[1]
-    )  # ± 12.7 × 20, on one degree of freedom
-    assert list(series.by_machine) == ["a", "b"]
-    levelled = series.levelled.values
-    assert np.mean(levelled) == pytest.approx(np.mean(series.values))
-    assert np.std(levelled) < 1
-    first = [
-        value
-        for value, run in zip(levelled, series.records, strict=True)
-        if run.machine.id == "a"
-    ]
-    assert np.mean(first) == pytest.approx(np.mean(levelled))
+    values = natively(replicated(0, 0))
+    found = description_of(described(values), 0)
+    assert found.mean == pytest.approx(120, rel=0.01)
+    assert found.cv_percent == pytest.approx(0.3, abs=0.15)
+    assert found.ci95 is not None
+    assert found.ci95[0] < 0 < found.ci95[1]  # ± 12.7 × 20, on one degree of freedom
+    assert values.on_several_machines == [(0, ("a", "b"))]
+    assert np.mean(values.levelled) == pytest.approx(np.mean(values.figures))
+    assert np.std(values.levelled) < 1
+    first = values.levelled[values.column("machine") == "a"]
+    assert np.mean(first) == pytest.approx(np.mean(values.levelled))
 
 
 def test_a_faster_machine_that_took_over_is_no_trend() -> None:
@@ -171,21 +177,17 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     campaign = a_fleet({"a": both}, machines="split")
     for environment in ("native", "container"):
         campaign = moved(campaign, "b", environment, range(5, 9))
-    series = ReviewedCampaign(campaign).series((NATIVE,), TPUT)
-    assert series is not None
-    raw = trend(series.values).slope
+    values = natively(ReviewedCampaign(campaign))
+    raw = trend(values.figures.tolist()).slope
     assert raw is not None
     assert raw > 4
-    assert series.trend.slope == pytest.approx(0, abs=0.5)
+    asked = Question(Chosen(ReviewedCampaign(campaign), (NATIVE,)), TPUT)
+    assert ask("slope_per_run", asked).value == pytest.approx(0, abs=0.5)
 
 
-def test_one_machine_is_level_with_itself_and_so_is_none() -> None:
-    series = ReviewedCampaign(a_fleet({"a": drawn(100, 5, 1)})).series((NATIVE,), TPUT)
-    assert series is not None
-    assert series.levelled is series
-    empty = replace(series, records=(), values=())
-    assert empty.levelled is empty
-    assert empty.description is None
+def test_one_machine_is_level_with_itself() -> None:
+    values = natively(ReviewedCampaign(a_fleet({"a": drawn(100, 5, 1)})))
+    assert values.levelled.tolist() == values.figures.tolist()
 
 
 # -- what stats tells ----------------------------------------------------------------------------------------------
@@ -300,9 +302,8 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
 
 
 def test_the_tidy_table_names_the_machine() -> None:
-    rows = runs({"c": replicated(5, 5)})
-    assert set(rows["machine"]) == {"a", "b"}
-    unnamed = runs({"c": ReviewedCampaign(a_campaign("c", drawn(100, 5, 1)))})
+    assert set(replicated(5, 5).table["machine"]) == {"a", "b"}
+    unnamed = ReviewedCampaign(a_campaign("c", drawn(100, 5, 1))).table
     assert unnamed["machine"].isna().all()
 
 

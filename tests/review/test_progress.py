@@ -29,6 +29,15 @@ def test_the_interval_of_a_change_is_that_of_welch() -> None:
     assert ours.is_beyond_noise
 
 
+def test_noise_of_nothing_but_equal_readings_is_not_known() -> None:
+    """Their step may hide any spread below it."""
+    same = MeasuredMean(100.0, 0.0, 3), MeasuredMean(101.0, 0.0, 3)
+    assert change_between(*same).is_beyond_noise is None
+    one_varies = change_between(same[0], MeasuredMean(101.0, 2.0, 4))
+    # Of one side that varies, the degrees of freedom are its own three: t = 3.182 standard errors of 1.
+    assert (one_varies.low, one_varies.high) == pytest.approx((-2.182, 4.182), abs=1e-3)
+
+
 def line_of(*records: Record) -> VersionLine:
     (line,) = lines(measured(*records))
     return line

@@ -5,16 +5,15 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import MetricValue, Moment, Plan
+from sparkpub.record.record import MetricValue, Moment
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import Chosen, choose, split
+from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.measured import Margin, compared
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.design import declared_order
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.tables.runs import runs
+from sparkpub.review.tables.values import Values
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
@@ -49,8 +48,15 @@ def against(
     reviewed: ReviewedCampaign, metric: str, margin_percent: float = 1.0
 ) -> Comparison | None:
     """A metric in the VM against native."""
-    native, vm = reviewed.series((NATIVE,), metric), reviewed.series((VM,), metric)
-    return compared(native, vm, Margin(margin_percent, declared=True))
+    native, vm = (Chosen(reviewed, (cell,)) for cell in (NATIVE, VM))
+    question = Question(vm, metric, baseline=native, margin_percent=margin_percent)
+    return question.comparison()
+
+
+def values_of(reviewed: ReviewedCampaign, *cells: Cell) -> Values:
+    """The output throughput of some cells together."""
+    rows = Chosen(reviewed, cells).rows(TPUT)
+    return Values.of(rows, {"c": reviewed}, ["metric"])
 
 
 def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
@@ -88,26 +94,23 @@ def test_a_repeat_that_names_what_it_repeats_counts(campaign: CampaignData) -> N
         campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01")
     )
     assert ReviewedCampaign(data).excluded == {}
-    series = ReviewedCampaign(data).series((NATIVE,), TPUT)
-    assert series is not None
-    assert series.sample.rounds == (("m", "w", 1), ("m", "w", 2), ("m", "w", 3), None)
+    assert values_of(ReviewedCampaign(data), NATIVE).rounds.tolist() == [0, 1, 2, None]
 
 
 def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     data = a_campaign("c", CELLS)
     reviewed = ReviewedCampaign(CampaignData(data.info, data.folder, data.runs[:1]))
     assert reviewed.recorded["k", "native", "w"] == ()
-    assert reviewed.series((("k", "native", "w"),), TPUT) is None
+    assert Chosen(reviewed, (("k", "native", "w"),)).rows(TPUT).empty
 
 
 def test_values_stand_in_order_of_time_over_several_cells(
     campaign: CampaignData,
 ) -> None:
     """Interleaved by iteration: native and vm of m in turn, k last of each round."""
-    series = choose(ReviewedCampaign(campaign), model=["m"]).series(TPUT)
-    assert series is not None
-    assert series.values == (100.0, 90.0, 101.0, 91.0, 99.0)
-    assert [record.environment for record in series.records] == [
+    rows = choose(ReviewedCampaign(campaign), model=["m"]).rows(TPUT)
+    assert rows["value"].tolist() == [100.0, 90.0, 101.0, 91.0, 99.0]
+    assert rows["environment"].tolist() == [
         "native",
         "vm",
         "native",
@@ -119,11 +122,9 @@ def test_values_stand_in_order_of_time_over_several_cells(
 def test_include_chooses_the_runs(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
-    sizes = {
-        include: len(Chosen(reviewed, (NATIVE,), include).runs)
-        for include in ("counted", "ran", "all")
-    }  # type: ignore[arg-type]
-    assert sizes == {"counted": 2, "ran": 3, "all": 4}
+    for include, size in (("counted", 2), ("all", 4)):
+        chosen = Chosen(reviewed, (NATIVE,), include)  # type: ignore[arg-type]
+        assert len(chosen.runs) == len(chosen.rows(TPUT)) == size
 
 
 def test_a_metric_without_a_value_has_a_definition_and_no_description(
@@ -132,10 +133,11 @@ def test_a_metric_without_a_value_has_a_definition_and_no_description(
     absent = MetricValue(value=None, unit="GiB", source="log", reason="not printed")
     record = a_record({TPUT: 1}, run_id="x", model="m", environment="silent")
     data = with_runs(campaign, record.model_copy(update={"metrics": {PEAK: absent}}))
-    series = choose(ReviewedCampaign(data), environment=["silent"]).series(PEAK)
-    assert series is not None
-    assert (series.metric.name, series.values, series.description) == (PEAK, (), None)
-    assert choose(ReviewedCampaign(data), environment=["silent"]).series(TPUT) is None
+    silent = choose(ReviewedCampaign(data), environment=["silent"])
+    assert silent.metrics == (PEAK,)
+    asked = ask("mean", Question(silent, PEAK))
+    assert asked.metric is not None
+    assert (asked.metric.name, asked.value, asked.n) == (PEAK, None, (0,))
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(
@@ -184,14 +186,7 @@ def test_several_workloads_are_named() -> None:
 
 
 def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
-    """The same runs under another name are the same series: a cell, and a model in its only workload."""
     reviewed = ReviewedCampaign(campaign)
-    cell = choose(reviewed, model=["k"], environment=["native"], workload=["w"]).series(
-        TPUT
-    )
-    assert cell is choose(reviewed, model=["k"]).series(TPUT)
-    assert cell is not None
-    assert cell.description is cell.description
     assert against(reviewed, TPUT) is against(reviewed, TPUT)
     assert against(reviewed, TPUT) != against(reviewed, TPUT, 2.0)
 
@@ -199,19 +194,9 @@ def test_a_figure_is_worked_out_once(campaign: CampaignData) -> None:
 def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
     reviewed = ReviewedCampaign(campaign)
     assert against(reviewed, PEAK) is None
-    native, vm = reviewed.series((NATIVE,), PEAK), reviewed.series((VM,), PEAK)
-    assert compared(vm, native, Margin(1.0, declared=True)) is None
     found = against(reviewed, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
-
-
-def test_an_order_is_declared_where_all_runs_agree() -> None:
-    random, blocked = (
-        a_record(plan=Plan(position=0, order=order)) for order in ("random", "blocked")
-    )  # type: ignore[arg-type]
-    assert declared_order([random, random]) == "random"
-    assert declared_order([random, blocked]) == "as-published"
 
 
 def test_times_of_a_sample_are_seconds() -> None:
@@ -222,15 +207,14 @@ def test_times_of_a_sample_are_seconds() -> None:
         iteration=2,
         started=Moment(value="2026-11-20T10:01:30Z", zone="utc"),
     )
-    series = ReviewedCampaign(with_runs(data, later)).series((NATIVE,), TPUT)
-    assert series is not None
-    first, second = series.sample.times
+    reviewed = ReviewedCampaign(with_runs(data, later))
+    first, second = values_of(reviewed, NATIVE).times
     assert second - first == 90
 
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
     reviewed = ReviewedCampaign(campaign, {"c-vm_m_w_01": "hot"})
-    rows = [row._asdict() for row in rows_of(runs({"c": reviewed}))]
+    rows = [row._asdict() for row in rows_of(reviewed.table)]
     assert len(rows) == 3 + 3 + 2 + 3
     assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
     assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
@@ -242,19 +226,6 @@ def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> No
         100.0,
         "tok/s",
     )
-
-
-def test_a_series_is_of_the_runs_asked_for_and_the_same_where_they_are(
-    campaign: CampaignData,
-) -> None:
-    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
-    found = [
-        reviewed.series((NATIVE,), TPUT, include)
-        for include in ("counted", "ran", "all")
-    ]  # type: ignore[arg-type]
-    assert [len(series.values) for series in found if series is not None] == [2, 3, 4]
-    assert reviewed.series((VM,), TPUT, "all") is reviewed.series((VM,), TPUT)
 
 
 def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sparkpub.record.store import CAMPAIGN_FILE, DEFAULT_DATA, record_paths
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import CAMPAIGN_FILE, record_paths
 from sparkpub.site.crawl import dead_links
 from tests.site.test_starter import ROOT, run
 

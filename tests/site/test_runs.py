@@ -1,13 +1,16 @@
-"""The file of a run: its samples travel as steps, and come back as they were."""
+"""The file of a run: its samples travel as steps, and its chart has a line for each GPU that it used."""
 
 import json
+from itertools import accumulate
 from pathlib import Path
+
+from pydantic_core import to_json
 
 from sparkpub.review.dataset import load
 from sparkpub.site.content import unpacked
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.compile import Job, compile_chart
-from sparkpub.site.pages.runs import recalled, samples
+from sparkpub.site.pages.runs import file
 
 CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 -1.5,40,0.29
@@ -17,24 +20,21 @@ CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 """0.29 and 0.57 have no binary form: 100 times each is not whole, 28.999999999999996 and 56.99999999999999."""
 
 
-def test_samples_travel_as_steps_and_come_back(data: Path) -> None:
+def test_samples_travel_as_steps(data: Path) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
     figure = telemetry.figure(stored)
     assert figure is not None
-    ((_, packed),) = samples(figure)
-    document = json.loads(unpacked(packed))["samples"]
+    document = json.loads(unpacked(file("<p>", figure)))
+    assert document["page"] == "<p>"
     times = [-150, 150, 225]
-    assert document == {
+    assert document["samples"] == {
         "GPU temperature": [times, [4000, -5, 105]],
         "GPU power": [times, [29, 28, 123399]],
     }
-    trace = recalled(packed)
-    again = telemetry.figure_of(stored, trace)
-    assert again.data == figure.data
-    assert again.table == figure.table
-    assert again.job == figure.job
-    assert [row["value"] for row in trace.samples[3:]] == [0.29, 0.57, 1234.56]
+    sums = [total / 100 for total in accumulate(document["samples"]["GPU power"][1])]
+    assert sums == [0.29, 0.57, 1234.56]
+    assert document["phases"] == figure.data["phases"]
 
 
 TWO_GPUS = b"""# gpus_used: 0 2
@@ -65,7 +65,7 @@ def test_of_several_gpus_each_that_the_run_used_has_a_line(data: Path) -> None:
     assert ">GPU 1<" not in drawn
     assert 'stroke="var(--sp-c1)"' in drawn
     assert 'stroke="var(--sp-c2)"' in drawn
-    ((_, packed),) = samples(figure)
-    again = telemetry.figure_of(stored, recalled(packed))
-    assert again.data == figure.data
-    assert again.job == figure.job
+    trace = telemetry.trace(stored)
+    assert trace is not None
+    (form,) = telemetry.FORMS.validate_json(to_json([trace.form]))
+    assert telemetry.empty(form) == figure.job

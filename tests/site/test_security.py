@@ -9,7 +9,7 @@ from jinja2 import DictLoader, Environment
 from mkdocs.config.base import ValidationError
 
 from sparkpub.site.browser import security
-from sparkpub.site.mkdocs import Origin
+from sparkpub.site.mkdocs import HostOrigin
 
 BASE, PALETTE, CONTENT = security.SCRIPT_TEMPLATES
 THEME = {
@@ -76,8 +76,8 @@ def test_a_host_that_the_site_allows_may_send_scripts_styles_and_frames() -> Non
 )
 def test_what_is_no_address_of_a_host_is_refused(address: object) -> None:
     with pytest.raises(ValidationError, match="is not the address of a host"):
-        Origin().validate(address)
-    assert Origin().validate("https://x.org:8443") == "https://x.org:8443"
+        HostOrigin().validate(address)
+    assert HostOrigin().validate("https://x.org:8443") == "https://x.org:8443"
 
 
 def test_pages_hold_no_plugins_and_send_forms_nowhere_else() -> None:

@@ -23,7 +23,7 @@ def test_every_required_case_is_shown_once_and_the_others_apart() -> None:
 
 
 @pytest.mark.parametrize("kind", list(simulation.HEADINGS))
-def test_a_cell_is_the_share_before_and_now(kind: simulation.Kind) -> None:
+def test_a_cell_is_the_share_before_and_now(kind: simulation.Simulated) -> None:
     (row,) = [
         row
         for row in simulation.results()["rows"]

@@ -38,13 +38,13 @@ a,container,2026-01-01T10:15:00Z,10.2,,,9
 """No run has its watts, as on a machine without the sensor: that metric has no page, and nothing may link to it. Nor
 has any run the size of the cache, of which the tokens that fit into it are computed."""
 MAPPING = """\
-columns: {model: model, environment: environment, started: started}
+run: {model: model, environment: environment, started: started}
 same: {workload: w}
 metrics:
-  output_throughput_tok_s: {column: tok}
-  gpu_temp_end_celsius: {column: temp}
-  gpu_power_mean_watt: {column: watt}
-  kv_cache_tokens: {column: fit}
+  output_throughput_tok_s: tok
+  gpu_temp_end_celsius: temp
+  gpu_power_mean_watt: watt
+  kv_cache_tokens: fit
 """
 
 

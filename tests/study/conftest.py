@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 
 ROOT = Path(__file__).parents[2]
 IS_HERE = (ROOT / DEFAULT_DATA / "phase1").is_dir()

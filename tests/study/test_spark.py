@@ -9,7 +9,8 @@ import pytest
 from sparkpub.collect import importers
 from sparkpub.collect.importers.base import Given
 from sparkpub.record.record import Record
-from sparkpub.record.store import DEFAULT_DATA, read_campaign, read_folder
+from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.store import read_campaign, read_folder
 from sparkpub.review.results import load
 from sparkpub.review.tables.column import rows
 from tests.study.conftest import ROOT

@@ -24,7 +24,7 @@ from sparkpub.record.errors import CollectError
 
 RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
-Given = TypeVar("Given")
+Returned = TypeVar("Returned")
 HEAD_SECONDS = 30.0
 """How long the head of the cluster may take to answer before it is taken for gone."""
 _RAYS_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
@@ -52,7 +52,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Call(Generic[Given]):
+class Call(Generic[Returned]):
     """Something asked of a node; its answer comes through `Cluster.answer`."""
 
     ref: Any
@@ -106,8 +106,8 @@ class Cluster:
         return set()
 
     def ask(
-        self, node: Node, question: Callable[..., Given], *given: Any
-    ) -> Call[Given]:
+        self, node: Node, question: Callable[..., Returned], *given: Any
+    ) -> Call[Returned]:
         """Call a function there, beside whatever runs there. Raises HeadLostError."""
         remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
         called = remote.options(**self._on(node)).remote
@@ -142,10 +142,10 @@ class Cluster:
         )
         return [by_ref[ref] for ref in done]
 
-    def answer(self, call: Call[Given], timeout: float = 60.0) -> Given:
+    def answer(self, call: Call[Returned], timeout: float = 60.0) -> Returned:
         """What a call came to. Raises LostError where nothing came back."""
         try:
-            given: Given = self._ray.get(call.ref, timeout=timeout)
+            given: Returned = self._ray.get(call.ref, timeout=timeout)
         except self._ray.exceptions.RayError as error:
             raise LostError(_reason(error)) from None
         return given
@@ -208,12 +208,12 @@ def connected(address: str) -> Iterator[Cluster]:
         ray.shutdown()
 
 
-def _of_head(question: Callable[[], Given]) -> Given:
+def _of_head(question: Callable[[], Returned]) -> Returned:
     """What only the head of the cluster can answer. Raises HeadLostError where it does not, within `HEAD_SECONDS`.
 
     Asked in a thread of its own: where the head is gone, Ray waits for it and cannot be interrupted.
     """
-    answers: SimpleQueue[Given | Exception] = SimpleQueue()
+    answers: SimpleQueue[Returned | Exception] = SimpleQueue()
 
     def ask() -> None:
         try:

@@ -1,7 +1,7 @@
 """Other people's results that sparkpub reads.
 
-A format is YAML: a tool's figures and load (`mappings`), or the load of a client whose figures a workload reads or the
-mapping names (`reports_of`). What has logic, such as logs and tables in text, is a module with a line below.
+A tool is a mapping (`tools/*.yaml`), in the language that people describe their own tables with (`mapping`). What has
+logic, such as tests that make a run together, is a module with a line below.
 """
 
 from collections import defaultdict
@@ -15,7 +15,6 @@ from sparkpub.collect.importers import (
     benchmark_spark,
     mapping_starter,
     placing,
-    report_mapping,
     table,
 )
 from sparkpub.collect.importers.base import (
@@ -28,27 +27,34 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
+from sparkpub.collect.importers.mapping import of_tools, read_mapping
 from sparkpub.collect.importers.reports import ReportReader
-from sparkpub.collect.importers.table_mapping import of_tools
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
 
+
+def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
+    """What a mapping of people's own reads: a tool's reports, or tables. Raises ImportFormatError for its mistakes."""
+    mapping = read_mapping(given.mapping)
+    if mapping.declared.tool is None:
+        yield from table.read(path, given, mapping)
+    else:
+        reader = partial(ReportReader, (mapping.declared,))
+        yield from read_files(path, given, (reader,))
+
+
 READERS: Mapping[str, MakeReader] = {
-    **{
-        str(mapping.declared.tool): partial(table.MappedReader, mapping)
-        for mapping in of_tools()
-    },
-    **{tool.name: partial(ReportReader, tool) for tool in report_mapping.tools()},
+    **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
     "llama-bench": LlamaBench,
     "trtllm-bench": TrtllmBench,
 }
 """Formats that are read file by file."""
 IMPORTERS: Mapping[str, Importer] = {
     "benchmark-spark": benchmark_spark.read,
-    "table": table.read,
+    "table": _by_mapping,
 } | {
     name: partial(read_files, make=(reader,)) for name, reader in READERS.items()
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where the facts lie that results do not hold: which key of the notes beside them says what, in YAML.
+"""Where the facts lie that results do not hold: what the notes beside them say, in the words of a mapping.
 
 Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yaml` describes any other.
 """
@@ -11,32 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
+from sparkpub.collect.importers.mapping import Place, Setup
+from sparkpub.collect.importers.where import Where, at, holds
 from sparkpub.plan.workloads import reading
 from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared
 
-Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Fact = Literal[
-    "model_id",
-    "served_name",
-    "name",
-    "weights",
-    "engine",
-    "engine_version",
-    "image",
-    "machine",
-    "driver",
-    "vbios",
-    "nodes",
-    "options",
-    "arguments",
-    "variables",
-]
 _ENGINES = {
     "vllm": "vLLM",
     "sglang": "SGLang",
@@ -62,11 +47,9 @@ _PLACEHOLDER = re.compile(r"\{\w+\}")
 _LONGEST = 500
 
 
-class TelemetryColumn(Declared):
+class TelemetryColumn(Place):
     """A column of a telemetry CSV."""
 
-    column: Key
-    """Its name in the file."""
     unit: Literal["MiB", "MB", "mW", "GHz"] | None = None
     """Its unit, where it is another one than that of our column."""
 
@@ -74,20 +57,19 @@ class TelemetryColumn(Declared):
 class NotesLayout(Declared):
     """What lies beside results, and what is in it."""
 
-    when: tuple[Key, ...] = ()
-    """Keys that the notes must have."""
-    notes: tuple[Key, ...] = ()
+    when: tuple[Where, ...] = ()
+    """What the notes must have."""
+    notes: tuple[Where, ...] = ()
     """Names of files of notes, besides `meta.json`, `metadata.yaml` and the like."""
-    facts: dict[Fact, Key | tuple[Key, ...]] = Field(default_factory=dict)
-    """Fact to its key in the notes, or to several of which the first counts; a dotted key reaches into a mapping, and
-    into YAML that is kept as text."""
-    same: dict[Fact, str] = Field(default_factory=dict)
-    """Facts that hold for all results of this layout."""
+    run: Setup = Setup()
+    """Where the notes say what ran."""
+    same: Setup = Setup()
+    """What holds for all results of this layout."""
     telemetry: dict[str, TelemetryColumn] = Field(default_factory=dict)
     """Our column of telemetry to the column of the CSV beside the results."""
-    answer: Key | None = None
+    answer: Where | None = None
     """Name of a text file beside the results with an answer of the model."""
-    others: tuple[Key, ...] = ()
+    others: tuple[Where, ...] = ()
     """Names, with `*` for any letters, of files that lie beside the results and are none."""
 
     def is_other(self, name: str) -> bool:
@@ -96,7 +78,7 @@ class NotesLayout(Declared):
 
     def fits(self, notes: Mapping[str, Any]) -> bool:
         """Whether notes are of this layout."""
-        return all(reading.at(notes, key) is not None for key in self.when)
+        return holds(notes, self.when)
 
 
 @dataclass(frozen=True)
@@ -135,14 +117,12 @@ class Facts:
         return model is None or not names or model in names
 
 
-def facts_in(notes: Mapping[str, Any], layout: NotesLayout) -> Facts:
-    """The facts that notes hold."""
+def facts_in(document: Mapping[str, Any], places: Setup, same: Setup) -> Facts:
+    """The facts that notes hold, or a row of a table."""
     said: dict[str, Any] = {}
-    for fact in get_args(Fact):
-        keys = layout.facts.get(fact, ())
-        noted = [_at(notes, key) for key in ([keys] if isinstance(keys, str) else keys)]
-        noted.append(layout.same.get(fact))
-        said[fact] = next((value for value in noted if value is not None), None)
+    for fact in Setup.model_fields:
+        found = at(document, getattr(places, fact))
+        said[fact] = getattr(same, fact) if found is None else found
     settings = dict(_settings(said))
     return Facts(
         model_id=_text(said.get("model_id")),
@@ -159,18 +139,6 @@ def facts_in(notes: Mapping[str, Any], layout: NotesLayout) -> Facts:
         vbios=_text(said.get("vbios")),
         settings=settings,
     )
-
-
-def _at(notes: Any, key: str) -> Any:
-    """What lies at a dotted key, also within YAML that is kept as text; None where nothing does."""
-    for part in key.split("."):
-        if isinstance(notes, str):
-            try:
-                notes, _ = documents.parse(notes, "", ImportFormatError)
-            except ImportFormatError:
-                return None
-        notes = reading.at(notes, part)
-    return notes
 
 
 def weights_in(text: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """llama-benchy's results other than JSON (CSV, Markdown, what it printed), and sparkrun's YAML, as objects of its JSON.
 
-What the JSON means is data (`reports_of/llama-benchy.yaml`). Tables hold means and deviations.
+What the JSON means is data (`tools/llama-benchy.yaml`). Tables hold means and deviations.
 
 Whether prefixes were cached is part of the load. llama-benchy's JSON says so, sparkrun's YAML has it among the options,
 the command says it where it stands in the file or beside it, and in a table the rows of the context's own phase
@@ -17,8 +17,8 @@ from typing import Any
 
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.collect.importers.files import documents as json_objects
+from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
-from sparkpub.collect.importers.reports import Forms, positive
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
@@ -58,7 +58,11 @@ def _holds_results(path: Path) -> bool:
         objects = _objects(ResultFile(path, path.name, unpacked(path)))
     except (FileError, OSError, UnfitError):
         return False
-    return any(_runs(document) for document in objects)
+    return any(
+        "tg_throughput" in load
+        for document in objects
+        for load in reading.objects(document.get("benchmarks"))
+    )
 
 
 def _objects(file: ResultFile) -> list[dict[str, Any]]:
@@ -101,7 +105,8 @@ def _said(text: str) -> dict[str, Any]:
         options = dict(arguments(command.split()))
         runs = options.get("runs", _USUAL_RUNS)
         said[_CACHED] = "enable_prefix_caching" in options
-    return said | positive({"timestamp": date, "runs": runs})
+    known = {"timestamp": date, "runs": runs}
+    return said | {name: value for name, value in known.items() if value is not None}
 
 
 def _sparkrun(text: str, source: str) -> list[dict[str, Any]]:
@@ -188,17 +193,9 @@ def _mean_and_deviation(row: dict[str, str], column: str) -> dict[str, float | N
     return {name: reading.number(cell.strip()) for name, cell in cells.items()}
 
 
-def _runs(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """An object for each load, with what the file says of all."""
-    loads = reading.objects(document.get("benchmarks"))
-    if not all("tg_throughput" in load for load in loads):
-        return []
-    return [{**document, "benchmarks": [load]} for load in loads]
-
-
 def _beside(beside: Sidecars) -> dict[str, Any]:
     """What stands beside a table, and not in its file."""
     return _said(reading.text(beside.told)) | _said(reading.text(beside.log))
 
 
-FORMS = Forms(_SUFFIXES, _objects, _twin, _runs, _beside)
+FORM = Form(_SUFFIXES, _objects, _twin, _beside)

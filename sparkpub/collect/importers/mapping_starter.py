@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.files import FileError, ResultFile
-from sparkpub.collect.importers.table_rows import SUFFIXES, SourceTable, read_table
+from sparkpub.collect.importers.rows import SUFFIXES, SourceTable, read_table
 from sparkpub.plan.workloads import reading
 from sparkpub.record.metrics import METRICS
 
@@ -36,7 +36,7 @@ _NAMES = {
     "iteration": r"iteration|iter|run|repeat|trial",
     "engine": r"engine( name)?|backend|server|runtime|framework",
     "engine_version": r"(engine |vllm |server )?version",
-    "quantization": r"quant\w*|precision|weights|dtype",
+    "weights": r"quant\w*|precision|weights|dtype",
     "machine": r"machine|hardware( name)?|gpu( name)?|device",
     "nodes": r"nodes|num nodes|node count|machines|sparks",
     "image": r"(container |docker )?image",
@@ -140,10 +140,10 @@ class Proposal:
             names["model"] = "path.model"
         elif "model" not in names and "model_id" in names:
             names["model"] = names.pop("model_id")
-        yield from _section("columns", names)
+        yield from _section("run", names)
         if "model" not in names:
             yield "same: {model: ...}"
-        yield from _section("options", self.options)
+        yield from _section("load", self.options)
         yield (
             "metrics:"
             if self.metrics
@@ -152,11 +152,11 @@ class Proposal:
             else "metrics: {}  # name the columns of the figures"
         )
         for name, column in self.metrics.items():
-            yield f"  {name}: {{column: {_quoted(column)}{_unit(name, column)}}}"
+            yield f"  {name}: {_place(column, _unit(name, column))}"
         if self.requests:
             yield "requests:"
         for name, column in self.requests.items():
-            yield f"  {name}: {{column: {_quoted(column)}{_unit(f'{name}_ms', column)}}}"
+            yield f"  {name}: {_place(column, _unit(f'{name}_ms', column))}"
         if self.left:
             more = ", …" if len(self.left) > _MOST_LEFT else ""
             yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}{more}"
@@ -354,17 +354,22 @@ def _is_plain(cell: Any) -> bool:
 
 
 def _unit(name: str, column: str) -> str:
-    """`, unit: s` for a time whose column says that it is in seconds."""
+    """`s` for a time whose column says that it is in seconds; empty where the unit is ours."""
     said = _words(column, "").removesuffix(" mean")
     bare = re.sub(r" (p\d+|median|avg|mean|min|max|runs|values)$", "", said)
     for unit, pattern in _UNITS.items():
         if name.endswith("_ms") and re.search(pattern, bare):
-            return f", unit: {unit}"
+            return unit
     if name.endswith("_gib") and re.search(r"\bmb$", bare):
-        return ", unit: MB"
+        return "MB"
     if name.endswith("_gib") and re.search(r"\bgb$", bare):
-        return ", unit: GB"
+        return "GB"
     return ""
+
+
+def _place(column: str, unit: str) -> str:
+    """A column, with its unit where that is another one than ours."""
+    return f"{{at: {_quoted(column)}, unit: {unit}}}" if unit else _quoted(column)
 
 
 def _section(title: str, entries: Mapping[str, str]) -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.files import documents as json_objects
+from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
-from sparkpub.collect.importers.reports import Forms
+from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import reading
 from sparkpub.record.outside import UnfitError, unpacked
 
@@ -83,9 +84,12 @@ def told(text: str) -> dict[str, str]:
     return found
 
 
-def told_first(log: bytes) -> dict[str, str]:
-    """The options at the beginning of a log."""
-    return told("\n".join(reading.lines(log)[:_FIRST_LINES]))
+def told_beside(beside: Sidecars) -> dict[str, str]:
+    """The options of a report: as the client printed them first, else as the text beside it says."""
+    begin = "\n".join(reading.lines(beside.log)[:_FIRST_LINES])
+    return (
+        told(begin) or told(reading.text(beside.told)) or told(reading.text(beside.log))
+    )
 
 
 def _joined(text: str) -> str:
@@ -173,4 +177,4 @@ def _has_rate(path: Path) -> bool:
     return b'"output_throughput"' in content or TITLE.encode() in content
 
 
-FORMS = Forms((".json", ".jsonl", *SUFFIXES), _objects, _twin)
+FORM = Form((".json", ".jsonl", *SUFFIXES), _objects, _twin)

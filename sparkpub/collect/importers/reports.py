@@ -1,97 +1,98 @@
-"""Reports of clients that measure a server, or of an engine: JSON objects, one run each.
+"""Reports of tools that sparkpub knows, by their mappings (`tools/*.yaml`): JSON objects, one run each.
 
 What all of them share: a file is one object, or JSON lines of several; a run's log, notes and telemetry lie beside its
 report (`sidecars`); runs of one cell must have measured requests of the same size, which most reports say as a mean
-only.
+only. A tool with several forms of reports has a mapping of each.
 """
 
+import fnmatch
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import NAMELESS, Draft, Given, Left, as_key
-from sparkpub.collect.importers.files import ResultFile, documents
+from sparkpub.collect.importers import cells, llama_benchy, printed
+from sparkpub.collect.importers.asked import Asked, asked
+from sparkpub.collect.importers.base import (
+    NAMELESS,
+    Draft,
+    Given,
+    Left,
+    as_key,
+    local_moment,
+)
+from sparkpub.collect.importers.cells import CellError
+from sparkpub.collect.importers.figures import Figures, figures
+from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import Facts
+from sparkpub.collect.importers.mapping import ResultMapping
 from sparkpub.collect.importers.matching import SAME_SIZE
+from sparkpub.collect.importers.rows import spread_out
+from sparkpub.collect.importers.said import SaidOfRun
 from sparkpub.collect.importers.samples import TelemetryBeside, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
+from sparkpub.collect.importers.where import at, holds
 from sparkpub.collect.phases import MEASURE
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
-from sparkpub.record.record import MetricValue, Moment, Phase, Spread, Status
+from sparkpub.record.record import MetricValue, Moment, Phase, Status
 from sparkpub.record.telemetry import parse
+
+NO_SUCCESS = "no request succeeded"
+_FORMS: Mapping[str | None, Form] = {
+    None: Form(),
+    "printed": printed.FORM,
+    "llama-benchy": llama_benchy.FORM,
+}
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a tool's reader makes of one object.
+    """What a mapping makes of the report of one run.
 
-    `answer` is complete where there is a result, `failure` says why the run failed. `model` is None where the object
-    does not name it. `sizes` are mean tokens per request, where the lengths asked for are not said.
+    `answer` is complete where there is a result, `failure` says why the run failed. `model` is None where the report
+    does not name it. `workload` is the name of the load, None where the report does not say what was asked for. `sizes`
+    are mean tokens per request, where the lengths asked for are not said.
     """
 
+    kind: str
+    """The workload that it is, else the tool."""
     answer: Answer
+    figures: Figures
+    said: SaidOfRun
     model: str | None
     workload: str | None
-    """Key of the workload as the object shows it; None where it does not say what was asked for."""
-    asked: Mapping[str, Any]
-    """As of a `Draft`, and `fits` below too."""
+    asked: Asked
     started: Moment | None
-    partly: str = ""
-    """What the object says of it all the same, in the form of a key."""
     sizes: tuple[float, ...] = ()
     failure: str | None = None
-    refusal: str | None = None
-    """Why the object cannot become a run whatever the command line says."""
     notes: tuple[str, ...] = ()
     """What the tool says besides, in words."""
-    spreads: Mapping[str, Spread] = field(default_factory=dict)
-    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Tool:
-    """A tool's reader, and how its files are laid out."""
+class RunDocument:
+    """One run of a file: where values are looked for, and what is kept as its report."""
 
-    name: str
-    report: Callable[[dict[str, Any], bytes, Sidecars], Report | None]
-    """From an object, its bytes, and what lies beside it; None for an object of another tool."""
-    is_report: Callable[[ResultFile], bool] | None = None
-    """For a tool that writes a folder for each run: which file is the report. The others are not spoken of."""
-    runs: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
-    """For a tool that writes several runs into one object: an object of each, in the same form."""
-    suffixes: tuple[str, ...] = (".json", ".jsonl")
-    """Of the files that may be reports."""
-    objects: Callable[[ResultFile], list[dict[str, Any]]] = documents
-    """The objects of a file, whatever its format. Raises FileError."""
-    twin: Callable[[ResultFile], str | None] = lambda _: None
-    """The name of a file beside it that says the same with more, and is read in its place."""
-
-
-@dataclass(frozen=True)
-class Forms:
-    """What a tool's results need besides a mapping: other forms than JSON, whose objects are those of its JSON."""
-
-    suffixes: tuple[str, ...]
-    """Of all files that may be reports."""
-    objects: Callable[[ResultFile], list[dict[str, Any]]]
-    twin: Callable[[ResultFile], str | None]
-    """Both as of a `Tool`, and `runs` too."""
-    runs: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
-    beside: Callable[[Sidecars], dict[str, Any]] = lambda _: {}
-    """What the text beside a report says of it, by the names of the report."""
+    said: Mapping[str, Any]
+    kept: Mapping[str, Any]
+    mapping: ResultMapping | None = None
+    """None for what no mapping is of."""
 
 
 class ReportReader:
     """Reads the reports of one tool."""
 
-    def __init__(self, layout: Tool, given: Given) -> None:
-        self.tool = layout.name
-        self._layout = layout
+    def __init__(self, mappings: Sequence[ResultMapping], given: Given) -> None:
+        self.tool = str(mappings[0].tool)
+        self._mappings = mappings
+        named = [mapping.forms for mapping in mappings if mapping.forms is not None]
+        self._form = _FORMS[named[0] if named else None]
         self._given = given
         self._found: list[Draft | Left] = []
         self._cells: dict[tuple[str, str], Report] = {}
@@ -99,26 +100,23 @@ class ReportReader:
 
     def takes(self, file: ResultFile) -> bool:
         """Whether a file is a report. Raises FileError."""
-        layout = self._layout
-        if file.suffix not in layout.suffixes or not self._may_be_report(file):
+        if file.suffix not in self._form.suffixes or not self._may_be_report(file):
             return False
-        objects = layout.objects(file)
-        found = objects
-        if layout.runs is not None:
-            found = [run for item in objects for run in layout.runs(item)]
+        found = [
+            run for document in self._form.objects(file) for run in self._runs(document)
+        ]
         is_alone = len(found) == 1
         beside = Sidecars.of(file, self._given.layouts, alone=is_alone)
         taken: list[Draft | Left] = []
-        for number, document in enumerate(found, 1):
+        for number, run in enumerate(found, 1):
             source, content = file.source, file.content
             if not is_alone:
                 source = f"{file.source}, run {number}"
-            if reading.json_object(content) != document:
-                content = json.dumps(document, indent=1).encode()
-            report = layout.report(document, content, beside)
-            if report is not None:
-                taken.append(self._run(source, report, content, beside))
-        twin = layout.twin(file) if taken else None
+            if reading.json_object(content) != run.kept:
+                content = json.dumps(run.kept, indent=1).encode()
+            if run.mapping is not None:
+                taken.append(self._run(source, run, content, beside))
+        twin = self._form.twin(file) if taken else None
         if twin is not None and file.suffix != ".csv" and is_sidecar(file):
             return False  # it is read with the report
         if twin is not None:
@@ -134,23 +132,42 @@ class ReportReader:
         """Whether a file is one of those that lie beside reports; a CSV may be one itself."""
         if not self._may_be_report(file):
             return True
-        may_be_table = file.suffix == ".csv" and ".csv" in self._layout.suffixes
+        may_be_table = file.suffix == ".csv" and ".csv" in self._form.suffixes
         return is_sidecar(file) and not may_be_table
 
     def _may_be_report(self, file: ResultFile) -> bool:
-        is_report = self._layout.is_report
-        return is_report is None or is_report(file)
+        """Whether a file, by its name and its folders, is one of those that the tool's mapping speaks of."""
+        first = self._mappings[0]
+        names = {*Path(file.source).parts[:-1], file.name}
+        is_inside = names.isdisjoint(first.others)
+        return is_inside and fnmatch.fnmatch(file.name, first.files)
+
+    def _runs(self, document: dict[str, Any]) -> list[RunDocument]:
+        """The runs of a document, by the first mapping that it is of."""
+        for mapping in self._mappings:
+            runs = [
+                RunDocument(said, kept, mapping)
+                for said, kept in _spread(mapping, document)
+                if holds(said, mapping.when)
+            ]
+            if runs:
+                return runs
+        return [RunDocument(document, document)]
 
     def _run(
-        self, source: str, report: Report, content: bytes, beside: Sidecars
+        self, source: str, run: RunDocument, content: bytes, beside: Sidecars
     ) -> Draft | Left:
         given, facts = self._given, beside.facts
+        assert run.mapping is not None
+        try:
+            report = _report(run.mapping, run.said, content, beside)
+        except CellError as problem:
+            return Left(source, str(problem))
         if _name(report, facts) is None and given.model is None:
             return Left(source, NAMELESS)
-        if report.refusal is not None:
-            return Left(source, report.refusal)
         if report.workload is None and given.workload is None and given.matrix is None:
-            report = _named_after(report, beside, alone=self._layout.is_report is None)
+            is_alone = run.mapping.files == "*" and not run.mapping.others
+            report = _named_after(report, beside, alone=is_alone)
         workload = given.workload or report.workload
         if workload is not None:
             cell = (_key(_name(report, facts), given), workload)
@@ -175,6 +192,116 @@ class ReportReader:
         return first
 
 
+def _spread(
+    mapping: ResultMapping, document: dict[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The runs of a document, each with what is kept of it: its row with what lies around it, or the document."""
+    if mapping.rows is None:
+        yield document, document
+        return
+    for said, alone in spread_out(document, mapping.rows.split(".")):
+        row = at(said, mapping.rows)
+        if not mapping.around:
+            yield said, alone
+        elif isinstance(row, dict):
+            around = {name: at(said, where) for name, where in mapping.around.items()}
+            yield said, {**row, **around}
+
+
+def _report(
+    mapping: ResultMapping,
+    document: Mapping[str, Any],
+    content: bytes,
+    beside: Sidecars,
+) -> Report:
+    """Raises CellError for a number that is none."""
+    more = _FORMS[mapping.forms].beside(beside)
+    if mapping.asks_told and printed.TOLD not in document:
+        more[printed.TOLD] = printed.told_beside(beside)
+    document = {**more, **document, "noted": beside.notes}
+    assert mapping.run is not None
+    found = figures(mapping, document, "report")
+    said = SaidOfRun(mapping.run, mapping.same, document)
+    answer = _answer(mapping, said, content, beside, found)
+    load = asked(mapping, document)
+    named = said.text("workload")
+    workload = load.name if load.is_known else None
+    return Report(
+        str(mapping.reads or mapping.tool),
+        answer,
+        found,
+        said,
+        model=said.text("model_id") or said.text("model"),
+        workload=workload if named is None else as_key(named),
+        asked=load,
+        started=_started(mapping, document),
+        sizes=_sizes(mapping, document, load, answer),
+        failure=None if _succeeded(mapping, document, answer) else NO_SUCCESS,
+        notes=load.notes,
+    )
+
+
+def _answer(
+    mapping: ResultMapping,
+    said: SaidOfRun,
+    content: bytes,
+    beside: Sidecars,
+    found: Figures,
+) -> Answer:
+    """As the workload's reader finds it, or as the mapping says where the figures are."""
+    if not mapping.metrics:
+        kind = str(mapping.reads)
+        return WORKLOADS[kind].parse(beside.log, {"report": content}, None)
+    is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
+    problems = found.problems
+    if not is_complete:
+        problems += ("the report holds none of the figures",)
+    return Answer(
+        found.metrics,
+        said.observed(),
+        complete=is_complete,
+        problems=problems,
+        samples=found.samples,
+    )
+
+
+def _succeeded(
+    mapping: ResultMapping, document: Mapping[str, Any], answer: Answer
+) -> bool:
+    assert mapping.run is not None
+    where = mapping.run.succeeded
+    if where is None:
+        return bool(answer.observed.requests or mapping.metrics)
+    found = at(document, where)
+    return bool(reading.number(found)) or (isinstance(found, list) and bool(found))
+
+
+def _sizes(
+    mapping: ResultMapping, document: Mapping[str, Any], load: Asked, answer: Answer
+) -> tuple[float, ...]:
+    """Mean tokens of a request, where nothing says what was asked for."""
+    requests = answer.observed.requests
+    if not requests or {"dataset", "input_tokens"} & set(load.options):
+        return ()
+    totals = [reading.number(at(document, where)) for where in mapping.sizes]
+    return tuple((total or 0) / requests for total in totals)
+
+
+def _started(mapping: ResultMapping, document: Mapping[str, Any]) -> Moment | None:
+    """When the run began: as the report says, else its end without the seconds before."""
+    assert mapping.run is not None
+    started = cells.moment(at(document, mapping.run.started))
+    ended = cells.moment(at(document, mapping.run.ended))
+    took = reading.number(at(document, mapping.run.seconds))
+    if started is not None or ended is None or took is None:
+        return started or ended
+    try:
+        began = datetime.fromisoformat(ended.value) - timedelta(seconds=round(took))
+    except OverflowError:
+        return ended
+    return local_moment(began) or ended
+
+
 def _named_after(report: Report, beside: Sidecars, *, alone: bool) -> Report:
     """With the name of the file in that of the load, which nothing says. One of several files that a tool writes for
     each run is named after its folder, too."""
@@ -183,7 +310,7 @@ def _named_after(report: Report, beside: Sidecars, *, alone: bool) -> Report:
     if not alone:
         name = f"{beside.report.path.parent.name}-{name}"
     note = "the results do not say what was asked for; the load is named after the file"
-    workload = as_key("-".join(filter(None, (name, report.partly))))
+    workload = as_key("-".join(filter(None, (name, report.asked.name))))
     return replace(report, workload=workload, notes=(*report.notes, note))
 
 
@@ -249,21 +376,23 @@ def _draft(
     if beside.facts.answer is not None:
         notes += (f"{ANSWERED}{beside.facts.answer}",)
     name = _name(report, beside.facts)
+    facts = beside.facts if beside.facts.is_of(report.model) else Facts()
+    environment = report.said.text("environment")
     return Draft(
         source=source,
         tool=tool,
         model=_key(name, given),
         model_id=name,
-        environment=given.environment,
-        facts=beside.facts if beside.facts.is_of(report.model) else Facts(),
+        environment=given.environment or (environment and as_key(environment)),
+        facts=report.said.facts(facts),
         iteration=None,
         started=report.started or file.modified,
         metrics=dict(answer.metrics) | _sampled(report, telemetry.content),
-        asked=report.asked,
-        fits=report.fits,
+        asked={"type": report.kind, **report.asked.options},
+        fits=report.asked.fits,
         workload=given.workload or report.workload,
         samples=answer.samples,
-        spreads=report.spreads,
+        spreads=report.figures.spreads,
         observed=answer.observed,
         phases=_phases(report) if telemetry.content else (),
         files=_files(content, beside, telemetry),
@@ -361,23 +490,3 @@ def _key(name: str | None, given: Given) -> str:
         assert given.model is not None
         return given.model
     return given.model_key(name) or as_key(name)
-
-
-def positive(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Options without those that nothing says."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def key_of(parts: Mapping[str, Any]) -> str:
-    """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
-    texts = [
-        f"{letters}{_short(value)}"
-        for letters, value in parts.items()
-        if value is not None
-    ]
-    return as_key("-".join(texts))
-
-
-def _short(value: Any) -> str:
-    known = reading.number(value)
-    return str(value) if known is None else f"{known:g}"

@@ -67,7 +67,7 @@ def samples(
         return TelemetryBeside()
     rows = [[cell.strip() for cell in row] for row in table_rows if row]
     theirs = (columns or {}).get(_OURS)
-    if columns and theirs is not None and rows and theirs.column in rows[0]:
+    if columns and theirs is not None and rows and theirs.at in rows[0]:
         return TelemetryBeside(_written(_counted(_table(rows), columns, seconds)))
     if not rows or "timestamp" not in rows[0]:
         return TelemetryBeside()
@@ -95,7 +95,7 @@ def _counted(
     seconds: float | None,
 ) -> list[dict[str, str]]:
     """Each row with our columns, its seconds counted from the start of the measurement, which ends with the rows."""
-    times = [reading.number(row.get(columns[_OURS].column)) for row in table]
+    times = [reading.number(row.get(str(columns[_OURS].at))) for row in table]
     known = [time for time in times if time is not None]
     begin = 0.0
     if seconds is not None and known:
@@ -106,7 +106,7 @@ def _counted(
             continue
         ours = {_OURS: f"{time - begin:.3f}"}
         for name, column in columns.items():
-            value = reading.number(row.get(column.column))
+            value = reading.number(row.get(str(column.at)))
             if name != _OURS and value is not None:
                 ours[name] = f"{value * _scale(column.unit, name):g}"
         found.append(ours)

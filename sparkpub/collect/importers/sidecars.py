@@ -72,7 +72,9 @@ class Sidecars:
     @cached_property
     def facts(self) -> Facts:
         """What notes and answer say of the run."""
-        return replace(facts_in(self.notes, self.layout), answer=self._answer)
+        return replace(
+            facts_in(self.notes, self.layout.run, self.layout.same), answer=self._answer
+        )
 
     @cached_property
     def log(self) -> bytes:

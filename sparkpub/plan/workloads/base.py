@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
 
-from sparkpub.plan.address import Address, base_of
+from sparkpub.plan.address import ServerAddress, base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads.load import Load
@@ -82,7 +82,7 @@ class Options(TypedOptions):
 class ClientOptions(Options):
     """What every client of a server can be told: which one it measures."""
 
-    url: Address | None = None
+    url: ServerAddress | None = None
     """Address of the server, with or without `/v1`, e.g. `http://127.0.0.1:8000`; none: the server of the
     environment."""
     model: str | None = None
@@ -101,8 +101,13 @@ class ClientOptions(Options):
         return RunningServer(base_of(self.url), self.model)
 
 
+SAID_AT_ONCE: Mapping[str, str] = {"PYTHONUNBUFFERED": "1"}
+"""A Python program prints a line when it comes to it, and not when its buffer is full: a server says what it loaded
+before the first client comes, and the line that begins the measurement comes with it."""
+
+
 @dataclass(frozen=True)
-class Case:
+class RunCase:
     """One run to prepare. `model_path` is the path as the environment sees it."""
 
     model_key: str
@@ -124,6 +129,13 @@ class Case:
         attempt, so that a server that lives for several runs finds no prompt in its prefix cache."""
         text = f"{self.seed}/{self.workload_key}/{self.iteration}/{self.attempt}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) >> 1
+
+    @property
+    def server_command(self) -> "Command | None":
+        """The command of that server. Two runs share a server exactly if their commands are equal."""
+        if self.server is None:
+            return None
+        return Command(tuple(map(self.filled, self.server.argv)), SAID_AT_ONCE)
 
     def filled(self, text: str) -> str:
         """Text with `{model_path}`, `{model_id}`, `{load_format}`, `{seed}`, `{iteration}` and `{port}` filled in."""
@@ -233,7 +245,7 @@ class Workload(Generic[AnyOptions]):
     """
 
     options: type[AnyOptions]
-    command: Callable[[Case, AnyOptions], Command]
+    command: Callable[[RunCase, AnyOptions], Command]
     parse: Callable[[bytes, Mapping[str, bytes], AnyOptions | None], Answer]
     printed: Callable[[bytes], Mapping[str, tuple[float, float]]] | None = None
     """What the log says besides the report: metric to value and half a unit of its last digit. Where a report is

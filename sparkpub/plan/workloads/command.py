@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer, Case, Command, Options, no_answer
+from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, no_answer
 from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 
-Role = Literal["report", "requests", "iterations", "output"]
+FileRole = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")
 ]
@@ -35,7 +35,7 @@ class Extraction(Declared):
 
     regex: Pattern | None = None
     json_path: str | None = Field(default=None, alias="json")
-    file: Role | None = None
+    file: FileRole | None = None
     take: Literal["first", "last"] = "last"
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     optional: bool = False
@@ -79,7 +79,7 @@ class CommandOptions(Options):
     `{model_id}`, `{seed}` and `{iteration}` are filled in."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
-    outputs: dict[Role, FileName] = Field(default_factory=dict)
+    outputs: dict[FileRole, FileName] = Field(default_factory=dict)
     """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
     iterations and output."""
     metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
@@ -116,7 +116,7 @@ class CommandOptions(Options):
         return self
 
 
-def command(case: Case, options: CommandOptions) -> Command:
+def command(case: RunCase, options: CommandOptions) -> Command:
     """The argv with its placeholders filled in."""
     return Command(
         tuple(case.filled(word) for word in options.argv),

@@ -13,8 +13,8 @@ from sparkpub.plan.workloads.base import (
     MEASURING,
     PYTHON,
     WORKDIR,
-    Case,
     Command,
+    RunCase,
     flags,
 )
 from sparkpub.plan.workloads.batches import BatchOptions
@@ -48,7 +48,7 @@ class Ctranslate2Options(BatchOptions):
     """Type that weights are stored and multiplied in."""
 
 
-def command(case: Case, options: Ctranslate2Options) -> Command:
+def command(case: RunCase, options: Ctranslate2Options) -> Command:
     """The payload with its options as flags. Raises WorkloadError for a model that is no Llama in the matrix."""
     if case.model_config is None or case.model_config.get("model_type") != "llama":
         where = f"models.{case.model_key}"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from sparkpub.plan.workloads.base import Case, Command
+from sparkpub.plan.workloads.base import Command, RunCase
 from sparkpub.plan.workloads.batches import BatchOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -38,7 +38,7 @@ class GenerateOptions(BatchOptions):
     """Decode by replaying a CUDA graph: the cost of launching kernels from Python disappears."""
 
 
-def command(case: Case, options: GenerateOptions) -> Command:
+def command(case: RunCase, options: GenerateOptions) -> Command:
     """There is none. Raises WorkloadError."""
     raise WorkloadError(
         f"{options.type} is no longer run; its records stay readable",

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, flags
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Source
@@ -139,7 +139,7 @@ class Test:
         return self.prompt_tokens > 0 and self.generated_tokens == 0
 
 
-def command(case: Case, options: LlamaBenchOptions) -> Command:
+def command(case: RunCase, options: LlamaBenchOptions) -> Command:
     """One command; JSON lines, because standard output shares the log with the loader's messages."""
     if case.model_path is None:
         what = "llama-bench needs a GGUF file"

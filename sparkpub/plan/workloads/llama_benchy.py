@@ -29,11 +29,12 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import (
     PYTHON,
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
-    Case,
     ClientOptions,
     Command,
+    RunCase,
     flags,
     no_answer,
 )
@@ -126,7 +127,7 @@ class LlamaBenchyOptions(ClientOptions):
         return replace(load, requests=load.requests * load.in_flight)
 
 
-def command(case: Case, options: LlamaBenchyOptions) -> Command:
+def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
     """A driver that asks the server who it is and runs the tool. Raises WorkloadError without an address."""
     url = case.server_url(options.url, PACKAGE)
     argv = flags(
@@ -161,7 +162,7 @@ def command(case: Case, options: LlamaBenchyOptions) -> Command:
     }
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
-        {"PYTHONUNBUFFERED": "1"},
+        SAID_AT_ONCE,
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
@@ -192,6 +193,7 @@ def parse(
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
     begins = (place for place, line in enumerate(said) if re.search(_BEGINS, line))
+    metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
@@ -251,7 +253,8 @@ def _metrics(
     metrics |= reading.distributions(
         {
             "ttft": first,
-            "tpot": [1e3 / rate for rate in rates if rate > 0],
+            "tpot": _token_times(requests)
+            or [1e3 / rate for rate in rates if rate > 0],
             "request_latency": [1e3 * latency for latency in known],
         },
         "report",
@@ -291,6 +294,18 @@ def _latency(request: Mapping[str, Any]) -> float | None:
     if first is None or rest is None or first <= 0 or rest < 0:
         return None
     return first + rest
+
+
+def _token_times(requests: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Milliseconds for each token after the first, of each request, by the same clock as its latency: the rates of the
+    report go on for some milliseconds behind the last token, until the stream is closed."""
+    found = []
+    for request in requests:
+        tokens = reading.number(request.get("total_tokens"))
+        seconds = reading.number(request.get("decode_seconds"))
+        if tokens and tokens > 1 and seconds is not None and seconds > 0:
+            found.append(1e3 * seconds / (tokens - 1))
+    return found
 
 
 def _measured(

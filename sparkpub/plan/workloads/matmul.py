@@ -11,9 +11,9 @@ from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
     Answer,
-    Case,
     Command,
     Options,
+    RunCase,
     flags,
     no_answer,
 )
@@ -50,7 +50,7 @@ class MatmulOptions(Options):
         return self
 
 
-def command(case: Case, options: MatmulOptions) -> Command:
+def command(case: RunCase, options: MatmulOptions) -> Command:
     """The payload with its options as flags."""
     argv = flags(
         options.flags() | {"--seed": case.seed, "--report": f"{WORKDIR}/{_REPORT}"}

@@ -21,11 +21,12 @@ from sparkpub.plan.workloads import (
 )
 from sparkpub.plan.workloads.base import (
     PYTHON,
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
-    Case,
     ClientOptions,
     Command,
+    RunCase,
     flags,
     no_answer,
 )
@@ -107,7 +108,7 @@ class OpenaiEndpointOptions(ClientOptions):
         return Load.declared(asked).submitted_at_once()
 
 
-def command(case: Case, options: OpenaiEndpointOptions) -> Command:
+def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
     """A driver that asks the server who it is and runs the client. Raises WorkloadError where an option is missing."""
     where = f"workloads.{case.workload_key}"
     url = case.server_url(options.url, "openai-endpoint")
@@ -147,7 +148,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
     }
     return Command(
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
-        {"PYTHONUNBUFFERED": "1"},
+        SAID_AT_ONCE,
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
@@ -160,7 +161,7 @@ def command(case: Case, options: OpenaiEndpointOptions) -> Command:
 
 
 def _vllm(
-    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+    case: RunCase, options: OpenaiEndpointOptions, url: str, tokenizer: str
 ) -> list[str]:
     """`vllm bench serve`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]
@@ -183,7 +184,7 @@ def _vllm(
 
 
 def _aiperf(
-    case: Case, options: OpenaiEndpointOptions, url: str, tokenizer: str
+    case: RunCase, options: OpenaiEndpointOptions, url: str, tokenizer: str
 ) -> list[str]:
     """`aiperf profile`; `{model}` and `{workdir}` are filled in by the driver."""
     data: dict[str, object]
@@ -260,7 +261,7 @@ def parse(
         problems = [problem for problem in client.problems if "request" in problem]
     printed = reading.lines(log)
     metrics |= vllm_bench.memory(printed) | llama_server.cache_hits(printed)
-    metrics |= server_pages.cache(server)
+    metrics |= server_pages.counted(server)
     observed = reading.observed(identity | load)
     if options is not None:
         problems += _other_load(observed, server, options)

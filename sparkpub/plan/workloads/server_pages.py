@@ -32,9 +32,15 @@ _GENERATED = (
     "llamacpp:tokens_predicted_total",
 )
 """Counters of generated tokens."""
-_CACHE_QUERIES = ("vllm:prefix_cache_queries_total",)
-_CACHE_HITS = ("vllm:prefix_cache_hits_total",)
-"""Counters of prompts' tokens that were looked up in the prefix cache, and that were there."""
+_PROMPTS = ("vllm:prompt_tokens_total", "vllm:prompt_tokens_cached_total")
+"""Counters of prompts' tokens, and of those that were in the prefix cache."""
+_LOOKED_UP = ("vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total")
+"""The same of versions without them: tokens of a request that waits are looked up again at every step."""
+_WAITING = (
+    "vllm:e2e_request_latency_seconds_sum",
+    "vllm:request_queue_time_seconds_sum",
+)
+"""Counters of the seconds that requests were on the server, and of those that they waited for their turn."""
 _OF_SGLANG = (
     *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
     *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
@@ -213,19 +219,27 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
     return {} if dtype is None else {"dtype": dtype.removeprefix("torch.")}
 
 
-def cache(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The capacity of vLLM's KV cache, which its metrics give as blocks, and how much of the prompts was in it."""
-    return _capacity(server) | _hits(server)
+def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
+    """What vLLM counts: the capacity of its KV cache, which it gives as blocks, how much of the prompts was in it, and
+    how long requests waited for their turn."""
+    hits = _share(server, _PROMPTS)
+    shares = {
+        "prefix_cache_hit_percent": _share(server, _LOOKED_UP)
+        if hits is None
+        else hits,
+        "queue_time_percent": _share(server, _WAITING),
+    }
+    return _capacity(server) | reading.metrics(
+        {name: share for name, share in shares.items() if share is not None}, "report"
+    )
 
 
-def _hits(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """The share of the prompts' tokens, while the client ran, that the prefix cache had."""
-    grown = [_growth(server, names) for names in (_CACHE_QUERIES, _CACHE_HITS)]
-    queries, hits = grown
-    if not queries or hits is None or not 0 <= hits <= queries:
-        return {}
-    share = {"prefix_cache_hit_percent": 100 * hits / queries}
-    return reading.metrics(share, "report")
+def _share(server: Mapping[str, Any], names: tuple[str, str]) -> float | None:
+    """By how many percent of the first counter the second one grew while the client ran."""
+    whole, part = (_growth(server, [name]) for name in names)
+    if not whole or part is None or not 0 <= part <= whole:
+        return None
+    return 100 * part / whole
 
 
 def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:

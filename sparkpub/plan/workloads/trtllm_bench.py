@@ -14,7 +14,14 @@ import yaml
 from pydantic import Field, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import trtllm_answer
-from sparkpub.plan.workloads.base import WORKDIR, Answer, Case, Command, Options, flags
+from sparkpub.plan.workloads.base import (
+    WORKDIR,
+    Answer,
+    Command,
+    Options,
+    RunCase,
+    flags,
+)
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 
@@ -103,7 +110,7 @@ class TrtllmBenchOptions(Options):
         return load.in_batches()
 
 
-def command(case: Case, options: TrtllmBenchOptions) -> Command:
+def command(case: RunCase, options: TrtllmBenchOptions) -> Command:
     """Dataset, YAML and argv. Raises WorkloadError where the prompts or the model's folder are not declared."""
     if options.input_tokens is None:
         where = "workload option input_tokens"
@@ -180,7 +187,7 @@ def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:
     ).encode()
 
 
-def llm_api_options(case: Case, options: TrtllmBenchOptions) -> dict[str, Any]:
+def llm_api_options(case: RunCase, options: TrtllmBenchOptions) -> dict[str, Any]:
     """The YAML beside the command line: pinned KV cache, random weights, and what the matrix adds.
 
     Versions differ on whether `kv_cache_config` is merged with the command line or replaces it, so every key

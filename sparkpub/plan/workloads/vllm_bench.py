@@ -17,11 +17,12 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import llama_server, reading
 from sparkpub.plan.workloads.base import (
+    SAID_AT_ONCE,
     WORKDIR,
     Answer,
-    Case,
     Command,
     Options,
+    RunCase,
     flags,
     no_answer,
 )
@@ -53,8 +54,6 @@ _PACE = {
 }
 """Flags of the client, and the options whose values they take."""
 _NUMBER = r"([\d.,]+)"
-_SAID_AT_ONCE = {"PYTHONUNBUFFERED": "1"}
-"""Without it the line that begins the measurement would come when it is over."""
 CLIENT_BEGINS = "Starting main benchmark run"
 """What the client prints when its warm-up is over."""
 _PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
@@ -148,7 +147,7 @@ class VllmBenchOptions(Options):
         return load.in_batches()
 
 
-def command(case: Case, options: VllmBenchOptions) -> Command:
+def command(case: RunCase, options: VllmBenchOptions) -> Command:
     """One command; in mode serve the client of a server. Raises WorkloadError where the options make none."""
     if options.mode == "serve":
         return _serve(case, options)
@@ -175,14 +174,14 @@ def command(case: Case, options: VllmBenchOptions) -> Command:
     argv = flags({"--model": model} | load | {"--output-json": f"{WORKDIR}/{REPORT}"})
     return Command(
         (options.executable, "bench", options.mode, *argv, *_engine(case, options)),
-        _SAID_AT_ONCE,
+        SAID_AT_ONCE,
         dict,
         {"report": REPORT},
         begins,
     )
 
 
-def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
+def _engine(case: RunCase, options: VllmBenchOptions) -> list[str]:
     """What an engine is told besides its model and load."""
     weights = "dummy" if case.random_weights else None
     return [
@@ -191,7 +190,7 @@ def _engine(case: Case, options: VllmBenchOptions) -> list[str]:
     ]
 
 
-def _serve(case: Case, options: VllmBenchOptions) -> Command:
+def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
     """The client of the server that the environment keeps. Its prompts differ from run to run."""
     if case.server is None:
         raise WorkloadError(
@@ -212,7 +211,7 @@ def _serve(case: Case, options: VllmBenchOptions) -> Command:
     )
     return Command(
         (options.executable, "bench", "serve", *argv, *options.extra_args),
-        _SAID_AT_ONCE,
+        SAID_AT_ONCE,
         dict,
         {"report": REPORT},
         CLIENT_BEGINS,
@@ -503,66 +502,17 @@ def memory(printed: list[str]) -> dict[str, MetricValue]:
 def _observed(
     report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
 ) -> Observed:
-    """What the engine's first line and its memory lines say."""
-    printed_memory = {name: value.value for name, value in memory(printed).items()}
-    weights, cache, tokens = (
-        printed_memory.get(name)
-        for name in ("weights_gib", "kv_cache_gib", "kv_cache_tokens")
-    )
-    load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
-    requests = reading.positive_int(report.get("completed", report.get("num_requests")))
-    if requests is None and options is not None:
-        batches = reading.numbers(report.get("latencies"))
-        requests = len(batches) * options.batch_size or None
-    settings = {
-        name: reading.search(printed, rf"\b{name}=['\"]?([\w.-]+)")
-        for name in (
-            "load_format",
-            "enforce_eager",
-            "tensor_parallel_size",
-            "max_seq_len",
-            "enable_prefix_caching",
-        )
-    }
-    settings["max_num_batched_tokens"] = reading.search(
-        printed, r"\bmax_num_batched_tokens=(\d+)"
-    )
-    settings["attention_backend"] = reading.search(
-        printed, r"Using (\w+) (?:attention )?backend\b"
-    )
-    speculative = reading.search(printed, r"\bspeculative_config=(\w+)")
-    if speculative is not None:
-        method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
-        settings["speculative_config"] = reading.search(printed, method) or "none"
-    loaded = reading.search(printed, r"with config: model='([^']+)'")
-    path = loaded or reading.word(report.get("model_id"))
-    # A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
-    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
-    facts: dict[str, Any] = {}
-    if speculative is not None:
-        facts["speculative_decoding"] = speculative != "None"
-    if is_vllm:
-        facts["engine"] = "vLLM"
-    if load_format is not None:
-        facts["random_weights"] = load_format.lower() == "dummy"
-    if weights:
-        facts["weight_bytes"] = round(weights * GIB)
-    if cache and tokens:
-        facts["kv_bytes_per_token"] = round(cache * GIB / tokens)
+    """What the engine's first line and its memory lines say, and what the report counts."""
+    requests = _requests(report, options)
     said: dict[str, Any] = {
-        **facts,
-        "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
-        "model_path": path,
-        "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
-        "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-        "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+        **_engine_said(report, printed),
+        **_model_said(printed),
+        **_memory_said(printed),
         "requests": requests,
         **_tokens(report, printed, requests),
         "batch_size": _batch_size(printed, options),
         "measured_seconds": _measured_seconds(report),
-        "settings": {
-            name: value for name, value in settings.items() if value is not None
-        },
+        "settings": _settings(printed),
     }
     llama = llama_server.identity(printed)
     if llama:
@@ -570,6 +520,86 @@ def _observed(
         said = llama_server.merged(known, llama)
         said["model_path"] = llama["model_path"]
     return reading.observed(said)
+
+
+def _engine_said(report: Mapping[str, Any], printed: list[str]) -> dict[str, Any]:
+    """The engine, its version and the model that it loaded, else the one that a client names.
+
+    A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
+    """
+    loaded = reading.search(printed, r"with config: model='([^']+)'")
+    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
+    return {
+        "engine": "vLLM" if is_vllm else None,
+        "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
+        "model_path": loaded or reading.word(report.get("model_id")),
+    }
+
+
+def _model_said(printed: list[str]) -> dict[str, Any]:
+    """Types of weights and cache, and how tokens are made."""
+    said: dict[str, Any] = {
+        "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
+        "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
+        "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
+    }
+    speculative = reading.search(printed, r"\bspeculative_config=(\w+)")
+    if speculative is not None:
+        said["speculative_decoding"] = speculative != "None"
+    load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
+    if load_format is not None:
+        said["random_weights"] = load_format.lower() == "dummy"
+    return said
+
+
+def _memory_said(printed: list[str]) -> dict[str, int]:
+    """Bytes of the weights, and of a token in the KV cache."""
+    found = {name: item.value for name, item in memory(printed).items()}
+    weights, cache = found.get("weights_gib"), found.get("kv_cache_gib")
+    tokens = found.get("kv_cache_tokens")
+    said = {}
+    if weights:
+        said["weight_bytes"] = round(weights * GIB)
+    if cache and tokens:
+        said["kv_bytes_per_token"] = round(cache * GIB / tokens)
+    return said
+
+
+_SETTINGS = (
+    "load_format",
+    "enforce_eager",
+    "tensor_parallel_size",
+    "max_seq_len",
+    "enable_prefix_caching",
+)
+"""What the engine's first line says as `name=value`."""
+
+
+def _settings(printed: list[str]) -> dict[str, str]:
+    """How the engine was set, as far as it says so."""
+    patterns = {name: rf"\b{name}=['\"]?([\w.-]+)" for name in _SETTINGS}
+    patterns["max_num_batched_tokens"] = r"\bmax_num_batched_tokens=(\d+)"
+    patterns["attention_backend"] = r"Using (\w+) (?:attention )?backend\b"
+    settings = {}
+    for name, pattern in patterns.items():
+        said = reading.search(printed, pattern)
+        if said is not None:
+            settings[name] = said
+    if reading.search(printed, r"\bspeculative_config=(\w+)") is not None:
+        method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
+        settings["speculative_config"] = reading.search(printed, method) or "none"
+    return settings
+
+
+def _requests(
+    report: Mapping[str, Any], options: VllmBenchOptions | None
+) -> int | None:
+    """How many requests were answered; in mode latency those of all batches."""
+    counted = reading.positive_int(report.get("completed", report.get("num_requests")))
+    if counted is not None or options is None:
+        return counted
+    batches = reading.numbers(report.get("latencies"))
+    return len(batches) * options.batch_size or None
 
 
 def _measured_seconds(report: Mapping[str, Any]) -> float | None:

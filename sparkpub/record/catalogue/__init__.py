@@ -17,12 +17,12 @@ from sparkpub.record.documents import LOADER
 from sparkpub.record.errors import CatalogueError
 from sparkpub.record.record import Architecture, Strict
 
-Kind = Literal["models", "machines", "builds"]
+CatalogueFile = Literal["models", "machines", "builds"]
 T = TypeVar("T", bound=Strict)
-Value = int | float | str | bool | tuple[str, ...]
+FactValue = int | float | str | bool | tuple[str, ...]
 
 
-class Source(Strict):
+class CatalogueSource(Strict):
     """A public document that a fact was read in."""
 
     title: str
@@ -30,13 +30,13 @@ class Source(Strict):
 
 
 class _SourcedValue(Strict):
-    value: Value
+    value: FactValue
     source: str
     how: str | None = None
 
 
 class _File(Strict):
-    sources: dict[str, Source]
+    sources: dict[str, CatalogueSource]
     entries: dict[str, dict[str, _SourcedValue]]
 
     @model_validator(mode="after")
@@ -84,8 +84,8 @@ class SourcedFact:
     """One fact of the catalogue for a reader: `how` is the arithmetic where it was derived from other facts."""
 
     name: str
-    value: Value
-    source: Source
+    value: FactValue
+    source: CatalogueSource
     how: str | None
 
 
@@ -115,7 +115,7 @@ def machine_kind(gpu_name: str) -> str | None:
     )
 
 
-def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
+def facts(kind: CatalogueFile, name: str) -> tuple[SourcedFact, ...]:
     """Every fact of one entry with its source. Raises CatalogueError where there is no such entry."""
     file = _read(kind)
     if name not in file.entries:
@@ -129,7 +129,7 @@ def facts(kind: Kind, name: str) -> tuple[SourcedFact, ...]:
     )
 
 
-def _entries(kind: Kind, model: type[T], **fixed: str) -> dict[str, T]:
+def _entries(kind: CatalogueFile, model: type[T], **fixed: str) -> dict[str, T]:
     return {
         name: model.model_validate(
             fixed | {fact: entry.value for fact, entry in entries.items()}, strict=False
@@ -139,7 +139,7 @@ def _entries(kind: Kind, model: type[T], **fixed: str) -> dict[str, T]:
 
 
 @functools.cache
-def _read(kind: Kind) -> _File:
+def _read(kind: CatalogueFile) -> _File:
     return parse(
         resources.files(__package__)
         .joinpath(f"{kind}.yaml")

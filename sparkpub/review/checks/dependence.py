@@ -15,6 +15,7 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.statistics import describe
+from sparkpub.review.statistics.describe import Floats
 
 DEPENDENCE_R_SQUARED = Threshold(
     "dependence r squared",
@@ -39,8 +40,6 @@ DEPENDENCE_RUNS = Threshold(
 
 _APART = 0.99
 """Share of the variation within cells below which no fit comes near the thresholds, whatever arithmetic rounds."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

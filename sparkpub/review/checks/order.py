@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
@@ -22,7 +21,6 @@ from sparkpub.review.checks.view import (
     listed,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.measured import Measured
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare, describe, design, drift
 
@@ -64,29 +62,25 @@ class Drifting(NamedTuple):
 
 def drifting(view: View) -> list[Drifting]:
     """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = list(_varying(view))
-    trends = drift.trends([series.values for _, series in tests])
+    tests = {
+        (cell, name): values
+        for cell in view.ran
+        for name in view.once(independent)
+        if len(set(values := view.figures(cell, name, ran=True))) > 1
+    }
+    trends = drift.trends(list(tests.values()))
     adjusted = compare.holm([trend.p_value for trend in trends])
     found = []
-    for (cell, series), trend, p in zip(tests, trends, adjusted, strict=True):
+    for ((cell, name), values), trend, p in zip(
+        tests.items(), trends, adjusted, strict=True
+    ):
         if p is None or p >= DRIFT_ALPHA:
             continue
-        values = series.values
         change = (trend.slope or 0) * (len(values) - 1)
-        if view.matters(series.metric, values, change):
+        if view.matters(view.metrics[name], values, change):
             worth = float(describe.effective_n(values))
-            name = series.metric.name
             found.append(Drifting(cell, name, values, trend, p, worth))
     return found
-
-
-def _varying(view: View) -> Iterator[tuple[Cell, Measured]]:
-    """Every independent result of every cell, over all runs that happened, where it is not constant."""
-    for cell in view.ran:
-        for name in view.once(independent):
-            series = view.series(cell, name, ran=True)
-            if series is not None and len(set(series.values)) > 1:
-                yield cell, series
 
 
 def drifts(view: View) -> Iterator[Finding]:
@@ -141,8 +135,10 @@ def _transients(view: View) -> Iterator[Finding]:
             groups["*", name][cell] = values
             if len(environments) > 1:
                 groups[cell[1], name][cell] = values
-    samples = [list(blocks.values()) for blocks in groups.values()]
-    tests = dict(zip(groups, drift.first_runs_of_many(samples), strict=True))
+    tests = {
+        group: drift.first_runs(list(blocks.values()))
+        for group, blocks in groups.items()
+    }
     adjusted = compare.holm([test.p_value for test in tests.values()])
     for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
         if p is not None and p < TRANSIENT_ALPHA:
@@ -240,27 +236,24 @@ def _when(blocks: Blocks) -> str:
 
 
 def _in_blocks(view: View) -> Iterator[Blocks]:
-    """Every comparison with the baseline whose verdict is `confounded` by the order of its runs."""
-    baseline = view.campaign.baseline
-    for cell, runs in view.counted.items():
-        model, environment, workload = cell
-        base = (model, baseline, workload)
-        if environment == baseline or not view.counted.get(base) or not runs:
-            continue
-        one, other = (
-            [run.record for run in view.counted[side]] for side in (base, cell)
-        )
-        if "blocked" in design.orders_by_machine(one, other).values():
-            yield _blocks(base, cell, one, other)
+    """Every cell whose comparison with the baseline is `confounded` by the order of its runs, on one machine or more.
+    Their times are those of its first result of which this holds."""
+    told = set[Cell]()
+    for (cell, metric), found in view.compared.items():
+        orders = [within.order for within in found.within.values()]
+        if "blocked" in orders and cell not in told:
+            told.add(cell)
+            base = (cell[0], view.campaign.baseline, cell[2])
+            yield _blocks(view, base, cell, metric)
 
 
-def _blocks(
-    base: Cell, cell: Cell, one: Sequence[Record], other: Sequence[Record]
-) -> Blocks:
-    times = [design.times_of(records) for records in (one, other)]
+def _blocks(view: View, base: Cell, cell: Cell, metric: str) -> Blocks:
+    values = view.values
+    parts = [values.part(values.number_of[place, metric]) for place in (base, cell)]
+    times = [values.times[part].tolist() for part in parts]
     share = design.share_earlier(*times)
     changes = design.switches(*times)
-    runs = len(one) + len(other)
+    runs = sum(map(len, times))
     if share >= 0.5:
         return Blocks(base, cell, share, changes, runs)
     return Blocks(cell, base, 1 - share, changes, runs)

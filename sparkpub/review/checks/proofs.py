@@ -7,7 +7,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.plan.requested import load_of
+from sparkpub.plan.requested import load_of, options_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -75,7 +75,8 @@ _DENSE_SIZE = re.compile(r"[\d.]+[BM] ")
 
 def identity(view: View) -> Iterator[Finding]:
     """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
-    silent = []
+    silent: list[Stored] = []
+    told: list[Stored] = []
     others: dict[tuple[str, str], list[Stored]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
@@ -86,7 +87,8 @@ def identity(view: View) -> Iterator[Finding]:
         if problems:
             others[record.requested.model_id, "; ".join(problems)].append(stored)
         elif not shown and record.value(THROUGHPUT) is not None:
-            silent.append(stored)
+            by_server = options_of(record).get("url") and record.observed.model_path
+            (told if by_server else silent).append(stored)
     for (model, problem), runs in others.items():
         yield from _another_model(view, model, problem, runs)
     yield from view.together(
@@ -95,6 +97,15 @@ def identity(view: View) -> Iterator[Finding]:
         silent,
         lambda runs: (
             f"There is no evidence of which model ran in {runs}: the name is what was requested, not what was observed."
+        ),
+    )
+    names = {str(stored.record.observed.model_path) for stored in told}
+    yield from view.together(
+        "identity",
+        "info",
+        told,
+        lambda runs: (
+            f"Only the server's own word says which model ran in {runs}: {listed(sorted(names), 'names')}."
         ),
     )
     yield from _strangers(view)
@@ -500,7 +511,7 @@ CHECKS = (
     Check(
         "identity",
         "meaning",
-        ("error", "warning"),
+        ("error", "warning", "info"),
         "Did the requested model run?",
         identity,
         thresholds=(IDENTITY_TOLERANCE, WEIGHTS_TOLERANCE),

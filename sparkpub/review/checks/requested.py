@@ -11,7 +11,7 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.base import Case as CommandCase
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
@@ -339,7 +339,7 @@ def _command(matrix: Matrix, record: Record) -> tuple[str, ...]:
     """The command that the options of a run make; empty where they make none."""
     workload = matrix.workloads[record.workload]
     model = matrix.models[record.model]
-    case = CommandCase(
+    case = RunCase(
         model_key=record.model,
         model_id=record.requested.model_id,
         model_path=record.requested.model_path,

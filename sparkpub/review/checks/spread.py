@@ -23,9 +23,9 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
-from sparkpub.review.measured import power_to_detect
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
+from sparkpub.review.tables.cells import described
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -172,19 +172,19 @@ class Variation(NamedTuple):
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs differ more than repeatable ones do."""
     by_cause: dict[str, list[Variation]] = defaultdict(list)
+    columns = described(view.values)
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
-            series = view.series(cell, name)
-            if series is None:
+            number = view.values.number_of.get((cell, name))
+            if number is None:
                 continue
-            sd, cv_percent = series.variation
-            if sd is None or cv_percent is None or sd < floor(metric):
-                continue
-            if cv_percent > HIGH_VARIATION_PERCENT and not _by_outliers(
-                view, cell, name
-            ):
-                by_cause[cause(metric)].append(Variation(metric, cell, cv_percent))
+            sd, cv_percent = columns["sd"][number], columns["cv_percent"][number]
+            # Neither is above its limit where one run leaves none.
+            varies = sd >= floor(metric) and cv_percent > HIGH_VARIATION_PERCENT
+            if varies and not _by_outliers(view, cell, name):
+                found = Variation(metric, cell, float(cv_percent))
+                by_cause[cause(metric)].append(found)
     for spreads in by_cause.values():
         yield _variation(view, spreads)
 
@@ -303,14 +303,13 @@ def _powerless(view: View) -> Iterator[Finding]:
         metric = view.metrics[name]
         for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
             base = (cell[0], view.campaign.baseline, cell[2])
-            power = (
-                _power(view, base, cell, metric)
-                if base in view.counted
-                and cell != base
-                and not any(_by_outliers(view, place, name) for place in (base, cell))
-                else None
-            )
-            if power is not None and power < POWER:
+            found = view.compared.get((cell, name))
+            if found is None or _too_alike(view, base, cell, metric):
+                continue
+            power = found.overall.power_10_percent
+            if power is None or power >= POWER:
+                continue
+            if not any(_by_outliers(view, place, name) for place in (base, cell)):
                 by_cause[cause(metric)].append(Weak(metric, base, cell, power))
     for weak in by_cause.values():
         worst = min(weak, key=lambda found: found.power)
@@ -342,17 +341,14 @@ def _powerless(view: View) -> Iterator[Finding]:
         )
 
 
-def _power(view: View, base: Cell, cell: Cell, metric: Metric) -> float | None:
-    """Power against 10 %; None where there are too few values, all are alike, or 10 % of them is next to nothing."""
+def _too_alike(view: View, base: Cell, cell: Cell, metric: Metric) -> bool:
+    """Whether there are too few values, all are alike, or 10 % of them is next to nothing."""
     samples = [view.figures(place, metric.name) for place in (base, cell)]
-    if min(map(len, samples)) < EFFECTIVE_RUNS or not any(
-        len(set(sample)) > 1 for sample in samples
-    ):
-        return None
-    if 0.1 * abs(fmean(samples[0])) < floor(metric):
-        return None
-    one, other = (view.reviewed.series((place,), metric.name) for place in (base, cell))
-    return power_to_detect(one, other)
+    if min(map(len, samples)) < EFFECTIVE_RUNS:
+        return True
+    if all(len(set(sample)) == 1 for sample in samples):
+        return True
+    return 0.1 * abs(fmean(samples[0])) < floor(metric)
 
 
 CHECKS = (

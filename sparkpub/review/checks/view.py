@@ -8,6 +8,8 @@ from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
+import pandas as pd
+
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed as every_one_of
@@ -16,8 +18,14 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.measured import Measured
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
+from sparkpub.review.tables.comparisons import (
+    Compared,
+    Margin,
+    against_baselines,
+    compare_sides,
+)
+from sparkpub.review.tables.values import Values
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -114,7 +122,7 @@ class View:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """Every metric recorded in the campaign, by name, in the order met."""
-        return self.reviewed.metrics
+        return self.campaign.metrics
 
     @property
     def standing(self) -> tuple[Stored, ...]:
@@ -150,18 +158,48 @@ class View:
         margin = self.campaign.margin_percent / 100 * abs(fmean(values))
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
-    def series(self, cell: Cell, metric: str, *, ran: bool = False) -> Measured | None:
-        """A metric over the runs of a cell that count, machines brought to one level; with `ran` over all that
-        happened."""
-        found = self.reviewed.series((cell,), metric, "ran" if ran else "counted")
-        return found and found.levelled
+    @cached_property
+    def values(self) -> Values:
+        """The values of the runs that count, by metric of a cell."""
+        table = self.reviewed.table
+        return self._by_cell(table[table["counts"]])
+
+    @cached_property
+    def values_of_all_that_ran(self) -> Values:
+        """The values of the runs that happened properly, further records of one iteration included."""
+        table = self.reviewed.table
+        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
+        return self._by_cell(table[ran])
+
+    @cached_property
+    def compared(self) -> Mapping[tuple[Cell, str], Compared]:
+        """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
+        table, name = self.reviewed.table, self.campaign.name
+        rows = table[table["counts"] & table["metric"].isin(self.results)]
+        values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
+        sides = against_baselines(values)
+        found = compare_sides(values, sides, {name: Margin.of(self.campaign)})
+        about = [values.cells_and_metrics[both.first_candidate] for both in sides]
+        return dict(zip(about, found, strict=True))
+
+    def _by_cell(self, rows: pd.DataFrame) -> Values:
+        return Values.of_cells(rows, {self.campaign.name: self.reviewed})
 
     def figures(
         self, cell: Cell, metric: str, *, ran: bool = False
     ) -> tuple[float, ...]:
-        """The values of `series`, in order of time."""
-        series = self.series(cell, metric, ran=ran)
-        return () if series is None else series.values
+        """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
+        all that happened."""
+        known = self._figures_that_ran if ran else self._figures
+        return known.get((cell, metric), ())
+
+    @cached_property
+    def _figures(self) -> Mapping[tuple[Cell, str], tuple[float, ...]]:
+        return _levelled(self.values)
+
+    @cached_property
+    def _figures_that_ran(self) -> Mapping[tuple[Cell, str], tuple[float, ...]]:
+        return _levelled(self.values_of_all_that_ran)
 
     def finding(
         self,
@@ -283,6 +321,14 @@ class View:
                 missing=list(lacking),
                 lacking=parts,
             )
+
+
+def _levelled(values: Values) -> dict[tuple[Cell, str], tuple[float, ...]]:
+    """The figures of each metric of a cell, machines brought to one level."""
+    return {
+        key: tuple(values.levelled[values.part(number)].tolist())
+        for key, number in values.number_of.items()
+    }
 
 
 def listed(names: Sequence[str], what: str) -> str:

@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+import pandas as pd
+
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.derived import derived
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.measured import Measured, machine_of
-from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.dataset import in_order_of_time
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign, machine_of
 
 AXES = ("model", "environment", "workload")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Chosen:
     """Runs that are taken together: those of `cells` that `include` asks for."""
 
@@ -29,32 +30,32 @@ class Chosen:
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
         """The runs, in order of time."""
-        runs = self.reviewed.runs_of(self.cells, self.include)
-        if self.machine is None:
-            return runs
-        return tuple(run for run in runs if machine_of(run.record) == self.machine)
+        by_cell = self.reviewed.runs_by_cell(self.include)
+        runs = [run for cell in self.cells for run in by_cell.get(cell, ())]
+        if self.machine is not None:
+            runs = [run for run in runs if machine_of(run.record) == self.machine]
+        return tuple(sorted(runs, key=in_order_of_time))
 
     @property
     def records(self) -> tuple[Record, ...]:
         """The records of the runs, in the same order."""
         return tuple(stored.record for stored in self.runs)
 
-    @property
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Their rows of the table of runs."""
+        table = self.reviewed.table
+        return table[table["run"].isin([stored.run_id for stored in self.runs])]
+
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that any of the runs has, in the order met."""
-        names = dict.fromkeys(
-            name
-            for record in self.records
-            for name in (*record.metrics, *derived(record))
-        )
-        return tuple(names)
+        return tuple(self.table["metric"].unique())
 
-    def series(self, metric: str) -> Measured | None:
-        """The values of a metric; None where no run has the metric."""
-        found = self.reviewed.series(self.cells, metric, self.include)
-        if found is None or self.machine is None:
-            return found
-        return found.by_machine.get(self.machine)
+    def rows(self, metric: str) -> pd.DataFrame:
+        """The rows that have a value of a metric."""
+        rows = self.table[self.table["metric"] == metric]
+        return rows[rows["value"].notna()]
 
     def of_environment(self, name: str) -> "Chosen":
         """The part that ran in one environment."""
@@ -65,7 +66,7 @@ class Chosen:
         """The part that ran on one machine."""
         return replace(self, machine=machine)
 
-    @cached_property
+    @property
     def machines(self) -> tuple[str, ...]:
         """The machines on which these runs ran, the first one used first."""
         return tuple(dict.fromkeys(map(machine_of, self.records)))
@@ -106,9 +107,10 @@ def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
     places = [
         AXES.index(axis) for axis in axes if axis != "workload" or len(workloads) > 1
     ]
+    by_cell = chosen.reviewed.runs_by_cell(chosen.include)
     parts: dict[str, list[Cell]] = {}
     for cell in sorted(chosen.cells, key=in_matrix):
-        if chosen.reviewed.runs_of((cell,), chosen.include):
+        if by_cell.get(cell):
             parts.setdefault(
                 "/".join(cell[place] for place in places) or "all runs", []
             ).append(cell)

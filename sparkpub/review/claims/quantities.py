@@ -6,26 +6,37 @@ Here stands which name means which number and in which unit.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
 from sparkpub.review.claims.chosen import Chosen, split
-from sparkpub.review.measured import Margin, compared
-from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import Interval
+from sparkpub.review.statistics.describe import (
+    Description,
+    Estimate,
+    Interval,
+    description_of,
+    or_none,
+)
 from sparkpub.review.statistics.drift import least_squares
 from sparkpub.review.statistics.replication import Combined, combined
+from sparkpub.review.tables.cells import described, trends
+from sparkpub.review.tables.comparisons import Margin, compare_groups
 from sparkpub.review.tables.pooled import over_cells
+from sparkpub.review.tables.values import Values, texts
 
+_ASKED_IN_A_ROW = 64
+"""Answers that are kept: whoever asks for one figure of a group asks for the others next."""
 Kind = Literal["runs", "sample", "order", "relation", "comparison"]
-Estimate = tuple[float | None, Interval | None]
-NO_ESTIMATE: Estimate = (None, None)
+Answer = tuple[float | None, Interval | None]
+NO_ANSWER: Answer = (None, None)
 _DIGITS = {
     "slope": 4,
     "r_squared": 7,
@@ -67,13 +78,9 @@ class Question:
         """The group against its baseline; None where one side has no values."""
         if self.baseline is None:
             return None
-        name = metric or self.metric
         declared = self.group.reviewed.campaign.margin_declared
-        return compared(
-            self.baseline.series(name),
-            self.group.series(name),
-            Margin(self.margin_percent, declared),
-        )
+        margin = Margin(self.margin_percent, declared)
+        return _compared(self.baseline, self.group, metric or self.metric, margin)
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Statistic:
     kind: Kind
     unit: str
     definition: str
-    compute: Callable[[Question], Estimate] = field(repr=False)
+    compute: Callable[[Question], Answer] = field(repr=False)
     signed: bool = False
 
 
@@ -166,17 +173,17 @@ def _starts(question: Question) -> list[float]:
     return [(moment - moments[0]).total_seconds() for moment in moments]
 
 
-def _hours(question: Question) -> Estimate:
+def _hours(question: Question) -> Answer:
     starts = _starts(question)
     if not starts:
-        return NO_ESTIMATE
+        return NO_ANSWER
     return starts[-1] / 3600, None
 
 
-def _minutes_apart(question: Question) -> Estimate:
+def _minutes_apart(question: Question) -> Answer:
     starts = _starts(question)
     if len(starts) < 2:
-        return NO_ESTIMATE
+        return NO_ANSWER
     return float(np.median(np.diff(starts))) / 60, None
 
 
@@ -186,14 +193,14 @@ def _percent_interval(found: Comparison) -> Interval | None:
     return 100 * (found.ci95_ratio[0] - 1), 100 * (found.ci95_ratio[1] - 1)
 
 
-def _gap(question: Question) -> Estimate:
+def _gap(question: Question) -> Answer:
     one, other = question.comparison(), question.comparison(question.against)
     if one is None or other is None:
-        return NO_ESTIMATE
+        return NO_ANSWER
     return abs(abs(one.difference) - abs(other.difference)), None
 
 
-def _pooled_difference(question: Question) -> Estimate:
+def _pooled_difference(question: Question) -> Answer:
     """Over the models and workloads of a group: see `tables.pooled`."""
     assert question.baseline is not None
     found = []
@@ -207,16 +214,33 @@ def _pooled_difference(question: Question) -> Estimate:
     known = [one for one in found if one is not None]
     together = over_cells(known, percent=False)
     if together is None:
-        return NO_ESTIMATE
+        return NO_ANSWER
     return together.difference, together.ci95
 
 
-def _description(question: Question) -> describe.Description | None:
-    """The values of a group described; None where there are none."""
-    series = question.group.series(question.metric)
-    if series is None:
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _compared(
+    baseline: Chosen, group: Chosen, metric: str, margin: Margin
+) -> Comparison | None:
+    rows = baseline.rows(metric), group.rows(metric)
+    return compare_groups(*rows, group.reviewed, margin)
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _described(group: Chosen, metric: str) -> Description | None:
+    """The values of a metric described; None where there are none."""
+    values = _values(group, metric)
+    if values is None:
         return None
-    return series.description
+    return description_of(described(values), 0)
+
+
+def _values(group: Chosen, metric: str) -> Values | None:
+    """The values of a metric as one number; None where there are none."""
+    rows, reviewed = group.rows(metric), group.reviewed
+    if rows.empty:
+        return None
+    return Values.of(rows, {reviewed.campaign.name: reviewed}, ["metric"])
 
 
 def _identified(record: Record) -> bool:
@@ -244,14 +268,14 @@ def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Stat
 def _seconds(
     name: str, definition: str, measure: Callable[[Record], float | None]
 ) -> Statistic:
-    def compute(question: Question) -> Estimate:
+    def compute(question: Question) -> Answer:
         known = [
             seconds
             for record in question.group.records
             if (seconds := measure(record)) is not None
         ]
         if not known:
-            return NO_ESTIMATE
+            return NO_ANSWER
         return float(np.mean(known)), None
 
     return Statistic(name, "runs", "s", definition, compute)
@@ -268,10 +292,10 @@ def _phase(name: str) -> Statistic:
 
 
 def _sample(name: str, unit: str, definition: str) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        found = _description(question)
+    def compute(question: Question) -> Answer:
+        found = _described(question.group, question.metric)
         if found is None:
-            return NO_ESTIMATE
+            return NO_ANSWER
         if name == "mean":
             return found.mean, found.ci95
         return getattr(found, name), None
@@ -280,29 +304,25 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
 
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        series = question.group.series(question.metric)
-        if series is None:
-            return NO_ESTIMATE
-        return getattr(series.trend, attribute), None
+    def compute(question: Question) -> Answer:
+        values = _values(question.group, question.metric)
+        if values is None:
+            return NO_ANSWER
+        return or_none(trends(values, [True])[attribute][0]), None
 
     return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
 
 
 def _relation(name: str, unit: str, definition: str) -> Statistic:
-    def compute(question: Question) -> Estimate:
-        pairs = [
-            (record.value(question.against), record.value(question.metric))
-            for record in question.group.records
-        ]
-        x, y = (
-            np.array([pair for pair in pairs if None not in pair], dtype=float)
-            .reshape(-1, 2)
-            .T
+    def compute(question: Question) -> Answer:
+        y, x = (
+            question.group.rows(metric).set_index("run")["value"]
+            for metric in (question.metric, question.against)
         )
-        if len(x) < 3 or x.min() == x.max():
-            return None, None
-        line = least_squares(x.tolist(), y.tolist())
+        both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
+        if len(both) < 3 or both["x"].nunique() == 1:
+            return NO_ANSWER
+        line = least_squares(both["x"].tolist(), both["y"].tolist())
         if name == "zero_at":
             return -line.intercept / line.slope, None
         return getattr(line, name), None
@@ -320,10 +340,10 @@ def _comparison(
     *,
     signed: bool = True,
 ) -> Statistic:
-    def compute(question: Question) -> Estimate:
+    def compute(question: Question) -> Answer:
         found = question.comparison()
         if found is None:
-            return NO_ESTIMATE
+            return NO_ANSWER
         return getattr(found, name), interval(found)
 
     return Statistic(
@@ -508,9 +528,10 @@ def ask(name: str, question: Question) -> Quantity:
             remedy="see the list of statistics on the method page",
         )
     value, ci95 = statistic.compute(question)
-    series = question.group.series(question.metric) if question.metric else None
     n, rests_on = _basis(statistic, question)
-    metric = None if series is None else series.metric
+    metric = None
+    if question.metric in question.group.metrics:
+        metric = question.group.reviewed.campaign.metrics[question.metric]
     worth = _worth(statistic, question, n)
     found = Quantity(statistic, metric, value, ci95, n, rests_on, worth=worth)
     if question.repeats:
@@ -624,20 +645,17 @@ def _by_machine(question: Question) -> list[Question]:
 
 
 def _machines(group: Chosen, metric: str) -> Sequence[str]:
-    """The machines with values of a metric."""
-    series = group.series(metric)
-    if series is None:
-        return ()
-    return series.machines
+    """The machines with values of a metric, the first one used first."""
+    return tuple(dict.fromkeys(texts(group.rows(metric)["machine"])))
 
 
-def _estimate(name: str, question: Question) -> describe.Estimate | None:
+def _estimate(name: str, question: Question) -> Estimate | None:
     """A statistic of `ESTIMATED` with its standard error."""
     if name == "mean":
-        described = _description(question)
-        if described is None:
+        found = _described(question.group, question.metric)
+        if found is None:
             return None
-        return described.estimate
+        return found.estimate
     compared = question.comparison()
     if compared is None:
         return None
@@ -650,7 +668,4 @@ def _size(group: Chosen, metric: str) -> int:
     """Runs of a group, or those that have a value of the metric."""
     if not metric:
         return len(group.runs)
-    series = group.series(metric)
-    if series is None:
-        return 0
-    return len(series.values)
+    return len(group.rows(metric))

@@ -10,8 +10,8 @@ The analysis follows the order as it was really run:
 Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`. Where runs shared a
 server, means are still those of the runs, and errors come from the means of servers.
 
-Holm and TOST are ours, and the tests hold them against statsmodels: it has neither TOST with the effective n and the
-rounding of the instrument nor the interval that decides, and takes 1.5 s to import for Holm's three lines.
+Holm and TOST are ours, and the tests hold them against statsmodels, which has no TOST with the effective n and the
+rounding of the instrument.
 """
 
 import math
@@ -37,10 +37,10 @@ from sparkpub.review.statistics.describe import (
     rounding_variance,
 )
 from sparkpub.review.statistics.design import (
-    Blocks,
-    Declared,
-    Order,
+    DeclaredOrder,
+    OrderAsRun,
     Sample,
+    ServerBlocks,
     complete_rounds,
     order_as_run,
     server_blocks,
@@ -53,8 +53,8 @@ from sparkpub.review.statistics.means import (
     of_servers,
 )
 
-Verdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
-Analysis = Literal["paired", "welch", "description", "machines"]
+ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
+AnalysisKind = Literal["paired", "welch", "description", "machines"]
 """`machines`: within each of several machines, and then over them (see `replication`)."""
 
 DETECTABLE_PERCENT = 10.0
@@ -93,8 +93,8 @@ class Comparison:
     Percentages and ratios are None on a scale without a true zero (°C).
     """
 
-    order: Order
-    analysis: Analysis
+    order: OrderAsRun
+    analysis: AnalysisKind
     n_baseline: int
     n_candidate: int
     left_out: int
@@ -128,7 +128,7 @@ class Comparison:
     """How many servers a side the errors rest on; None where no two of the runs shared one, or no record tells."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """In a word, with the corrected p-values."""
         return verdict_of(
             self.n_effective,
@@ -186,7 +186,7 @@ def verdict_of(
     equivalence_p: float | None,
     *,
     confounded: bool,
-) -> Verdict:
+) -> ComparisonVerdict:
     """The rule. Equivalence within the declared margin comes first: what is negligible is not a difference."""
     if confounded:
         return "confounded"
@@ -208,7 +208,7 @@ def compare(
     baseline: Sample | Sequence[float],
     candidate: Sample | Sequence[float],
     *,
-    order: Declared,
+    order: DeclaredOrder,
     margin_percent: float,
     direction: Direction = "neither",
     unit: str = "",
@@ -248,12 +248,12 @@ class Design:
     a server of its own.
     """
 
-    order: Order
-    analysis: Analysis
+    order: OrderAsRun
+    analysis: AnalysisKind
     baseline: tuple[int, ...]
     candidate: tuple[int, ...]
     left_out: int
-    servers: tuple[Blocks, Blocks] = ((), ())
+    servers: tuple[ServerBlocks, ServerBlocks] = ((), ())
 
     @property
     def fewest_servers(self) -> int | None:
@@ -263,12 +263,12 @@ class Design:
         return min(map(len, self.servers))
 
 
-def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design:
+def design_of(baseline: Sample, candidate: Sample, declared: DeclaredOrder) -> Design:
     """The design of a comparison, from the rounds and times of its runs."""
     order = order_as_run(declared, baseline, candidate)
     everything = tuple(range(len(baseline.values))), tuple(range(len(candidate.values)))
     if order != "interleaved":
-        analysis: Analysis = "description" if order == "blocked" else "welch"
+        analysis: AnalysisKind = "description" if order == "blocked" else "welch"
         return Design(order, analysis, *everything, 0, _of_each(baseline, candidate))
     rounds = complete_rounds(baseline, candidate)
     if not rounds:
@@ -279,7 +279,7 @@ def design_of(baseline: Sample, candidate: Sample, declared: Declared) -> Design
     return Design(order, "paired", one, other, given - 2 * len(rounds), servers)
 
 
-def _of_each(baseline: Sample, candidate: Sample) -> tuple[Blocks, Blocks]:
+def _of_each(baseline: Sample, candidate: Sample) -> tuple[ServerBlocks, ServerBlocks]:
     """The blocks of runs that shared a server, on each side by itself; empty where no run did on either side."""
     one, other = server_blocks(baseline.servers), server_blocks(candidate.servers)
     if not one and not other:
@@ -287,7 +287,7 @@ def _of_each(baseline: Sample, candidate: Sample) -> tuple[Blocks, Blocks]:
     return one or _alone(baseline), other or _alone(candidate)
 
 
-def _alone(sample: Sample) -> Blocks:
+def _alone(sample: Sample) -> ServerBlocks:
     """Every run a block."""
     return tuple((place,) for place in range(len(sample.values)))
 
@@ -452,21 +452,6 @@ def _tests(
     found["p_adjusted"] = found["p_value"]
     found["equivalence_p_adjusted"] = found["equivalence_p"]
     return found
-
-
-def power_to_detect(
-    baseline: Sample, candidate: Sample, *, order: Declared, unit: str = ""
-) -> float | None:
-    """`power_10_percent` of `compare` alone, for those who read nothing else of it."""
-    design = design_of(baseline, candidate, order)
-    a = baseline.array[np.newaxis, list(design.baseline)]
-    b = candidate.array[np.newaxis, list(design.candidate)]
-    step = resolution_of([*baseline.values, *candidate.values])
-    means = _means(a, b, design, np.array([step]))
-    base = float(a.mean())
-    if means is None or design.analysis == "description" or unit == "°C" or base <= 0:
-        return None
-    return float(means.detection_power(DETECTABLE_PERCENT / 100 * base)[0])
 
 
 def _sample(side: Sample | Sequence[float]) -> Sample:

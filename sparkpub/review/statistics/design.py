@@ -25,20 +25,18 @@ means of servers.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
-from sparkpub.record.record import Record
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
 
-Declared = Literal["interleaved", "random", "blocked", "as-published"]
+DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
-Order = Literal["interleaved", "random", "mixed", "blocked"]
+OrderAsRun = Literal["interleaved", "random", "mixed", "blocked"]
 """The order as it was really run. `mixed`: neither declared nor in blocks."""
 
 FEW_SWITCHES = 0.01
@@ -77,21 +75,6 @@ class Sample:
                     "rounds, times and servers go with the values, one each"
                 )
 
-    @classmethod
-    def of(cls, records: Sequence[Record], values: Sequence[float]) -> Self:
-        """The values of these runs, one each, with their rounds, times and servers. Raises ValueError without values.
-
-        A round is one iteration of a model and workload; a repeat stands outside of the rounds.
-        """
-        rounds = [
-            None
-            if record.repeat_of
-            else (record.model, record.workload, record.iteration)
-            for record in records
-        ]
-        servers = tuple(map(server_of, records))
-        return cls(tuple(values), tuple(rounds), times_of(records), servers)
-
     @cached_property
     def array(self) -> Floats:
         """The values as an array."""
@@ -108,52 +91,16 @@ class Sample:
         }
 
 
-def times_of(records: Sequence[Record]) -> tuple[float, ...]:
-    """When each of these runs began, in seconds."""
-    return tuple(
-        datetime.fromisoformat(record.started.value).timestamp() for record in records
-    )
-
-
-def server_of(record: Record) -> str | None:
-    """The one start of a server that served this run, by machine and name; None where the record tells of none."""
-    name = record.observed.settings.get("server")
-    if name is None:
-        return None
-    return f"{record.machine.id or ''}/{name}"
-
-
-def order_as_run(declared: Declared, baseline: Sample, candidate: Sample) -> Order:
+def order_as_run(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> OrderAsRun:
     """The order as it was really run: what was declared, unless the times show blocks (see above)."""
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
         return "blocked"
     return "mixed" if declared == "as-published" else declared
 
 
-def orders_by_machine(
-    baseline: Sequence[Record], candidate: Sequence[Record]
-) -> Mapping[str, Order]:
-    """Machine to the order as it was run there, for each machine that ran both sides.
-
-    A comparison over several machines is blocked where one of them is (`order_over_machines`).
-    """
-    sides = _by_machine(baseline), _by_machine(candidate)
-    orders: dict[str, Order] = {}
-    for machine in sides[0].keys() & sides[1].keys():
-        one, other = (side[machine] for side in sides)
-        samples = [Sample.of(runs, [0.0] * len(runs)) for runs in (one, other)]
-        orders[machine] = order_as_run(declared_order([*one, *other]), *samples)
-    return orders
-
-
-def _by_machine(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.machine.id or "", []).append(record)
-    return found
-
-
-def order_over_machines(orders: Iterable[Order]) -> Order:
+def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
     """The order of several machines together: blocked where one was, and mixed where they differ."""
     found = set(orders)
     if "blocked" in found:
@@ -164,13 +111,9 @@ def order_over_machines(orders: Iterable[Order]) -> Order:
     return order
 
 
-def declared_order(records: Sequence[Record]) -> Declared:
-    """The order that all of these records were planned in, `as-published` where they do not agree."""
-    orders = {record.plan.order for record in records}
-    return orders.pop() if len(orders) == 1 else "as-published"
-
-
-def _ran_in_blocks(declared: Declared, baseline: Sample, candidate: Sample) -> bool:
+def _ran_in_blocks(
+    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+) -> bool:
     fewest = min(len(baseline.times), len(candidate.times))
     if fewest < FEWEST_IN_BLOCKS:
         return False
@@ -253,11 +196,11 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
     return [(one, other) for _, one, other in sorted(whole)]
 
 
-Blocks = tuple[tuple[int, ...], ...]
+ServerBlocks = tuple[tuple[int, ...], ...]
 """Runs that stand together, by their places in a sample; each run is in one block at most."""
 
 
-def server_blocks(servers: Sequence[str | None]) -> Blocks:
+def server_blocks(servers: Sequence[str | None]) -> ServerBlocks:
     """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
     blocks: dict[Hashable, list[int]] = {}
     for place, server in enumerate(servers):
@@ -271,7 +214,7 @@ def server_blocks(servers: Sequence[str | None]) -> Blocks:
 
 def server_rounds(
     baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
-) -> tuple[Blocks, Blocks]:
+) -> tuple[ServerBlocks, ServerBlocks]:
     """Neighbouring servers of both sides as blocks, whose differences are independent; empty where none is shared.
 
     `rounds` are the complete ones, and places are those among them. Where the order turns round after each iteration,

@@ -1,8 +1,5 @@
 """Does the order of runs show in their values? Trends, changes of level, transients at the start of blocks; lines.
 
-Ranks, Kendall's S and the line are worked out here and not by scipy.stats, which takes 0.4 s to import: a fifth of what
-it takes to review sixty runs. The tests hold them against it.
-
 pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence; pyhomogeneity
 draws 20,000 samples without ties anew for each of Pettitt's tests, which takes a second and says p = 0 of rounded
 values. The tests show the first case, and hold all others against pymannkendall.
@@ -12,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +35,10 @@ _LARGEST_FACTORIAL = 170
 """The most values whose orders a float can count; the share of one of them is below 1e-306."""
 _EXACT_BLOCKS = 8
 _GRID = 1000
+_HALF_A_PLACE = 5e-3
+"""What the places of eight blocks on the grid may lie off together, and a little more."""
+_DISTRIBUTIONS = 256
+"""Distributions that are kept: cells of one design share theirs."""
 _TRUSTED_DIGITS = 9
 _ORDERS = 9999
 """Random orders against which a change of level is held: the smallest p is 1/10,000."""
@@ -339,30 +340,17 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
     up to eight blocks and by the sum's normal limit beyond. Blocks of fewer than three runs say nothing and are
     left out; p is 1 where none is left.
     """
-    (found,) = first_runs_of_many([blocks])
-    return found
-
-
-def first_runs_of_many(
-    samples: Sequence[Sequence[Sequence[float]]],
-) -> list[FirstRuns]:
-    """`first_runs` of each sample. Samples whose blocks are of the same lengths share one distribution of the sum."""
-    distances: dict[tuple[int, ...], _Distances] = {}
-    found = []
-    for blocks in samples:
-        used = [block for block in blocks if len(block) >= 3]
-        ranks = tuple(_rank_of_first(block) for block in used)
-        lengths = tuple(len(block) for block in used)
-        places = zip(ranks, lengths, strict=True)
-        observed = abs(sum(_eccentricity(rank, n) for rank, n in places))
-        if len(used) > _EXACT_BLOCKS:
-            p_value = _limit_p(lengths, observed)
-        else:
-            if lengths not in distances:
-                distances[lengths] = _Distances.of_blocks(lengths)
-            p_value = distances[lengths].p_value(observed)
-        found.append(FirstRuns(ranks=ranks, p_value=min(1.0, p_value)))
-    return found
+    used = [block for block in blocks if len(block) >= 3]
+    ranks = tuple(_rank_of_first(block) for block in used)
+    lengths = tuple(len(block) for block in used)
+    places = zip(ranks, lengths, strict=True)
+    observed = abs(sum(_eccentricity(rank, n) for rank, n in places))
+    if len(used) > _EXACT_BLOCKS:
+        p_value = _limit_p(lengths, observed)
+    else:
+        far, chances = _sums(lengths)
+        p_value = float(chances[far >= observed - _HALF_A_PLACE].sum())
+    return FirstRuns(ranks=ranks, p_value=min(1.0, p_value))
 
 
 def _limit_p(lengths: Sequence[int], observed: float) -> float:
@@ -380,31 +368,24 @@ def _rank_of_first(block: Sequence[float]) -> float:
     return lower + (equal + 1) / 2
 
 
-@dataclass(frozen=True)
-class _Distances:
-    """How far from 0 the sum over blocks lies, and the chance of it, over all ranks that the first runs can have."""
+@lru_cache(_DISTRIBUTIONS)
+def _sums(lengths: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """How far from 0 the sum over blocks of these lengths can lie, and the chance of each distance, over all ranks that
+    the first runs can have.
 
-    far: Floats
-    chances: Floats
-
-    @classmethod
-    def of_blocks(cls, lengths: Sequence[int]) -> "_Distances":
-        """The distribution is the convolution of the blocks' distributions, by Fourier transform, on a grid of
-        thousandths: a few thousand places for each block, however many runs the block has."""
-        size = 2 * _GRID * len(lengths) + 1
-        padded = scipy.fft.next_fast_len(size, real=True)
-        transform = np.ones(padded // 2 + 1, dtype=complex)
-        for n, blocks in Counter(lengths).items():
-            ranks = np.arange(1, n + 1)
-            places = np.rint((1 + _eccentricity(ranks, n)) * _GRID).astype(int)
-            transform *= np.fft.rfft(np.bincount(places) / n, padded) ** blocks
-        chances = np.fft.irfft(transform, padded)[:size]
-        totals = np.arange(size) / _GRID - len(lengths)
-        return cls(np.abs(totals), chances)
-
-    def p_value(self, observed: float) -> float:
-        """Chance of a sum at least as far from 0."""
-        return float(self.chances[self.far >= observed - 5e-3].sum())
+    The distribution is the convolution of the blocks' distributions, by Fourier transform, on a grid of thousandths: a
+    few thousand places for each block, however many runs the block has.
+    """
+    size = 2 * _GRID * len(lengths) + 1
+    padded = scipy.fft.next_fast_len(size, real=True)
+    transform = np.ones(padded // 2 + 1, dtype=complex)
+    for n, blocks in Counter(lengths).items():
+        ranks = np.arange(1, n + 1)
+        places = np.rint((1 + _eccentricity(ranks, n)) * _GRID).astype(int)
+        transform *= np.fft.rfft(np.bincount(places) / n, padded) ** blocks
+    chances = np.fft.irfft(transform, padded)[:size]
+    totals = np.arange(size) / _GRID - len(lengths)
+    return np.abs(totals), chances
 
 
 def _eccentricity(rank: Any, n: int) -> Any:

@@ -12,22 +12,20 @@ from itertools import pairwise
 from typing import Literal
 
 Shape = Literal["level", "grows", "falls"]
-Point = tuple[float, float]
+SweptPoint = tuple[float, float]
 """What is swept, and the metric there."""
 
 LEVEL_PERCENT = 5.0
 """A metric that changes by less from the first point to the last is called level."""
 BEND = 0.4
 """A change of slope by so much makes a knee: more than a third of the way from proportional to none."""
-PROPORTIONAL = 0.9
-"""From this slope on growth is called proportional."""
 
 
 @dataclass(frozen=True)
 class Growth:
     """A metric along a sweep, by rising x. `knee` is the place of a point, None where the line does not bend."""
 
-    points: tuple[Point, ...]
+    points: tuple[SweptPoint, ...]
     knee: int | None
 
     @property
@@ -53,7 +51,7 @@ class Growth:
         return last / first if first else None
 
 
-def growth(points: Sequence[Point], *, repeated: bool = True) -> Growth:
+def growth(points: Sequence[SweptPoint], *, repeated: bool = True) -> Growth:
     """The growth along points of different x, at least two of them. Raises ValueError for fewer.
 
     Where points are single runs, not `repeated`, there is no knee: how much of a bend is a run's own cannot be told.
@@ -64,7 +62,7 @@ def growth(points: Sequence[Point], *, repeated: bool = True) -> Growth:
     return Growth(ordered, _knee(ordered) if repeated else None)
 
 
-def slope(first: Point, last: Point) -> float | None:
+def slope(first: SweptPoint, last: SweptPoint) -> float | None:
     """d ln y / d ln x between two points; None where one of the four values is not positive."""
     (x1, y1), (x2, y2) = first, last
     if min(x1, x2, y1, y2) <= 0:
@@ -72,14 +70,14 @@ def slope(first: Point, last: Point) -> float | None:
     return math.log(y2 / y1) / math.log(x2 / x1)
 
 
-def _shape(points: Sequence[Point]) -> Shape:
+def _shape(points: Sequence[SweptPoint]) -> Shape:
     first, last = points[0][1], points[-1][1]
     if abs(last - first) < LEVEL_PERCENT / 100 * abs(first):
         return "level"
     return "grows" if last > first else "falls"
 
 
-def _knee(points: Sequence[Point]) -> int | None:
+def _knee(points: Sequence[SweptPoint]) -> int | None:
     """The inner point with the largest change of slope, if that is at least `BEND`."""
     slopes = [slope(first, last) for first, last in pairwise(points)]
     bends: dict[int, float] = {}

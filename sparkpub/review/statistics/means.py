@@ -15,11 +15,13 @@ import scipy
 from sparkpub.review.statistics.describe import (
     ALPHA,
     MINIMUM_RUNS,
+    Estimate,
     Floats,
     Interval,
     by_block,
     effective_n,
     rounding_variance,
+    satterthwaite,
 )
 
 _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
@@ -71,8 +73,8 @@ class TwoMeans:
         """Degrees of freedom of candidate - weight × baseline: Welch-Satterthwaite where the sides are independent."""
         if self.paired:
             return self.df_baseline
-        va, vb = weight**2 * self.variance_baseline, self.variance_candidate
-        return (va + vb) ** 2 / (va**2 / self.df_baseline + vb**2 / self.df_candidate)
+        variances = weight**2 * self.variance_baseline, self.variance_candidate
+        return satterthwaite(variances, (self.df_baseline, self.df_candidate))
 
     @property
     def p_value(self) -> Any:
@@ -196,6 +198,13 @@ def equivalence_power(margin: Any, df: Any) -> Any:
     reach = np.asarray(margin)[..., np.newaxis] - reached[places.reshape(np.shape(df))]
     within = scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2))
     return np.where(reach > 0, within, 0.0).mean(axis=-1)
+
+
+def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:
+    """Candidate minus baseline, of which nothing is known but their errors: Welch's degrees of freedom."""
+    variances = baseline.error**2, candidate.error**2
+    df = float(satterthwaite(variances, (baseline.df, candidate.df)))
+    return Estimate(candidate.value - baseline.value, math.sqrt(sum(variances)), df)
 
 
 def of_independent(

@@ -17,6 +17,7 @@ from sparkpub.review.statistics.describe import (
     Estimate,
     Floats,
     Interval,
+    satterthwaite,
     t_quantile,
 )
 
@@ -64,7 +65,7 @@ def pooled(effects: Sequence[Estimate]) -> Pooled | None:
     meier = 1 + 4 * float((shares * (1 - shares) / df).sum())
     birge = max(1.0, q / (len(known) - 1))
     error = math.sqrt(meier * birge / total)
-    worth = _satterthwaite(shares, df)
+    worth = float(satterthwaite(shares, df))
     t = mean / error
     reach = t_quantile(1 - ALPHA / 2, worth) * error
     return Pooled(
@@ -78,14 +79,6 @@ def pooled(effects: Sequence[Estimate]) -> Pooled | None:
         q=q,
         heterogeneity_p=heterogeneity_p(q, shares, df),
     )
-
-
-def _satterthwaite(shares: Floats, df: Floats) -> float:
-    """Degrees of freedom of the mean's variance, to which each cell adds its share of the weight."""
-    doubt = float((shares**2 / df).sum())
-    if doubt == 0:  # every error is known
-        return math.inf
-    return 1 / doubt
 
 
 def heterogeneity_p(q: float, shares: Floats, df: Floats) -> float:

@@ -28,8 +28,8 @@ from sparkpub.record.text import counted, p_text
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
+    ComparisonVerdict,
     Tests,
-    Verdict,
     better_of,
     overhead,
     significant,
@@ -329,7 +329,9 @@ def _tests(together: Combined | None, margin_percent: float, scale: _Scale) -> T
 
 
 def replication(
-    overall: Verdict, verdicts: Sequence[Verdict], together: Combined | None
+    overall: ComparisonVerdict,
+    verdicts: Sequence[ComparisonVerdict],
+    together: Combined | None,
 ) -> Replication:
     """Whether machines show one thing: `overall` is the verdict on their mean, `verdicts` are their own.
 
@@ -347,8 +349,8 @@ def replication(
 
 
 def why(
-    overall: Verdict,
-    verdicts: Sequence[Verdict],
+    overall: ComparisonVerdict,
+    verdicts: Sequence[ComparisonVerdict],
     together: Combined | None,
     what: str = "machine",
 ) -> str:
@@ -372,7 +374,7 @@ def why(
     return f"The mean over {machines} is not decided: {_few(together, what)}"
 
 
-def _size(overall: Verdict, together: Combined, what: str) -> str:
+def _size(overall: ComparisonVerdict, together: Combined, what: str) -> str:
     """Whether what replicates in its direction does so in its size: the prediction interval decides. Empty where two
     sessions leave none."""
     if together.prediction95 is None:

@@ -20,11 +20,10 @@ from sparkpub.review.statistics.describe import (
     describe_many,
     or_none,
 )
-from sparkpub.review.statistics.design import server_blocks
 from sparkpub.review.statistics.drift import Trend, trend_many
-from sparkpub.review.statistics.replication import describe_machines, levelled
+from sparkpub.review.statistics.replication import describe_machines
 from sparkpub.review.tables.column import Column, Columns, table
-from sparkpub.review.tables.values import Values
+from sparkpub.review.tables.values import Values, rows_with_values
 
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),
@@ -71,30 +70,28 @@ def cells(
     include: Include = "counted",
 ) -> pd.DataFrame:
     """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
-    values = Values.of(runs, campaigns, include)
+    values = Values.of_cells(rows_with_values(runs, include), campaigns)
     if values.rows.empty:
         return table(COLUMNS, {name: [] for name in COLUMNS})
-    columns = _described(values) | values.about | _members(values)
-    _describe_by_server(columns, values)
-    _describe_over_machines(columns, values)
+    columns = described(values) | values.about | _members(values)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
+    columns |= _resampled(values)
     columns |= _trends(columns, values)
     return table(COLUMNS, columns)
 
 
-def _described(values: Values) -> dict[str, Any]:
-    """The description of each cell. Cells of one size are described at once."""
+def described(values: Values) -> dict[str, Any]:
+    """Every number described: the fields of `Description` but for the bootstrap, a column each. Numbers of one size are
+    described at once."""
     columns: dict[str, Any] = {}
     for size in np.unique(values.sizes):
         places = np.flatnonzero(values.sizes == size)
-        block = values.block(places)
-        found = describe_many(block)
-        low, high = bootstrap_many(block)
-        found |= {"ci95_bootstrap_low": low, "ci95_bootstrap_high": high}
-        for name, column in found.items():
+        for name, column in describe_many(values.block(places)).items():
             if name not in columns:
                 columns[name] = np.empty(len(values.sizes), dtype=column.dtype)
             columns[name][places] = column
+    _describe_by_server(columns, values)
+    _describe_over_machines(columns, values)
     return columns
 
 
@@ -121,55 +118,59 @@ def _members(values: Values) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def _describe_over_machines(columns: dict[str, Any], values: Values) -> None:
-    """Describe the cells that ran on several machines again, so that each machine counts once."""
+    """Describe the numbers whose runs ran on several machines again, so that each machine counts once."""
     machines = values.column("machine")
-    for place, names in enumerate(columns["machines"]):
-        if len(names) < 2:
-            continue
-        part = values.part(place)
+    for number, names in values.on_several_machines:
+        part = values.part(number)
         mine, ran_on = values.figures[part], machines[part]
         found = asdict(describe_machines([mine[ran_on == name] for name in names]))
-        for name in ("ci95", "ci95_bootstrap"):
-            low, high = found.pop(name) or (None, None)
-            found |= {f"{name}_low": low, f"{name}_high": high}
+        low, high = found.pop("ci95") or (None, None)
+        found |= {"ci95_low": low, "ci95_high": high}
         for name, value in found.items():
-            columns[name][place] = np.nan if value is None else value
+            columns[name][number] = np.nan if value is None else value
 
 
 def _describe_by_server(columns: dict[str, Any], values: Values) -> None:
-    """Describe the cells whose runs shared servers again, so that the error of their mean comes from the servers."""
-    servers = values.column("server")
-    if not servers.any():
-        return
-    for place in range(len(values.sizes)):
-        part = values.part(place)
-        blocks = server_blocks(servers[part])
-        if not blocks:
-            continue
-        found = describe_blocks(values.figures[part].tolist(), blocks)
+    """Describe the numbers whose runs shared servers again, so that the error of their mean comes from the servers."""
+    for number, blocks in values.on_shared_servers:
+        figures = values.figures[values.part(number)]
+        found = describe_blocks(figures.tolist(), blocks)
         low, high = found.ci95 or (np.nan, np.nan)
-        columns["ci95_low"][place], columns["ci95_high"][place] = low, high
-        columns["ci95_bootstrap_low"][place] = np.nan
-        columns["ci95_bootstrap_high"][place] = np.nan
-        columns["autocorrelation"][place] = np.nan
-        columns["n_effective"][place] = found.n_effective
+        columns["ci95_low"][number], columns["ci95_high"][number] = low, high
+        columns["autocorrelation"][number] = np.nan
+        columns["n_effective"][number] = found.n_effective
+
+
+def _resampled(values: Values) -> dict[str, Any]:
+    """The bootstrap-t intervals of cells whose runs are independent: on one machine, and each with its server."""
+    total = len(values.sizes)
+    alone = np.full(total, True)
+    for number, _ in (*values.on_several_machines, *values.on_shared_servers):
+        alone[number] = False
+    low, high = np.full(total, np.nan), np.full(total, np.nan)
+    for size in np.unique(values.sizes[alone]):
+        places = np.flatnonzero(alone & (values.sizes == size))
+        low[places], high[places] = bootstrap_many(values.block(places))
+    return {"ci95_bootstrap_low": low, "ci95_bootstrap_high": high}
+
+
+def trends(values: Values, wanted: Any) -> dict[str, Any]:
+    """The fields of `Trend` for the numbers that are wanted, within machines, a column each; NaN for the others."""
+    total = len(values.sizes)
+    found = {item.name: np.full(total, np.nan) for item in fields(Trend)}
+    for size in np.unique(values.sizes[wanted]):
+        places = np.flatnonzero(wanted & (values.sizes == size))
+        columns = trend_many(values.block(places, values.levelled))
+        for name, column in columns.items():
+            found[name][places] = column
+    return found
 
 
 def _trends(columns: dict[str, Any], values: Values) -> dict[str, Any]:
-    """The trend of primary metrics and of memory in run order, within machines."""
-    machines, figures = values.column("machine"), values.figures.copy()
-    for place, names in enumerate(columns["machines"]):
-        if len(names) > 1:
-            part = values.part(place)
-            figures[part] = levelled(figures[part], machines[part])
+    """The trend of primary metrics and of memory in run order."""
     memory = np.array([metric.memory_of is not None for metric in values.metrics], bool)
     wanted = memory | (columns["family"] == "primary")
-    total = len(values.sizes)
-    found = {f"trend_{item.name}": np.full(total, np.nan) for item in fields(Trend)}
-    for size in np.unique(values.sizes[wanted]):
-        places = np.flatnonzero(wanted & (values.sizes == size))
-        for name, column in trend_many(values.block(places, figures)).items():
-            found[f"trend_{name}"][places] = column
+    found = {f"trend_{name}": each for name, each in trends(values, wanted).items()}
     return found | {"trend_p_adjusted": _adjusted(columns, found["trend_p_value"])}
 
 

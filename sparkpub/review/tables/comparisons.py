@@ -5,16 +5,16 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.measured import Margin, machine_of, over_all
-from sparkpub.review.reviewed import Include, ReviewedCampaign
+from sparkpub.review.reviewed import Include, ReviewedCampaign, machine_of
 from sparkpub.review.statistics.compare import (
     INTERVALS,
     Comparison,
@@ -28,8 +28,9 @@ from sparkpub.review.statistics.compare import (
 )
 from sparkpub.review.statistics.describe import ALPHA, resolution_of
 from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.replication import over_machines
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
-from sparkpub.review.tables.values import Values
+from sparkpub.review.tables.values import Values, rows_with_values
 
 FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
@@ -83,6 +84,21 @@ COLUMNS: Columns = {
     "machine": Column("text", "The machine within which both are compared; empty over all of them"),
     **FIGURES,
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Within how many percent a difference does not matter, and whether that was declared before the first run."""
+
+    percent: float
+    declared: bool
+
+    @classmethod
+    def of(cls, campaign: CampaignData) -> Self:
+        """The margin that a campaign declares."""
+        return cls(campaign.margin_percent, campaign.margin_declared)
+
+
 Found = tuple[Mapping[str, Any], Comparison]
 """What a comparison is about, by column, and what it found."""
 Pair = tuple[int, int]
@@ -97,30 +113,27 @@ def comparisons(
     """Every comparison of the campaigns of a table of runs, cells in the order of the matrix.
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
-    values = Values.of(runs, campaigns, include, by_machine=True)
+    rows = rows_with_values(runs, include)
+    values = Values.of_cells(rows, campaigns, by_machine=True)
     margins = {
-        name: Margin(
-            reviewed.campaign.margin_percent, reviewed.campaign.margin_declared
-        )
-        for name, reviewed in campaigns.items()
+        name: Margin.of(reviewed.campaign) for name, reviewed in campaigns.items()
     }
-    sides = _sides(values)
-    pairs = [pair for both in sides for pair in both.pairs.values()]
-    within = dict(zip(pairs, compare_pairs(values, pairs, margins), strict=True))
-    by_campaign = grouped(sides, lambda both: both.campaign)
+    compared = compare_sides(values, against_baselines(values), margins)
+    by_campaign = grouped(compared, lambda one: one.sides.campaign)
     found: list[Found] = []
     for name, reviewed in campaigns.items():
         mine = by_campaign.get(name, [])
-        found += adjusted(
-            [_over_machines(both, values, within, margins[name]) for both in mine]
-        )
+        found += adjusted([(_about(one.sides, values), one.overall) for one in mine])
         machines = machines_of(reviewed, include)
         if len(machines) < 2:
             continue
         for machine in machines:
-            here = [both.pairs[machine] for both in mine if machine in both.pairs]
+            here = [one for one in mine if machine in one.within]
             found += adjusted(
-                [(_about(pair, values, machine), within[pair]) for pair in here]
+                [
+                    (_about(one.sides, values, machine), one.within[machine])
+                    for one in here
+                ]
             )
     return compared_table(COLUMNS, found)
 
@@ -171,12 +184,22 @@ def _figures(found: Comparison) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Sides:
-    """A metric of a cell and of its baseline: machine to the number of its values, the first one used first."""
+class Sides:
+    """What is compared in a campaign, of either side: machine to the number of its values, the first one used first."""
 
     campaign: str
     baseline: Mapping[str, int]
     candidate: Mapping[str, int]
+
+    @property
+    def first_baseline(self) -> int:
+        """The number of the baseline on its first machine."""
+        return next(iter(self.baseline.values()))
+
+    @property
+    def first_candidate(self) -> int:
+        """The number of the candidate on its first machine."""
+        return next(iter(self.candidate.values()))
 
     @cached_property
     def pairs(self) -> dict[str, Pair]:
@@ -188,8 +211,18 @@ class _Sides:
         }
 
 
-def _sides(values: Values) -> list[_Sides]:
-    """Every metric of every cell that has values, where its baseline has some, too."""
+@dataclass(frozen=True)
+class Compared:
+    """What two sides show, p-values uncorrected: within each machine that ran both, and over all machines of either."""
+
+    sides: Sides
+    within: Mapping[str, Comparison]
+    overall: Comparison
+
+
+def against_baselines(values: Values) -> list[Sides]:
+    """Every metric of every cell that has values, and of its baseline where that has some, too. The values are numbered
+    by cell and machine."""
     about = values.about
     names = ("campaign", "model", "environment", "workload", "metric", "machine")
     known: dict[tuple[str, ...], dict[str, int]] = {}
@@ -200,38 +233,58 @@ def _sides(values: Values) -> list[_Sides]:
         against = values.campaigns[campaign].campaign.baseline
         baseline = known.get((campaign, model, against, workload, metric))
         if environment != against and baseline is not None:
-            found.append(_Sides(campaign, baseline, candidate))
+            found.append(Sides(campaign, baseline, candidate))
     return found
 
 
-def _about(pair: Pair, values: Values, machine: str | None = None) -> dict[str, Any]:
-    """What a row of a comparison is about."""
-    baseline, candidate = pair
-    shared = ("campaign", "model", "workload", "metric", "unit", "family")
-    return {
-        **{name: values.about[name][candidate] for name in shared},
-        "baseline": values.about["environment"][baseline],
-        "candidate": values.about["environment"][candidate],
-        "machine": machine,
-    }
+def compare_groups(
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    reviewed: ReviewedCampaign,
+    margin: Margin,
+) -> Comparison | None:
+    """Some rows of a campaign's table of runs against others, p-values uncorrected. They have values of one metric;
+    None where one side has none."""
+    if baseline.empty or candidate.empty:
+        return None
+    name = reviewed.campaign.name
+    both = pd.concat([baseline.assign(side=0), candidate.assign(side=1)])
+    values = Values.of(both, {name: reviewed}, ["side", "machine"])
+    sides: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    machines = values.first("machine")
+    for number, side in enumerate(values.rows["side"].iloc[values.starts]):
+        sides[side][machines[number]] = number
+    (found,) = compare_sides(values, [Sides(name, *sides)], {name: margin})
+    return found.overall
 
 
-def _over_machines(
-    both: _Sides, values: Values, within: Mapping[Pair, Comparison], margin: Margin
-) -> Found:
-    """The comparison over all machines of both sides, p-values uncorrected."""
-    one, other = list(both.baseline.values()), list(both.candidate.values())
-    about = _about((one[0], other[0]), values)
+def compare_sides(
+    values: Values, sides: Sequence[Sides], margins: Mapping[str, Margin]
+) -> list[Compared]:
+    """Each candidate against its baseline, within the margin of the campaign."""
+    pairs = [pair for both in sides for pair in both.pairs.values()]
+    within = dict(zip(pairs, compare_pairs(values, pairs, margins), strict=True))
+    found = []
+    for both in sides:
+        by_machine = {machine: within[pair] for machine, pair in both.pairs.items()}
+        overall = _overall(values, both, by_machine, margins[both.campaign])
+        found.append(Compared(both, by_machine, overall))
+    return found
+
+
+def _overall(
+    values: Values, both: Sides, within: Mapping[str, Comparison], margin: Margin
+) -> Comparison:
+    """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
+    difference between machines cannot be told from one between the sides."""
     machines = {*both.baseline, *both.candidate}
     if len(machines) == 1:
-        return about, within[one[0], other[0]]
+        return within[machines.pop()]
+    one, other = list(both.baseline.values()), list(both.candidate.values())
     metric = values.metrics[other[0]]
-    found = over_all(
-        [within[pair] for pair in both.pairs.values()],
-        machines=len(machines),
-        runs=int(values.sizes[one + other].sum()),
-        metric=metric,
-        apart=lambda: compare(
+    parts = list(within.values())
+    if not parts:
+        apart = compare(
             _sample(values, one),
             _sample(values, other),
             order="blocked",
@@ -239,9 +292,25 @@ def _over_machines(
             margin_declared=margin.declared,
             direction=metric.direction,
             unit=metric.unit,
-        ),
-    )
-    return about, found
+        )
+        return replace(apart, machines=len(machines))
+    found = parts[0]
+    if len(parts) > 1:
+        found = over_machines(parts, direction=metric.direction, unit=metric.unit)
+    runs = int(values.sizes[one + other].sum())
+    return replace(found, left_out=runs - found.n_baseline - found.n_candidate)
+
+
+def _about(both: Sides, values: Values, machine: str | None = None) -> dict[str, Any]:
+    """What a row of a comparison is about."""
+    baseline, candidate = both.first_baseline, both.first_candidate
+    shared = ("campaign", "model", "workload", "metric", "unit", "family")
+    return {
+        **{name: values.about[name][candidate] for name in shared},
+        "baseline": values.about["environment"][baseline],
+        "candidate": values.about["environment"][candidate],
+        "machine": machine,
+    }
 
 
 def compare_pairs(
@@ -287,11 +356,9 @@ def _sample(values: Values, numbers: Sequence[int]) -> Sample:
     of the rounds."""
     places = np.concatenate([np.r_[values.part(number)] for number in numbers])
     places = places[np.argsort(values.rows.index[places])]
-    rows = values.rows.iloc[places]
-    rounds = rows["iteration"].astype(object).where(rows["repeat_of"].isna(), None)
     return Sample(
         values=tuple(values.figures[places].tolist()),
-        rounds=tuple(rounds),
+        rounds=tuple(values.rounds[places]),
         times=tuple(values.times[places].tolist()),
         servers=tuple(values.column("server")[places]),
     )
@@ -307,7 +374,7 @@ def _of_design(
     one, other = (values.block(np.array(side)) for side in zip(*pairs, strict=True))
     candidates = [candidate for _, candidate in pairs]
     metrics = [values.metrics[number] for number in candidates]
-    margin = [margins[name] for name in values.about["campaign"][candidates]]
+    margin = [margins[name] for name in values.first("campaign")[candidates]]
     columns = compare_many(
         one,
         other,

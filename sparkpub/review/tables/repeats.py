@@ -8,17 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-from sparkpub.review.measured import Margin
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.tables.column import Column, Columns
 from sparkpub.review.tables.comparisons import (
     FIGURES,
+    Margin,
     Pair,
     adjusted,
     compare_pairs,
     compared_table,
 )
-from sparkpub.review.tables.values import Values
+from sparkpub.review.tables.values import Values, rows_with_values
 
 REPEAT_PERCENT = 5.0
 """The methodology's margin for a repeated campaign."""
@@ -43,7 +43,7 @@ def repeats(
     include: Include = "counted",
 ) -> pd.DataFrame:
     """Each cell of a table of runs against the same cell of an earlier campaign, whose runs are there, too."""
-    values = Values.of(runs, campaigns, include)
+    values = Values.of_cells(rows_with_values(runs, include), campaigns)
     pairs = _pairs(values, against)
     margins = dict.fromkeys(campaigns, Margin(REPEAT_PERCENT, declared=False))
     found = compare_pairs(values, pairs, margins, in_rounds=False)

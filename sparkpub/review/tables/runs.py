@@ -1,18 +1,18 @@
 """The table of runs: one row per run and metric, with what counts and why the rest does not."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.dataset import CampaignData
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.design import server_of
-from sparkpub.review.tables.column import Column, Columns, table
+from sparkpub.review.tables.column import Column, Columns, table, table_of
 
 COLUMNS: Columns = {
     "run": Column("text", "Id of the run"),
@@ -47,35 +47,48 @@ COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def runs(campaigns: Mapping[str, ReviewedCampaign]) -> pd.DataFrame:
-    """Every recorded run of the campaigns, in the order in which they ran: the metrics of its record, and those that
-    follow from them."""
+def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:
+    """Every recorded run of a campaign, in the order in which they ran: the metrics of its record, and those that
+    follow from them. `excluded` maps runs that are not in the figures to the reason."""
     of_runs: dict[str, list[Any]] = {name: [] for name in _OF_A_RUN}
     of_metrics: dict[str, list[Any]] = {name: [] for name in _OF_A_METRIC}
     lengths: list[int] = []
-    for reviewed in campaigns.values():
-        for record in reviewed.campaign.records:
-            for name, value in _about(record, reviewed).items():
-                of_runs[name].append(value)
-            for name, metric in record.metrics.items():
-                of_metrics["metric"].append(name)
-                of_metrics["value"].append(metric.value)
-                of_metrics["unit"].append(reviewed.metrics[name].unit)
-                of_metrics["source"].append(metric.source)
-                of_metrics["reason"].append(metric.reason)
-            worked_out = derived(record)
-            for name, value in worked_out.items():
-                of_metrics["metric"].append(name)
-                of_metrics["value"].append(value)
-                of_metrics["unit"].append(reviewed.metrics[name].unit)
-                of_metrics["source"].append("derived")
-                of_metrics["reason"].append(None)
-            lengths.append(len(record.metrics) + len(worked_out))
-    columns: dict[str, Any] = dict(of_metrics)
+    for record in campaign.records:
+        for name, value in _about(record, campaign, excluded).items():
+            of_runs[name].append(value)
+        for name, metric in record.metrics.items():
+            of_metrics["metric"].append(name)
+            of_metrics["value"].append(metric.value)
+            of_metrics["unit"].append(campaign.metrics[name].unit)
+            of_metrics["source"].append(metric.source)
+            of_metrics["reason"].append(metric.reason)
+        worked_out = derived(record)
+        for name, value in worked_out.items():
+            of_metrics["metric"].append(name)
+            of_metrics["value"].append(value)
+            of_metrics["unit"].append(campaign.metrics[name].unit)
+            of_metrics["source"].append("derived")
+            of_metrics["reason"].append(None)
+        lengths.append(len(record.metrics) + len(worked_out))
+    columns = {name: _column(name, values) for name, values in of_metrics.items()}
     for name, values in of_runs.items():
-        columns[name] = _repeated(values, lengths)
+        columns[name] = _column(name, values).repeat(lengths)
     value = pd.Series(columns["value"], dtype="float64")
     columns["counts"] = value.notna() & pd.isna(columns["excluded"])
+    return table(COLUMNS, columns)
+
+
+def of_all(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The tables of several campaigns as one, a campaign after the other."""
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        return table_of(COLUMNS, [])
+    columns: dict[str, Any] = {}
+    for name, column in COLUMNS.items():
+        parts = [part[name] for part in tables]
+        join = union_categoricals if column.kind == "text" else np.concatenate
+        columns[name] = join(parts)
     return table(COLUMNS, columns)
 
 
@@ -83,7 +96,9 @@ _OF_A_METRIC = ("metric", "value", "unit", "source", "reason")
 _OF_A_RUN = tuple(name for name in COLUMNS if name not in (*_OF_A_METRIC, "counts"))
 
 
-def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
+def _about(
+    record: Record, campaign: CampaignData, excluded: Mapping[str, str]
+) -> dict[str, Any]:
     """What all rows of a run share."""
     model, environment, workload = record.cell
     setup = setup_of(record)
@@ -99,12 +114,12 @@ def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
         "order": record.plan.order,
         "started": record.started.value,
         "machine": record.machine.id,
-        "server": server_of(record),
+        "server": _server(record),
         "status": record.status,
         "repeat_of": record.repeat_of,
         "specification": record.specification,
-        "quarantined": record.run_id in reviewed.campaign.quarantined,
-        "excluded": reviewed.excluded.get(record.run_id),
+        "quarantined": record.run_id in campaign.quarantined,
+        "excluded": excluded.get(record.run_id),
         "model_id": setup.model_id,
         "weights": setup.quantization,
         "engine": setup.engine,
@@ -115,9 +130,18 @@ def _about(record: Record, reviewed: ReviewedCampaign) -> dict[str, Any]:
     }
 
 
-def _repeated(values: list[Any], lengths: list[int]) -> Any:
-    """A value of each run, once for each of its metrics. Text is held once, however often it stands there."""
-    if all(value is None or isinstance(value, str) for value in values):
-        codes, texts = pd.factorize(pd.Series(values, dtype="object"))
-        return pd.Categorical.from_codes(np.repeat(codes, lengths), texts)
-    return np.repeat(np.array(values), lengths)
+def _server(record: Record) -> str | None:
+    """The one start of a server that served a run, by machine and name; None where the record tells of none."""
+    name = record.observed.settings.get("server")
+    if name is None:
+        return None
+    return f"{record.machine.id or ''}/{name}"
+
+
+def _column(name: str, values: list[Any]) -> Any:
+    """A column of the table. Text is held once, however often it stands there."""
+    if COLUMNS[name].kind != "text":
+        return np.array(values)
+    codes, texts = pd.factorize(pd.Series(values, dtype="object"))
+    # A column without text is one of text, too, so that those of several campaigns can be joined.
+    return pd.Categorical.from_codes(codes, pd.Index(texts, dtype="str"))

@@ -1,7 +1,10 @@
-"""The values of a table of runs by metric and cell: what `cells` describes, and what `comparisons` and `repeats` hold
-against each other."""
+"""The values of any rows of a table of runs: what is described, compared and looked at for trends.
 
-from collections.abc import Mapping
+`cells`, `comparisons` and `repeats` do so for all cells at once, checks for the cells of a campaign, claims and
+sentences for the runs that they are about.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -11,20 +14,23 @@ import numpy as np
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
-from sparkpub.review.reviewed import Include, ReviewedCampaign
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.statistics.design import ServerBlocks, server_blocks
+from sparkpub.review.statistics.replication import levelled
 
 Family = Literal["primary", "secondary"]
 
 CELL = ["campaign", "model", "environment", "workload"]
 _ABOUT = [*CELL, "metric", "unit", "machine"]
+_ROUND = ["model", "workload", "iteration"]
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Rows of a table of runs that have a value: those of a metric of a cell stand together, in order of time.
+    """Rows of a table of runs that have a value, numbered by what they are values of: those of a number stand together,
+    in order of time.
 
-    They are numbered in the order of the matrix: `starts` says where the values of each number begin, and `sizes` how
-    many they are.
+    `starts` says where the values of each number begin, and `sizes` how many they are.
     """
 
     rows: pd.DataFrame
@@ -36,41 +42,54 @@ class Values:
     @classmethod
     def of(
         cls,
-        runs: pd.DataFrame,
+        rows: pd.DataFrame,
         campaigns: Mapping[str, ReviewedCampaign],
-        include: Include,
+        by: Sequence[str],
+    ) -> Self:
+        """Rows that stand in order of time, one number for each combination of the columns `by`, in the order met."""
+        groups = rows.groupby(list(by), observed=True, sort=False, dropna=False)
+        numbers = groups.ngroup().to_numpy()
+        ordered = rows.iloc[np.argsort(numbers, kind="stable")]
+        sizes = np.bincount(numbers)
+        return cls(ordered, np.cumsum(sizes) - sizes, sizes, campaigns)
+
+    @classmethod
+    def of_cells(
+        cls,
+        rows: pd.DataFrame,
+        campaigns: Mapping[str, ReviewedCampaign],
         *,
         by_machine: bool = False,
     ) -> Self:
-        """The values that are asked for; with `by_machine` those of each machine by themselves."""
-        chosen = runs[runs["value"].notna() if include == "all" else runs["counts"]]
-        chosen = chosen.iloc[np.argsort(_places(chosen, campaigns), kind="stable")]
+        """A number for each metric of each cell, cells in the order of the matrix; with `by_machine` one for each of
+        its machines."""
+        ordered = rows.iloc[np.argsort(_places(rows, campaigns), kind="stable")]
         keys = [*CELL, "metric", "machine"] if by_machine else [*CELL, "metric"]
-        numbers = chosen.groupby(keys, observed=True, sort=False, dropna=False).ngroup()
-        rows = chosen.iloc[np.argsort(numbers.to_numpy(), kind="stable")]
-        sizes = np.bincount(numbers)
-        return cls(rows, np.cumsum(sizes) - sizes, sizes, campaigns)
+        return cls.of(ordered, campaigns, keys)
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """What the values of each number are about, by column: cell, metric, unit, the first machine, and family."""
-        first = self.rows.iloc[self.starts]
-        columns = {name: texts(first[name]) for name in _ABOUT}
+        columns = {name: self.first(name) for name in _ABOUT}
         return {**columns, "family": self._families(columns)}
+
+    def first(self, name: str) -> Any:
+        """A column of text in the first row of each number, empty where there is none."""
+        return texts(self.rows[name].iloc[self.starts])
 
     def _families(self, columns: Mapping[str, Any]) -> Any:
         known: dict[tuple[str, str], Family] = {}
         pairs = list(zip(columns["campaign"], columns["metric"], strict=True))
         for name, metric in dict.fromkeys(pairs):
             reviewed = self.campaigns[name]
-            known[name, metric] = family_of(reviewed.metrics[metric], reviewed)
+            known[name, metric] = family_of(reviewed.campaign.metrics[metric], reviewed)
         return np.array([known[pair] for pair in pairs], dtype=object)
 
     @cached_property
     def metrics(self) -> list[Metric]:
         """The metric of each number."""
-        names = zip(self.about["campaign"], self.about["metric"], strict=True)
-        return [self.campaigns[name].metrics[metric] for name, metric in names]
+        names = zip(self.first("campaign"), self.first("metric"), strict=True)
+        return [self.campaigns[name].campaign.metrics[metric] for name, metric in names]
 
     @cached_property
     def figures(self) -> Any:
@@ -90,6 +109,64 @@ class Values:
         seconds = np.array([moment.timestamp() for moment in moments])
         return seconds[started.codes]
 
+    @cached_property
+    def rounds(self) -> Any:
+        """A number for the round of each of `figures`: the iteration of a model and workload. None for a repeat, which
+        stands outside of the rounds."""
+        numbers = self.rows.groupby(_ROUND, observed=True, sort=False).ngroup()
+        repeats = self.rows["repeat_of"].notna()
+        return numbers.astype(object).mask(repeats, None).to_numpy()
+
+    @cached_property
+    def levelled(self) -> Any:
+        """All values, with the machines of each number brought to one level: what is left is what varies within
+        machines."""
+        found = self.figures.copy()
+        for number, _ in self.on_several_machines:
+            part = self.part(number)
+            found[part] = levelled(found[part], self.column("machine")[part])
+        return found
+
+    @cached_property
+    def on_several_machines(self) -> Sequence[tuple[int, tuple[str, ...]]]:
+        """The numbers whose values are of several machines, and these, the first one used first."""
+        machines = self.column("machine")
+        if len(set(machines)) < 2:
+            return ()
+        names = [
+            tuple(dict.fromkeys(machines[self.part(number)]))
+            for number in range(len(self.sizes))
+        ]
+        return [(number, each) for number, each in enumerate(names) if len(each) > 1]
+
+    @cached_property
+    def on_shared_servers(self) -> Sequence[tuple[int, ServerBlocks]]:
+        """The numbers of which several runs were served by one server, and their runs by server."""
+        servers = self.column("server")
+        if not servers.any():
+            return ()
+        blocks = [
+            server_blocks(servers[self.part(number)])
+            for number in range(len(self.sizes))
+        ]
+        return [(number, each) for number, each in enumerate(blocks) if each]
+
+    @cached_property
+    def cells_and_metrics(self) -> Sequence[tuple[Cell, str]]:
+        """The cell and the metric of each number."""
+        names = ("model", "environment", "workload", "metric")
+        return [
+            ((model, environment, workload), metric)
+            for model, environment, workload, metric in zip(
+                *map(self.first, names), strict=True
+            )
+        ]
+
+    @cached_property
+    def number_of(self) -> Mapping[tuple[Cell, str], int]:
+        """The number of each cell and metric, where they are of one campaign and not apart by machine."""
+        return {key: number for number, key in enumerate(self.cells_and_metrics)}
+
     def column(self, name: str) -> Any:
         """A column of text beside `figures`, empty where there is none."""
         if name not in self._columns:
@@ -105,6 +182,11 @@ class Values:
         starts, size = self.starts[numbers], self.sizes[numbers[0]]
         chosen = self.figures if figures is None else figures
         return chosen[starts[:, np.newaxis] + np.arange(size)]
+
+
+def rows_with_values(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
+    """The rows of a table of runs that have a value, of those that count or of all."""
+    return runs[runs["value"].notna() if include == "all" else runs["counts"]]
 
 
 def texts(column: "pd.Series[Any]") -> Any:
@@ -123,7 +205,9 @@ def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
     if matrix is not None and matrix.primary:
         answers = metric.name in matrix.primary
     elif metric.role == "derived":
-        answers = not any(name in reviewed.metrics for name in metric.derived_from)
+        answers = not any(
+            name in reviewed.campaign.metrics for name in metric.derived_from
+        )
     else:
         answers = metric.role == "primary"
     if answers:

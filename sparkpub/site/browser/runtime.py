@@ -33,6 +33,7 @@ BUNDLE = Path(__file__).parent / "bundle"
 FOLDER = "assets/sparkpub"
 MODULES = (
     "filters.js",
+    "page.js",
     "live.js",
     "files.js",
     "explorer.js",

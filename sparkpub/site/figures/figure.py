@@ -1,6 +1,6 @@
 """A figure as pages show and publish it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sparkpub.review.checks import Finding
@@ -66,9 +66,14 @@ class Figure:
         """The chart to compile."""
         if self.drawn:
             return Job(self.key, self.chart, self.data)
-        no_rows: Tables = dict.fromkeys(self.data, ())
-        return Job(f"empty-{block_key(self.chart.identity)}", self.chart, no_rows)
+        return without_rows(self.chart, self.data)
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
+
+
+def without_rows(chart: Chart, names: Iterable[str]) -> Job:
+    """Empty axes: the chart with no rows in any of the tables that it names."""
+    no_rows: Tables = dict.fromkeys(names, ())
+    return Job(f"empty-{block_key(chart.identity)}", chart, no_rows)

@@ -18,6 +18,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import diagram, kinds
+from sparkpub.site.figures.compile import Job
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.kind import Make
@@ -47,8 +48,8 @@ class Library:
         """Key to every figure that was asked for."""
         self.placed: dict[str, Figure] = {}
         """Placeholder to the figure that it stands for."""
-        self.later: dict[str, Figure] = {}
-        """Name of a drawing to a figure that has it, of those that come into their pages as these are written."""
+        self.later: list[Job] = []
+        """Drawings that come into their pages as these are written."""
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
@@ -89,12 +90,11 @@ class Library:
         self.wanted[figure.key] = self.placed[place] = figure.without_rows
         return place
 
-    def add_later(self, figure: Figure) -> None:
-        """Have a figure drawn that is put into its page as that is written, one of each drawing that many share."""
-        if figure.job.key not in self.later:
-            self.later[figure.job.key] = figure
-            if self._drawings is not None:
-                self._drawings.want(figure.job)
+    def add_later(self, job: Job) -> None:
+        """Have drawn what is put into its pages as these are written."""
+        self.later.append(job)
+        if self._drawings is not None:
+            self._drawings.want(job)
 
     def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""

@@ -440,7 +440,7 @@ def draw(
 
 
 def stacked(
-    titled: Sequence[tuple[str, theme.View]],
+    titled: Sequence[tuple[str, theme.VegaView]],
     names: Sequence[str],
     *,
     narrow: bool,

@@ -6,7 +6,7 @@ from sparkpub.record import outside
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import Telemetry, parse
 
-Point = tuple[float, float]
+TimedValue = tuple[float, float]
 """Seconds since launch, and a value."""
 
 
@@ -22,13 +22,13 @@ def read(stored: Stored) -> Telemetry | None:
     return parse(data.decode("utf-8", errors="replace"))
 
 
-def thinned(points: Sequence[Point], most: int) -> list[Point]:
+def thinned(points: Sequence[TimedValue], most: int) -> list[TimedValue]:
     """At most `most` of the points: of each stretch the lowest and the highest, so that no peak is lost."""
     if len(points) <= most:
         return list(points)
     stretches = most // 2
     size = len(points) / stretches
-    kept: list[Point] = []
+    kept: list[TimedValue] = []
     for index in range(stretches):
         stretch = points[int(index * size) : int((index + 1) * size)]
         low = min(stretch, key=lambda point: point[1])

@@ -1,17 +1,19 @@
 """What the sensors saw of one run: a panel per signal on one time axis, a line for each GPU that it used."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
-from sparkpub.site.figures.compile import NARROW, WIDE, Chart
-from sparkpub.site.figures.figure import Figure, Table
+from sparkpub.site.figures.compile import NARROW, WIDE, Chart, Job
+from sparkpub.site.figures.figure import Figure, Table, without_rows
 from sparkpub.site.figures.rows import Row
-from sparkpub.site.figures.samples import Point
+from sparkpub.site.figures.samples import TimedValue
 from sparkpub.site.publication import run_file
 
 KEY = "telemetry-"
@@ -40,6 +42,16 @@ SIGNALS = {
 """Columns with a panel of their own, in this order, where a run has values for them."""
 
 
+class Form(NamedTuple):
+    """What decides how a run is drawn: (label, unit) of the panels, and the GPUs with lines of their own."""
+
+    signals: tuple[tuple[str, str], ...]
+    gpus: tuple[str, ...]
+
+
+FORMS = TypeAdapter(tuple[Form, ...])
+
+
 @dataclass(frozen=True)
 class Trace:
     """A run over time. `signals` are (label, unit) of the panels; rows as `draw` reads them."""
@@ -48,13 +60,18 @@ class Trace:
     samples: list[Row]
     phases: list[Row]
 
-    def values(self, signal: str) -> list[Point]:
+    def values(self, signal: str) -> list[TimedValue]:
         """The points of one signal, of all GPUs where there are several."""
         return [
             (row["t"], row["value"])
             for row in self.samples
             if row["signal"].partition(OF_GPU)[0] == signal
         ]
+
+    @property
+    def form(self) -> Form:
+        """How it is drawn."""
+        return Form(self.signals, self.gpus)
 
     @property
     def gpus(self) -> tuple[str, ...]:
@@ -95,14 +112,6 @@ def _sources(telemetry: Telemetry, column: str, label: str) -> dict[str, str]:
     return {label: column}
 
 
-def recalled(rows: list[Row], stretches: list[Row]) -> Trace:
-    """The telemetry of a run from the samples and phases of its figure."""
-    units = {label: COLUMNS[column] for column, label in SIGNALS.items()}
-    labels = dict.fromkeys(row["signal"].partition(OF_GPU)[0] for row in rows)
-    signals = tuple((label, units[label]) for label in labels)
-    return Trace(signals, rows, stretches)
-
-
 def _phases(record: Record) -> list[Row]:
     """The named stretches of a run, in seconds since launch."""
     rows = []
@@ -115,11 +124,8 @@ def _phases(record: Record) -> list[Row]:
 def figure(stored: Stored) -> Figure | None:
     """The run's telemetry as a figure, or None where it has none; the browser puts the samples in."""
     found = trace(stored)
-    return None if found is None else figure_of(stored, found)
-
-
-def figure_of(stored: Stored, found: Trace) -> Figure:
-    """The same of telemetry that was read before."""
+    if found is None:
+        return None
     last = max(row["t"] for row in found.samples)
     says = f"{len(found.signals)} signals over {last:.3g} seconds from launch"
     if found.phases:
@@ -131,12 +137,21 @@ def figure_of(stored: Stored, found: Trace) -> Figure:
         title="Telemetry",
         says=f"{says}.",
         sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
-        chart=Chart(draw, (found.signals, found.gpus), phone=(NARROW,)),
+        chart=_chart(found.form),
         data=rows,
         table=_table(found),
         sources={name: f"{file}#{name}" for name in rows},
         drawn=False,
     )
+
+
+def empty(form: Form) -> Job:
+    """The drawing without rows, which all runs of a form share."""
+    return without_rows(_chart(form), ("samples", "phases"))
+
+
+def _chart(form: Form) -> Chart:
+    return Chart(draw, tuple(form), phone=(NARROW,))
 
 
 def _table(found: Trace) -> Table:

@@ -27,7 +27,7 @@ GRID = "var(--sp-grid)"
 RAMP = tuple(f"var(--sp-r{step})" for step in range(1, 7))
 BACKGROUND = "var(--sp-bg)"
 
-View = dict[str, Any]
+VegaView = dict[str, Any]
 """A view of Vega-Lite as plain values."""
 CONFIG: dict[str, Any] = {
     "aria": False,
@@ -77,7 +77,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def layered(charts: Sequence["alt.Chart"], **properties: Any) -> View:
+def layered(charts: Sequence["alt.Chart"], **properties: Any) -> VegaView:
     """Charts on top of each other, as one view with these properties of Vega-Lite, such as `height`.
 
     Altair's own `layer` and `vconcat` copy all that they hold several times: two thirds of the time of a chart.
@@ -88,7 +88,7 @@ def layered(charts: Sequence["alt.Chart"], **properties: Any) -> View:
     return {"layer": layers, **properties}
 
 
-def stacked(views: Sequence[View], *, spacing: int, shared_x: bool) -> View:
+def stacked(views: Sequence[VegaView], *, spacing: int, shared_x: bool) -> VegaView:
     """Views below each other, `spacing` pixels apart, with one scale for all horizontal axes or one each."""
     scale = {"x": "independent"}
     if shared_x:
@@ -96,7 +96,7 @@ def stacked(views: Sequence[View], *, spacing: int, shared_x: bool) -> View:
     return {"vconcat": list(views), "spacing": spacing, "resolve": {"scale": scale}}
 
 
-def finish(chart: "View | alt.LayerChart | alt.FacetChart") -> View:
+def finish(chart: "VegaView | alt.LayerChart | alt.FacetChart") -> VegaView:
     """The chart as a Vega-Lite specification, with the shared look; its data stay named, without rows."""
     if not isinstance(chart, dict):
         chart = chart.to_dict(validate=False)

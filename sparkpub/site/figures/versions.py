@@ -7,7 +7,7 @@ from typing import Any
 from sparkpub.record.text import counted, percent, rounded, spread
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, load_name
-from sparkpub.review.progress import Point, VersionLine, change_between
+from sparkpub.review.progress import VersionLine, VersionPoint, change_between
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -66,7 +66,7 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     return called
 
 
-def _session(point: Point) -> Session:
+def _session(point: VersionPoint) -> Session:
     return point.speed.campaign, point.speed.engine, point.day
 
 

@@ -9,7 +9,7 @@ from sparkpub.site import sweeps
 from sparkpub.site.publication import Publication
 from sparkpub.site.sweeps import Line
 
-Kind = Literal["comparison", "sweep", "ranking", "mixed"]
+CampaignKind = Literal["comparison", "sweep", "ranking", "mixed"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class CampaignQuestions:
     ranks: bool
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CampaignKind:
         """One of the three, or several of them mixed."""
         if self.compares + self.sweeps + self.ranks > 1:
             return "mixed"

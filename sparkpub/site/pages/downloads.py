@@ -3,20 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
-from sparkpub.review import export, stats_told
-from sparkpub.review.results import Results
-from sparkpub.site.content import Content, packed, packed_pieces, unpacked
+from sparkpub.review import export
+from sparkpub.site.content import Content, packed
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
+MOST_ROWS = 10_000
+"""Of a table as CSV, some 5 MB; a longer one is published as Parquet alone."""
 MOST_BYTES = 5_000_000
-"""Of a table as CSV, which is left out beyond it, and of a JSON document as it is; a longer one is compressed. The
-statistics of 10,000 runs would be 100 MB: as much as the usual hosts take in one file."""
+"""Of a JSON document as it is; a longer one is compressed."""
 
 
 def contents(
@@ -36,15 +35,13 @@ def contents(
         "record.schema": json_schema(),
     }
     files: dict[str, bytes] = {}
-    # Parquet takes some hundred bytes per run and is always there; CSV takes 10 kB.
-    for name in metadata.TABLES:
-        files[f"data/{name}.parquet"] = export.parquet(getattr(results, name))
-    for name in metadata.TABLES:
-        data = _csv(getattr(results, name))
-        if data is not None:
-            files[f"data/{name}.csv"] = data
+    tables = {name: getattr(results, name) for name in metadata.TABLES}
+    for name, table in tables.items():
+        files[f"data/{name}.parquet"] = export.parquet(table)
+    for name, table in tables.items():
+        if len(table) <= MOST_ROWS:
+            files[f"data/{name}.csv"] = export.csv(table)
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
-    files |= _statistics(results)
     for name, document in documents.items():
         text = to_json(document) + b"\n"
         if len(text) > MOST_BYTES:
@@ -67,23 +64,3 @@ def contents(
     return {"data/index.md": page} | {
         address: Content(data=data) for address, data in files.items()
     }
-
-
-def _csv(table: pd.DataFrame) -> bytes | None:
-    """A table as CSV, or None where it is too long."""
-    data = b""
-    for piece in export.csv_pieces(table):
-        data += piece
-        if len(data) > MOST_BYTES:
-            return None
-    return data
-
-
-def _statistics(found: Results) -> dict[str, bytes]:
-    """The statistics as `sparkpub stats --json` has them, compressed row by row."""
-    address = "data/statistics.json"
-    data = packed_pieces(stats_told.json_pieces(found))
-    text_size = int.from_bytes(data[-4:], "little")  # how gzip ends
-    if text_size > MOST_BYTES:
-        return {f"{address}.gz": data}
-    return {address: unpacked(data)}

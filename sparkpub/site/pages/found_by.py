@@ -29,7 +29,10 @@ ALIKE = (
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
 COMPARES = "faster or slower"
-MEASURE = "measure benchmark test my own Spark or server, compare mine with the published results"
+MEASURE = (
+    "measure benchmark test my own Spark or server: vLLM, llama-server, Ollama, SGLang, LM Studio; "
+    "compare mine with the published results"
+)
 """What readers type who look for a page, and what the page says in other words."""
 MOST = 2000
 """Letters for a page: the search is loaded as a whole."""
@@ -62,6 +65,11 @@ def of_campaign(
             *_about(mine),
         ]
     )
+
+
+def of_front(texts: Sequence[str]) -> str:
+    """Words of the first page: its questions and answers."""
+    return with_synonyms([COMPARES, *texts])
 
 
 def of_metric(metric: Metric) -> str:

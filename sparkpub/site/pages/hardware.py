@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkpub.record import catalogue
-from sparkpub.record.catalogue import Kind
+from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.record import Gpu, Record
 from sparkpub.record.text import counted, number
 from sparkpub.review.dataset import CampaignData
@@ -13,11 +13,11 @@ from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
 
 UNDESCRIBED = "A machine that its records do not describe"
-Address = Callable[[str], str]
+LinkOf = Callable[[str], str]
 """From the source of a page to its address as a link of the page at hand."""
 
 
-def machines(campaigns: Sequence[CampaignData], address: Address) -> str:
+def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     """A heading and a table for each kind of machine that has runs, in the order in which they ran."""
     records: dict[str, list[Record]] = {}
     for campaign in campaigns:
@@ -43,7 +43,7 @@ def machines(campaigns: Sequence[CampaignData], address: Address) -> str:
     return "\n\n".join(parts)
 
 
-def catalogued(kind: Kind, records: Iterable[Record]) -> str:
+def catalogued(kind: CatalogueFile, records: Iterable[Record]) -> str:
     """The facts of the catalogue about the models or the machines of these runs; a sentence where it has none."""
     known = catalogue.models() if kind == "models" else catalogue.machines()
     names = dict.fromkeys(_key(kind, record) for record in records)
@@ -53,7 +53,7 @@ def catalogued(kind: Kind, records: Iterable[Record]) -> str:
     return "\n\n".join(entries) or f"It has none of the {kind} on this site."
 
 
-def licences(campaigns: Iterable[CampaignData], address: Address) -> str:
+def licences(campaigns: Iterable[CampaignData], address: LinkOf) -> str:
     """Where the data of each campaign come from, and their licence."""
     rows = []
     for campaign in campaigns:
@@ -67,19 +67,19 @@ def licences(campaigns: Iterable[CampaignData], address: Address) -> str:
     return reference.table(("campaign", "origin", "licence"), rows)
 
 
-def _key(kind: Kind, record: Record) -> str:
+def _key(kind: CatalogueFile, record: Record) -> str:
     if kind == "models":
         return record.requested.model_id
     return record.machine.kind or ""
 
 
-def _link(campaign: CampaignData, address: Address) -> str:
+def _link(campaign: CampaignData, address: LinkOf) -> str:
     target = address(f"campaigns/{campaign.name}.md")
     return f"[{plain(campaign.info.title)}]({target})"
 
 
 def _campaigns(
-    campaigns: Iterable[CampaignData], records: Iterable[Record], address: Address
+    campaigns: Iterable[CampaignData], records: Iterable[Record], address: LinkOf
 ) -> str:
     """The campaigns that ran on a machine, numbered, with how many runs they have there."""
     runs = Counter(record.campaign for record in records)

@@ -40,7 +40,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Section:
+class MetricQuestion:
     """A question with the campaigns that answer it, and one chart where the metric leads one of them, with what it
     says."""
 
@@ -72,7 +72,7 @@ def context(
 
 def _sections(
     publication: Publication, library: Library, gathered: Gathered
-) -> Iterator[Section]:
+) -> Iterator[MetricQuestion]:
     metric = gathered.metric
     by_question = grouped(
         gathered.shown, lambda campaign: _question(publication, campaign, metric)
@@ -83,7 +83,7 @@ def _sections(
             parts = [_part(publication, campaign, metric) for campaign in campaigns]
             chart = _chart(publication, library, campaigns, metric)
             says = library.placed[chart].says if chart else ""
-            yield Section(title, chart, parts, says)
+            yield MetricQuestion(title, chart, parts, says)
 
 
 def _question(publication: Publication, campaign: CampaignData, metric: Metric) -> str:

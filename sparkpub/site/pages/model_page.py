@@ -201,7 +201,7 @@ def _setup(
                 "title": publication.dataset.campaign(campaign).info.title,
                 "href": f"campaigns/{campaign}/",
                 "runs": counted(sum(len(speed.records) for speed in mine), "run"),
-                "runs_href": f"runs/?{query}#{campaign}",
+                "runs_href": f"runs/?{query}",
             }
         )
     return {

@@ -30,7 +30,7 @@ MOST_INLINE = 200_000
 
 
 @dataclass(frozen=True)
-class Specification:
+class PlacedChart:
     """A compiled chart as published: what its page names, and its files by address."""
 
     address: str
@@ -55,16 +55,16 @@ class Placing:
         self._compiled = compiled
         self._inline: dict[str, str] = {}
         self._named: dict[str, str] = {}
-        self._specifications: dict[str, Specification] = {}
+        self._specifications: dict[str, PlacedChart] = {}
 
     def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
-        for figure in self._library.later.values():
-            whole |= self._specification(figure).files
+        for job in self._library.later:
+            whole |= self._specification(job.key).files
         for figure in self._library.wanted.values():
-            whole |= self._specification(figure).files
+            whole |= self._specification(figure.job.key).files
             if figure.key in self._pictures:
                 svg = standalone(self._compiled[figure.job.key].svg_wide)
                 picture = as_png(svg, cache, scale=2.0)
@@ -77,7 +77,8 @@ class Placing:
         return _DRAWING.sub(r"\1</svg>", self._html(figure, []))
 
     def page(self, content: Content) -> Content:
-        """The content with its figures: those within tables and the first ones drawn, the others named as images."""
+        """The content with its figures: those within other HTML and the first ones drawn, unless they are heavy, and
+        the others named as images."""
         text = content.text or ""
         asked = [key for key in placeholders(text) if key in self._figures]
         within = [
@@ -89,7 +90,10 @@ class Placing:
         if not asked and not within:
             return content
         first = [key for key in asked[:INLINE] if self._is_light(key)]
-        blocks = {key: self._drawn(key) for key in (*within, *first)}
+        blocks = {
+            key: self._drawn(key) if self._is_light(key) else self._as_image(key)
+            for key in (*within, *first)
+        }
         if asked and not any(CAVEATS in html for html in content.blocks.values()):
             # A block of its own: another page may have the same figure.
             caveats = self._caveats(asked)
@@ -137,19 +141,18 @@ class Placing:
             "figure.html.j2",
             figure=figure,
             compiled=chart,
-            specification=self._specification(figure).address,
+            specification=self._specification(figure.job.key).address,
             picture=figure.key in self._pictures,
             images=images,
         )
 
-    def _specification(self, figure: Figure) -> Specification:
-        """The live form of a figure; many figures may share one."""
-        job = figure.job.key
+    def _specification(self, job: str) -> PlacedChart:
+        """The live form of a drawing, by its key; many figures may share one."""
         if job not in self._specifications:
             name = _name(self._compiled[job])
             packed_form = Content(data=self._packed(job))
             address = f"{name}.packed"
-            self._specifications[job] = Specification(address, {address: packed_form})
+            self._specifications[job] = PlacedChart(address, {address: packed_form})
         return self._specifications[job]
 
     def _packed(self, job: str) -> bytes:

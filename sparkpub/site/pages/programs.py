@@ -1,6 +1,6 @@
 """Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,18 @@ from sparkpub.site.publication import Publication
 
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
+NAMES = "names"
+"""The table of names for readers that both programs read: campaign, axis and key to the name."""
 MOST_LISTED = 2_000
 """Comparisons in the plain table, which readers without scripting see: a megabyte."""
 MOST_DRAWN = 2_000
 """Runs in the explorer's drawing until a browser shows all of them: laying out 8,000 takes a telephone 2 s more."""
+FIRST = 25
+"""Runs that the page of the explorer has; a browser fetches all when a reader asks for more."""
+COLUMNS = 4
+"""Metrics that the table begins with."""
+AXES = ("campaign", "model", "environment", "workload", "iteration", "state")
+"""Columns of the explorer's table beside metrics, as in `explorer.js`."""
 FIELDS = ("campaign", "model", "environment", "workload", "state")
 """By which the explorer filters, where runs differ in them."""
 
@@ -46,6 +54,7 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     across = known[0]
     up = _beside(publication, across, known)
     names = _names(publication)
+    columns = _columns(rows, known)
     fields = {}
     for axis in FIELDS:
         boxes = _boxes(names, rows, axis)
@@ -54,15 +63,31 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
     return {
         "settings": {
             "rows": library.sources["runs"],
+            "names": library.sources[NAMES],
             "metrics": _described(known),
-            "names": names,
+            "columns": [metric.name for metric in columns],
         },
         "metrics": known,
         "across": across,
         "up": up,
         "figure": library.add(_first_view(library, rows, across, up, names)),
         "fields": fields,
+        "axes": AXES,
+        "columns": columns,
+        "names": names,
+        "first": rows[:FIRST],
+        "count": len(rows),
     }
+
+
+def _columns(rows: Sequence[Row], known: Sequence[Metric]) -> Sequence[Metric]:
+    """The metrics that the table begins with: the first that more than half of the runs have, or else the first."""
+    common = []
+    for metric in known:
+        having = sum(metric.name in row for row in rows)
+        if 2 * having > len(rows):
+            common.append(metric)
+    return (common or known)[:COLUMNS]
 
 
 def _names(publication: Publication) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
@@ -130,6 +155,11 @@ def _beside(
     return others[0]
 
 
+def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
+    """Name of each table that only these programs read to its JSON, in pieces."""
+    return {NAMES: [to_json(_names(publication))], COMPARED: compared(publication)}
+
+
 def compared(publication: Publication) -> Iterator[bytes]:
     """Every comparison of the build as JSON in pieces, as `compare.js` reads it.
 
@@ -187,8 +217,8 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
             "rows": library.sources["runs"],
             "cells": library.sources["cells"],
             "comparisons": library.sources[COMPARED],
+            "names": library.sources[NAMES],
             "metrics": _described(known),
-            "names": _names(publication),
         },
         "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],

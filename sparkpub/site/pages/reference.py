@@ -13,7 +13,7 @@ from sparkpub.plan import environments
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import catalogue
-from sparkpub.record.catalogue import Kind
+from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS
 from sparkpub.record.record import Declared
@@ -183,7 +183,7 @@ def _shown(value: Any) -> str:
     return f"`{value}`"
 
 
-def catalogue_value(kind: Kind, name: str, fact: str) -> str:
+def catalogue_value(kind: CatalogueFile, name: str, fact: str) -> str:
     """A fact of the shipped catalogue for a reader: bytes as GiB, bandwidth as GB/s, parameters in billions."""
     known = {item.name: item for item in catalogue.facts(kind, name)}
     if fact not in known:
@@ -231,7 +231,7 @@ def ceiling(model: str, machine: str, batch: int) -> str:
     return f"{tokens:.1f} tok/s"
 
 
-def entry_of_catalogue(kind: Kind, name: str) -> str:
+def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:
     """A line that opens a table of what is known about a model or a machine."""
     rows = []
     for item in catalogue.facts(kind, name):
@@ -243,7 +243,7 @@ def entry_of_catalogue(kind: Kind, name: str) -> str:
     return folded(name, table(("fact", "value", "source"), rows))
 
 
-def _simulated(*, required: bool, kinds: Sequence[simulation.Kind]) -> str:
+def _simulated(*, required: bool, kinds: Sequence[simulation.Simulated]) -> str:
     """Tables of a simulation in percent of campaigns, each under what it counts."""
     parts = []
     for kind in kinds:

@@ -9,11 +9,11 @@ encoding.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
@@ -22,8 +22,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import cache
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import packed, relative, unpacked, way_to_root
-from sparkpub.site.figures import telemetry
+from sparkpub.site.content import packed, relative, way_to_root
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
@@ -226,41 +225,26 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     return list(enumerate(lines[first:], first + 1))
 
 
-def samples(figure: Figure) -> Iterator[tuple[str, bytes]]:
-    """(address, content) of the samples that the chart of a run shows: its named rows, compressed; those of `samples`
-    as `{signal: [times, values]}`, each list in hundredths and as the steps from one to the next."""
-    addresses = {source.partition("#")[0] for source in figure.sources.values()}
+def file(page: str, figure: Figure | None) -> bytes:
+    """A run's file: its page as HTML, seen from the page that shows it, and what its chart shows."""
+    document: dict[str, Any] = {PAGE: relative(page, way_to_root(VIEW))}
+    if figure is not None:
+        document |= {**figure.data, "samples": samples(figure)}
+    return packed(to_json(document))
+
+
+def samples(figure: Figure) -> dict[str, list[list[int]]]:
+    """The samples that the chart of a run shows, as `{signal: [times, values]}`, each list in hundredths and as the
+    steps from one to the next."""
     signals: dict[str, tuple[list[float], list[float]]] = {}
     for row in figure.data["samples"]:
         times, values = signals.setdefault(row["signal"], ([], []))
         times.append(row["t"])
         values.append(row["value"])
-    steps = {name: [_steps(of) for of in lists] for name, lists in signals.items()}
-    document = {**figure.data, "samples": steps}
-    for address in addresses:
-        yield address, packed(to_json(document))
+    return {name: [_steps(of) for of in lists] for name, lists in signals.items()}
 
 
 def _steps(values: Sequence[float]) -> list[int]:
     """Values with two decimals as whole numbers: the first, and then what each adds."""
     hundredths = [round(100 * value) for value in values]
     return [after - before for before, after in pairwise([0, *hundredths])]
-
-
-def recalled(samples: bytes) -> telemetry.Trace:
-    """What `samples` packed."""
-    document = from_json(unpacked(samples))
-    rows = []
-    for signal, (times, values) in document["samples"].items():
-        points = zip(accumulate(times), accumulate(values), strict=True)
-        for time, value in points:
-            rows.append({"signal": signal, "t": time / 100, "value": value / 100})
-    return telemetry.recalled(rows, document["phases"])
-
-
-def with_page(samples: bytes | None, page: str) -> bytes:
-    """A run's file: its samples, where it has any, and its page as HTML, seen from the page that shows it."""
-    document = to_json({PAGE: relative(page, way_to_root(VIEW))})
-    if samples is not None:
-        document = document[:-1] + b"," + unpacked(samples)[1:]
-    return packed(document)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from sparkpub.review.statistics.describe import ALPHA
 
-Kind = Literal[
+Simulated = Literal[
     "false_equivalent", "false_difference", "shown_equivalent", "shown_difference"
 ]
-HEADINGS: Mapping[Kind, str] = {
+HEADINGS: Mapping[Simulated, str] = {
     "false_equivalent": "`equivalent`, although the difference is the margin or more",
     "false_difference": "a difference that is not there",
     "shown_equivalent": "equivalence shown where there is no difference",
@@ -39,7 +39,7 @@ def results(name: str = "size") -> dict[str, Any]:
     return found
 
 
-def table(kind: Kind, *, required: bool = True) -> SimulationTable:
+def table(kind: Simulated, *, required: bool = True) -> SimulationTable:
     """Shares of campaigns in percent, `before → after`, by order and scenario, with a column for each number of runs.
 
     `required` are the scenarios that the procedure must hold in; the others show where it does not.

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from sparkpub.record.store import CAMPAIGN_FILE, Stored
+from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import Content, Picture
@@ -28,14 +28,9 @@ from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
     Publication,
-    most_recent,
     newest_first,
-    one_of_each_check,
     slug,
 )
-
-MOST_LISTED = 10
-"""Runs of a campaign in the plain list of all runs, which readers without scripting see: the page stays small."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +67,7 @@ class Pages:
         yield from self._metrics()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
-        shown, _ = most_recent(campaigns)
-        runs = [self._runs(campaign, campaign in shown) for campaign in campaigns]
-        yield "runs/index.md", self._page("runs", explorer=explorer, campaigns=runs)
+        yield "runs/index.md", self._page("runs", explorer=explorer)
         yield (
             "compare/index.md",
             self._page(
@@ -118,7 +111,7 @@ class Pages:
         found = front_page.context(self.publication, self.posts, place)
         said = [answer.text for answer in found["answers"]]
         asked = [answer.question for answer in found["answers"]]
-        words = found_by.with_synonyms([*asked, *said])
+        words = found_by.of_front([*asked, *said])
         yield "index.md", self._page("index", front_page=found, found_by=words)
 
     def _own_chart(
@@ -195,26 +188,6 @@ class Pages:
                     "metric", found_by=found_by.of_metric(gathered.metric), **found
                 ),
             )
-
-    def _runs(self, campaign: CampaignData, in_full: bool) -> dict[str, Any]:
-        listed = campaign.runs[:MOST_LISTED] if in_full else ()
-        return {
-            "campaign": campaign,
-            "metrics": self.publication.headlines(campaign),
-            "runs": [self._run(run) for run in listed],
-            "more": len(campaign.runs) - len(listed),
-        }
-
-    def _run(self, stored: Stored) -> dict[str, Any]:
-        """A run as a row of a list."""
-        record = stored.record
-        review = self.publication.review
-        return {
-            "record": record,
-            "href": f"runs/{record.run_id}/",
-            "reason": review.excluded.get(record.run_id),
-            "flags": one_of_each_check(review.by_run.get(record.run_id, ())),
-        }
 
     def _review(self, campaign: CampaignData) -> dict[str, Any]:
         """What the checks found, check by check, and which runs are left out."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sparkpub.record import package
 from sparkpub.record.errors import UsageError
-from sparkpub.record.store import DEFAULT_DATA
+from sparkpub.record.settings import DEFAULT_DATA
 
 FILES = Path(__file__).parent / "files"
 POST = "site_src/blog/posts/first.md"

@@ -309,7 +309,7 @@ def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
 ABOUT: dict[str, Any] = {
     "title": "Mine",
     "layout": {
-        "facts": {"model_id": "hf.repo", "served_name": "as", "image": "box.image"},
+        "run": {"model_id": "hf.repo", "served_name": "as", "image": "box.image"},
         "same": {"engine": "SGLang", "machine": "dgx-spark"},
         "others": ["*.bak.json"],
     },
@@ -364,7 +364,7 @@ def test_what_is_missing_is_asked_for_with_the_whole_command(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.csv").write_text("model,rate\nm,12.5\n")
     (tmp_path / "my columns.yaml").write_text(
-        "columns: {model: model}\nmetrics: {output_throughput_tok_s: {column: rate}}\n"
+        "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
     )
     options = ["--campaign", "c", "--machine", "dgx-spark"]
     typed = [*begin, "runs.csv", *options, "--mapping", "my columns.yaml"]

@@ -1,6 +1,7 @@
 """Tables of anybody's: what their mapping says, what a bad cell says, and back from what `export` writes."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkpub.collect.importers import import_results, parquet
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import Given, read_about
 from sparkpub.collect.importers.layout import counted, machine_named
+from sparkpub.collect.importers.mapping import read_mapping
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
@@ -23,7 +25,10 @@ from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
+from sparkpub.site import manual
 from tests.building import a_record
+
+GUIDE = Path(manual.__file__).parent
 
 TABLE = """\
 Model;where;clients;when;tok/s;ttft s;Score
@@ -32,17 +37,17 @@ Qwen/Qwen3-8B;native;8;2026-03-01T10:10:00+01:00;1210.5;0.30;8
 Qwen/Qwen3-8B;container;8;2026-03-02;1190;;8
 """
 MAPPING = """\
-columns:
+run:
   model: Model
   environment: where
   started: when
-same: {engine: vllm, quantization: fp8}
-options:
+same: {engine: vllm, weights: fp8}
+load:
   concurrency: clients
 metrics:
-  output_throughput_tok_s: {column: tok/s}
-  ttft_p50_ms: {column: ttft s, unit: s}
-  judge_score: {column: Score, unit: points, direction: higher, label: Judge score, definition: Mean grade of a judge.}
+  output_throughput_tok_s: {at: tok/s}
+  ttft_p50_ms: {at: ttft s, unit: s}
+  judge_score: {at: Score, unit: points, direction: higher, label: Judge score, definition: Mean grade of a judge.}
 """
 
 
@@ -194,8 +199,8 @@ def test_a_preview_of_a_cell_counts_failures_and_empty_cells(tmp_path: Path) -> 
         "a,n,w,2026-03-02,timeout,\n"
     )  # fmt: skip
     mapping = (
-        "columns: {model: m, environment: e, workload: w, started: when, status: state}\n"
-        "metrics: {output_throughput_tok_s: {column: tok}}\n"
+        "run: {model: m, environment: e, workload: w, started: when, status: state}\n"
+        "metrics: {output_throughput_tok_s: tok}\n"
     )
     lines = imported(tmp_path, text, mapping, preview=True).lines()
     assert lines[0].endswith("2026-03-02T00:00:00, 1 not ok")
@@ -302,9 +307,9 @@ m,2026-03-01T10:00:00Z,36.20
 m,2026-03-01T11:00:00Z, 38.1
 """
 COPIES_MAPPING = (
-    "columns: {model: Model, started: when}\n"
+    "run: {model: Model, started: when}\n"
     "same: {environment: native, workload: w}\n"
-    "metrics: {output_throughput_tok_s: {column: tok/s}}\n"
+    "metrics: {output_throughput_tok_s: {at: tok/s}}\n"
 )
 
 
@@ -358,7 +363,21 @@ MAPPINGS = {
     ),
     "misspelt": ("ttft_p50_ms", "ttft_p50_mss", 10, "did you mean ttft_p50_ms?"),
     "unit-and-name": ("judge_score", "judge_ms", 11, "its unit is points"),
-    "no-column": ("column: tok/s", "scale: 2", 9, "add column:"),
+    "another-word": ("load:", "options:", 6, "write load: in its place"),
+    "word-within": ("at: tok/s", "column: tok/s", 9, "write at: in its place"),
+    "of-a-tool": (
+        "  environment: where",
+        "  ended: where",
+        3,
+        "run.ended is for the reports of a tool",
+    ),
+    "no-option": (
+        "concurrency: clients",
+        "concurrency: [clients]",
+        6,
+        "concurrency needs the name of a column",
+    ),
+    "no-column": ("at: tok/s", "scale: 2", 9, "add at:"),
     "twice": ("  environment: where", "  model: where", 3, "stands twice"),
     "no-yaml": ("  started: when", "  started: ]", 4, "not YAML"),
 }
@@ -376,10 +395,25 @@ def test_a_bad_mapping_is_a_line_with_its_place(case: str, tmp_path: Path) -> No
     assert not (tmp_path / "data").exists()
 
 
+def test_the_mappings_and_layouts_of_the_guide_are_right(tmp_path: Path) -> None:
+    text = "\n".join(path.read_text() for path in (GUIDE / "guide").glob("*.md"))
+    blocks = re.findall(r"(?s)```yaml\n(.*?)```", text)
+    blocks += re.findall(r"(?s)<<'END'\n(run:.*?)END\n", text)
+    mappings = [block for block in blocks if re.match("run:|tool:", block)]
+    layouts = [block for block in blocks if block.startswith("layout:")]
+    assert (len(mappings), len(layouts)) == (4, 1)
+    file = tmp_path / "x.yaml"
+    for block in mappings:
+        file.write_text(block)
+        assert read_mapping(file).declared.metrics
+    file.write_text(layouts[0])
+    assert read_about(file).layout is not None
+
+
 def test_a_mapping_without_metrics_or_that_is_a_list_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match="name the columns of the figures"):
-        imported(tmp_path, mapping="columns: {model: Model}\n")
-    with pytest.raises(ImportFormatError, match="begin with columns: and metrics:"):
+        imported(tmp_path, mapping="run: {model: Model}\n")
+    with pytest.raises(ImportFormatError, match="begin with run: and metrics:"):
         imported(tmp_path, mapping="- model\n")
 
 
@@ -396,9 +430,9 @@ def test_a_mapping_is_for_tables_alone(tmp_path: Path) -> None:
 
 SMALL = "model,environment,started,tok\na,native,2026-03-01,5\n"
 PLAIN = (
-    "columns: {model: model, environment: environment, started: started}\n"
+    "run: {model: model, environment: environment, started: started}\n"
     "same: {workload: w}\n"
-    "metrics: {output_throughput_tok_s: {column: tok}}\n"
+    "metrics: {output_throughput_tok_s: tok}\n"
 )
 
 
@@ -536,9 +570,9 @@ def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) ->
 def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
     content = '{"run": {"model": "a", "at": "2026-03-01"}, "results": {"rate": 7}}'
     mapping = (
-        "columns: {model: run.model, started: run.at}\n"
+        "run: {model: run.model, started: run.at}\n"
         "same: {environment: native, workload: w}\n"
-        "metrics: {output_throughput_tok_s: {column: results.rate, scale: 2}}\n"
+        "metrics: {output_throughput_tok_s: {at: results.rate, scale: 2}}\n"
     )
     imported(tmp_path, content, mapping, name="t.jsonl")
     assert values(records(tmp_path)[0]) == {"output_throughput_tok_s": 14.0}
@@ -557,13 +591,13 @@ def test_what_no_column_says_comes_from_the_command_line_or_is_asked_for(
 
 
 def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
-    mapping = PLAIN.replace("columns: {", "columns: {iteration: n, ")
+    mapping = PLAIN.replace("run: {", "run: {iteration: n, ")
     text = "model,environment,started,tok,n\na,x,2026-03-01,5,7\na,x,2026-03-02,6,{}\n"
     imported(tmp_path, text.format(3), mapping)
     assert [run.iteration for run in records(tmp_path)] == [7, 3]
     assert refusal(tmp_path / "a", text.format(7), mapping) == (
         "runs.csv line 3: iteration 7 of a/x/w is in runs.csv line 2, too; "
-        "number them apart, or choose rows with only:"
+        "number them apart, or choose rows with when:"
     )
     for wrong in ("0", "1.5", "first", ""):
         said = refusal(tmp_path / "b", text.format(wrong), mapping)
@@ -577,7 +611,7 @@ def folders(tmp_path: Path) -> None:
 
 
 LONG = (
-    "columns: {model: model, environment: env, started: at}\n"
+    "run: {model: model, environment: env, started: at}\n"
     "same: {workload: w}\n"
     "long: {metric: what, value: is, unit: in}\n"
     "metrics: {joy: {unit: smiles, direction: higher, label: Joy, definition: Smiles seen., scale: 3}}\n"
@@ -733,7 +767,7 @@ def test_one_of_several_exported_campaigns_is_chosen(tmp_path: Path) -> None:
     assert {"iteration 1 of m/native/w"} <= {
         left.reason.partition(" is in")[0] for left in outcome.refused
     }
-    chosen = imported(tmp_path / "a", both, OWN + "only: {campaign: [other]}\n")
+    chosen = imported(tmp_path / "a", both, OWN + "when: [campaign=other]\n")
     assert (len(chosen.imported), chosen.refused) == (3, [])
 
 
@@ -823,13 +857,13 @@ HARNESS: dict[str, Any] = {
     ],
 }
 NESTED = """\
-columns: {model: model.repo, started: date}
+run: {model: model.repo, started: date}
 same: {environment: native}
 rows: concurrency
-options: {concurrency: concurrency.c}
+load: {concurrency: concurrency.c}
 metrics:
-  output_throughput_tok_s: {column: concurrency.agg_tok_s_runs}
-  ttft_p50_ms: {column: concurrency.ttft_p50_ms}
+  output_throughput_tok_s: {at: concurrency.agg_tok_s_runs}
+  ttft_p50_ms: {at: concurrency.ttft_p50_ms}
 """
 
 
@@ -850,11 +884,70 @@ def test_a_list_within_json_is_a_run_each_and_a_list_of_figures_its_repetitions(
     assert one.started.value == "2026-03-01T09:00:00Z"
 
 
+def test_a_mapping_with_a_tool_reads_its_reports_and_their_notes(
+    tmp_path: Path,
+) -> None:
+    """Any tool is one file: its figures are those of a report, null where it has none, and its name is that of its
+    terms. The second document is of another tool."""
+    mapping = """\
+tool: mine
+when: [kind=load|kind=sweep, cases]
+rows: cases
+run: {model: setup.model, environment: setup.where, started: at, weights: cases.dtype}
+same: {engine: vllm}
+load:
+  - {key: mine, says: ""}
+  - {at: "cases.clients[role=user].count", as: count, key: c, option: concurrency}
+  - {at: cases.cached, as: mark, key: cached, unless: [false, null]}
+metrics:
+  output_throughput_tok_s: cases.rate|cases.tok_s
+  ttft_mean_ms: {at: cases.ttft, unit: s}
+requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
+"""
+    clients = [{"role": "probe", "count": 1}, {"role": "user", "count": 8}]
+    first = {"clients": clients, "rate": 200.5, "ttft": "n/a", "dtype": "fp8"}
+    second = {
+        "tok_s": 30,
+        "dtype": "fp8",
+        "cached": True,
+        "answers": [{"tpot_s": 0.01}, {"tpot_s": 0.03}],
+    }
+    document = {
+        "kind": "load",
+        "at": "2026-03-01T10:00:00Z",
+        "setup": {"model": "o/m", "where": "native"},
+        "cases": [first, second],
+    }
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps(document))
+    (folder / "other.json").write_text(json.dumps(document | {"kind": "else"}))
+    declared = tmp_path / "map.yaml"
+    declared.write_text(mapping)
+    given = Given("c", mapping=declared)
+    outcome = import_results(None, folder, tmp_path / "data", given)
+    assert (len(outcome.imported), outcome.refused) == (2, [])
+    assert [left.reason for left in outcome.skipped] == ["not a result of mine"]
+    found = {record.workload: record for record in records(tmp_path)}
+    users, cached = found["mine-c8"], found["mine-cached"]
+    assert users.cell == ("m", "native", "mine-c8")
+    assert users.requested.workload == {"type": "mine", "concurrency": 8}
+    assert (users.observed.engine, users.observed.quantization) == ("vLLM", "fp8")
+    assert values(users) == {"output_throughput_tok_s": 200.5, "ttft_mean_ms": None}
+    assert users.metrics["ttft_mean_ms"].reason == "the report gives 'n/a'"
+    # The mean of 10 and 30 ms.
+    assert cached.value("tpot_mean_ms") == pytest.approx(20)
+    assert cached.metrics["tpot_mean_ms"].source == "report"
+    kept = [item.path for item in users.evidence if item.role == "report"]
+    alone = json.loads((tmp_path / "data/c" / kept[0]).read_text())
+    assert alone == document | {"cases": [first]}
+
+
 def test_names_of_a_mapping_are_a_column(tmp_path: Path) -> None:
     loads = {"prose": {"t": "22.5 ± 1.5", "n": 5}, "code": {"t": "40 ± 2", "n": 5}}
     mapping = (
-        "columns: {model: name, workload: by_load.key}\nsame: {environment: native}\nrows: by_load.*\n"
-        "metrics: {output_throughput_tok_s: {column: by_load.t, repetitions: by_load.n, scale: 2}}\n"
+        "run: {model: name, workload: by_load.key}\nsame: {environment: native}\nrows: by_load.*\n"
+        "metrics: {output_throughput_tok_s: {at: by_load.t, repetitions: by_load.n, scale: 2}}\n"
     )
     document = json.dumps({"name": "m", "by_load": loads})
     imported(tmp_path, document, mapping, name="t.json")
@@ -875,9 +968,9 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
     (folder / "other.csv").write_text("tok,sd\n1,1\n")
     mapping = tmp_path / "map.yaml"
     mapping.write_text(
-        "columns: {model: path.model, quantization: path.weights}\nsame: {environment: native, started: 2026-03-01}\n"
-        "path: '{model}/{weights}/c{clients}.csv'\noptions: {concurrency: path.clients}\n"
-        "metrics: {output_throughput_tok_s: {column: tok, deviation: sd}}\n"
+        "run: {model: path.model, weights: path.weights}\nsame: {environment: native, started: 2026-03-01}\n"
+        "path: '{model}/{weights}/c{clients}.csv'\nload: {concurrency: path.clients}\n"
+        "metrics: {output_throughput_tok_s: {at: tok, deviation: sd}}\n"
     )
     given = Given("c", mapping=mapping)
     outcome = import_results(None, tmp_path / "in", tmp_path / "data", given)
@@ -891,8 +984,8 @@ def test_the_path_of_a_file_says_model_and_clients(tmp_path: Path) -> None:
 
 def test_a_list_of_the_times_of_requests_is_a_distribution(tmp_path: Path) -> None:
     mapping = (
-        "columns: {model: m}\nsame: {environment: native, workload: w, started: 2026-03-01}\n"
-        "requests: {ttft: {column: first, unit: s}}\n"
+        "run: {model: m}\nsame: {environment: native, workload: w, started: 2026-03-01}\n"
+        "requests: {ttft: {at: first, unit: s}}\n"
     )
     document = json.dumps({"m": "m", "first": [0.1, 0.3, 0.2]})
     imported(tmp_path, document, mapping, name="t.json")
@@ -912,8 +1005,8 @@ def test_a_list_of_the_times_of_requests_is_a_distribution(tmp_path: Path) -> No
 
 def test_what_lies_beside_a_table_says_what_ran(tmp_path: Path) -> None:
     mapping = (
-        "columns: {started: when}\nsame: {workload: w}\n"
-        "metrics: {output_throughput_tok_s: {column: tok}}\n"
+        "run: {started: when}\nsame: {workload: w}\n"
+        "metrics: {output_throughput_tok_s: tok}\n"
     )
     notes = {"model_id": "o/m", "image": "box:1", "engine": "vLLM", "driver": "580"}
     (tmp_path / "metadata.json").write_text(json.dumps(notes))
@@ -932,14 +1025,14 @@ def test_a_preview_of_a_table_without_a_mapping_is_a_mapping_to_begin_with(
     outcome = import_results(None, file, tmp_path / "data", Given("c"), preview=True)
     lines = outcome.lines()
     assert lines[1:] == [
-        "columns:",
+        "run:",
         '  model: "Model"',
         '  started: "date"',
-        "options:",
+        "load:",
         '  concurrency: "clients"',
         "metrics:",
-        '  output_throughput_tok_s: {column: "tok/s"}',
-        '  ttft_mean_ms: {column: "TTFT (s)", unit: s}',
+        '  output_throughput_tok_s: "tok/s"',
+        '  ttft_mean_ms: {at: "TTFT (s)", unit: s}',
         "# not used: note",
     ]
     imported(tmp_path, file.read_text(), "\n".join(lines), environment="native")
@@ -1045,7 +1138,7 @@ def test_the_times_of_requests_may_lie_in_objects(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     given = Given("c", environment="native")
     lines = import_results(None, file, tmp_path / "data", given, preview=True).lines()
-    assert '  ttft: {column: "cases.requests.*.ttft_s", unit: s}' in lines
+    assert '  ttft: {at: "cases.requests.*.ttft_s", unit: s}' in lines
     imported(
         tmp_path,
         json.dumps(document),

@@ -8,11 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import command as workload
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.command import CommandOptions
 from tests.plan.workloads.running import run
 
-CASE = Case(
+CASE = RunCase(
     "tiny",
     "tiny/model",
     "/models/{seed}",

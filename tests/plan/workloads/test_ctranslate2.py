@@ -9,7 +9,7 @@ import pytest
 
 from sparkpub.plan.workloads import WORKLOADS, ctranslate2
 from sparkpub.plan.workloads.architecture import from_config
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.ctranslate2 import Ctranslate2Options
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.identity import contradictions
@@ -29,7 +29,7 @@ TINY = {
 }
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "tiny",
         "model_id": "tiny",
@@ -39,7 +39,7 @@ def case(**changes: Any) -> Case:
         "iteration": 1,
         "seed": 7,
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 @pytest.mark.parametrize("compute_type", ["float32", "int8"])

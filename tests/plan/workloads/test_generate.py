@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.generate import GenerateOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -13,7 +13,7 @@ GENERATE = WORKLOADS["generate"]
 
 
 def test_it_is_refused_with_what_to_use_instead() -> None:
-    case = Case("m", "m", "/m", None, True, 1, 42, workload_key="decode")
+    case = RunCase("m", "m", "/m", None, True, 1, 42, workload_key="decode")
     with pytest.raises(WorkloadError) as refused:
         GENERATE.command(case, GenerateOptions())
     assert refused.value.lines() == [

@@ -14,7 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import llama_bench
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.llama_bench import LlamaBenchOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -248,12 +248,12 @@ def test_the_quantisation_is_that_of_the_file() -> None:
     )
 
 
-def a_case(**changes: Any) -> Case:
+def a_case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_path": "/models/qwen.gguf",
         "random_weights": False,
     } | changes
-    return Case("qwen", "qwen", model_config=None, iteration=1, seed=1, **facts)
+    return RunCase("qwen", "qwen", model_config=None, iteration=1, seed=1, **facts)
 
 
 def test_the_command() -> None:

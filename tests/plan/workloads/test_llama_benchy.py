@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import llama_benchy, reading
-from sparkpub.plan.workloads.base import Answer, Case
+from sparkpub.plan.workloads.base import Answer, RunCase
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
@@ -46,7 +46,7 @@ PAGES = {
 }
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "m",
         "model_id": "x/m",
@@ -57,7 +57,7 @@ def case(**changes: Any) -> Case:
         "seed": 42,
         "workload_key": "c4",
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 def values(answer: Answer) -> dict[str, float | None]:
@@ -171,6 +171,45 @@ def test_a_run_against_a_real_llama_server() -> None:
     assert answer.complete
 
 
+def test_a_run_against_a_real_vllm_with_room_for_five_requests() -> None:
+    """0.24.0 on an H200, started with 700 blocks of 16 tokens: 16 requests of 2,176 tokens had to wait."""
+    files = {
+        role: (LOGS / f"vllm-0.24-h200.{role}.json").read_bytes()
+        for role in ("report", "requests", "output")
+    }
+    answer = llama_benchy.parse((LOGS / "vllm-0.24-h200.log").read_bytes(), files, None)
+    found = values(answer)
+    server = json.loads(files["output"])
+
+    def grown(name: str) -> float:
+        pages = (server["metrics_before"], server["metrics_after"])
+        before, after = (
+            float(re.findall(rf"^vllm:{name}{{.*}} (\S+)$", page, re.MULTILINE)[0])
+            for page in pages
+        )
+        return after - before
+
+    assert found["kv_cache_tokens"] == 700 * 16
+    waited = grown("request_queue_time_seconds_sum")
+    share = waited / grown("e2e_request_latency_seconds_sum")
+    assert found["queue_time_percent"] == pytest.approx(100 * share)
+    assert 0.4 < share < 0.6
+    # Waiting requests are looked up at every step: prompts of 68,781 tokens were looked up as 1.6 million.
+    assert grown("prefix_cache_queries_total") > 20 * grown("prompt_tokens_total")
+    hits = grown("prompt_tokens_cached_total") / grown("prompt_tokens_total")
+    assert found["prefix_cache_hit_percent"] == pytest.approx(100 * hits)
+    # A request's latency is its time to the first token and 127 further ones.
+    for request in json.loads(files["requests"]):
+        assert request["total_tokens"] == 128
+    whole = (found["ttft_mean_ms"] or 0) + 127 * (found["tpot_mean_ms"] or 0)
+    assert found["request_latency_mean_ms"] == pytest.approx(whole, rel=1e-9)
+    assert (answer.observed.engine, answer.observed.engine_version) == (
+        "vLLM",
+        "0.24.0",
+    )
+    assert answer.complete
+
+
 # -- who counted ---------------------------------------------------------------------------------------------
 
 
@@ -247,7 +286,7 @@ def test_the_reason_is_what_the_tool_said(log: str, why: str) -> None:
 # -- what is asked -------------------------------------------------------------------------------------------
 
 
-def wanted(case: Case, options: LlamaBenchyOptions) -> dict[str, Any]:
+def wanted(case: RunCase, options: LlamaBenchyOptions) -> dict[str, Any]:
     files = llama_benchy.command(case, options).files()
     document: dict[str, Any] = json.loads(files["benchy.json"])
     return document
@@ -341,7 +380,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def driven(
-    folder: Path, server: Served, of: Case | None = None, **options: Any
+    folder: Path, server: Served, of: RunCase | None = None, **options: Any
 ) -> tuple[int, str, dict[str, Any]]:
     """What the driver did: its exit code, its log, and server.json."""
     changed = LOAD.model_copy(update={"url": server.url, **options})

@@ -7,11 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import matmul
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.matmul import MatmulOptions
 from tests.plan.workloads.running import run
 
-CASE = Case("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
+CASE = RunCase("gemm", "gemm", None, None, random_weights=False, iteration=1, seed=7)
 
 
 def test_numpy_on_the_cpu(tmp_path: Path) -> None:

@@ -6,17 +6,17 @@ import pytest
 
 from sparkpub.plan.matrix import Matrix, read
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from tests.plan.workloads.test_examples import NO_LONGER_RUN
 
 MATRICES = Path(__file__).parents[3] / "matrix"
 SHIPPED = sorted(path.stem for path in MATRICES.glob("*.yaml"))
 
 
-def case(matrix: Matrix, model: str, environment: str) -> Case:
+def case(matrix: Matrix, model: str, environment: str) -> RunCase:
     facts = matrix.models[model]
     random = facts.random_weights or facts.config is not None
-    return Case(
+    return RunCase(
         model,
         facts.id,
         facts.path,

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import openai_endpoint
-from sparkpub.plan.workloads.base import Answer, Case
+from sparkpub.plan.workloads.base import Answer, RunCase
 from sparkpub.plan.workloads.openai_endpoint import OpenaiEndpointOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
@@ -35,7 +35,7 @@ LOAD = OpenaiEndpointOptions(
 )
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "tiny",
         "model_id": "tiny/model",
@@ -46,7 +46,7 @@ def case(**changes: Any) -> Case:
         "seed": 42,
         "workload_key": "c4",
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 def real(name: str, options: OpenaiEndpointOptions | None = LOAD) -> Answer:
@@ -251,7 +251,7 @@ def test_failures_of_aiperf_are_said() -> None:
     )
 
 
-def wanted(case: Case, options: OpenaiEndpointOptions) -> dict[str, Any]:
+def wanted(case: RunCase, options: OpenaiEndpointOptions) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(
         openai_endpoint.command(case, options).files()["endpoint.json"]
     )

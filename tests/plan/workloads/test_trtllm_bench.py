@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import trtllm_bench
-from sparkpub.plan.workloads.base import Case
+from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.trtllm_bench import TrtllmBenchOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -60,7 +60,7 @@ def test_requests_that_did_not_return_are_missed() -> None:
     assert answer.problems == ("4 of 6 requests returned",)
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "tiny",
         "model_id": "tiny/model",
@@ -70,7 +70,7 @@ def case(**changes: Any) -> Case:
         "iteration": 1,
         "seed": 42,
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 def flags(argv: tuple[str, ...]) -> dict[str, str]:

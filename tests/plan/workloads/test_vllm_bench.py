@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import vllm_bench
-from sparkpub.plan.workloads.base import Answer, Case
+from sparkpub.plan.workloads.base import Answer, RunCase
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import WorkloadError
 
@@ -29,7 +29,7 @@ INFO 11-09 10:00:19 [kv_cache_utils.py:1087] GPU KV cache size: 1,000,000 tokens
 """
 
 
-def case(**changes: Any) -> Case:
+def case(**changes: Any) -> RunCase:
     facts: dict[str, Any] = {
         "model_key": "tiny",
         "model_id": "tiny/model",
@@ -39,7 +39,7 @@ def case(**changes: Any) -> Case:
         "iteration": 1,
         "seed": 42,
     }
-    return Case(**facts | changes)
+    return RunCase(**facts | changes)
 
 
 def values(

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Machine, Plan, Record
+from sparkpub.record.record import Machine, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.order import order_confound
-from sparkpub.review.statistics.compare import Comparison, compare
-from sparkpub.review.statistics.design import Sample, declared_order
-from sparkpub.review.statistics.replication import over_machines
+from sparkpub.review.tables.column import rows
+from sparkpub.review.tables.comparisons import comparisons, over_all_machines
 from tests.review.checks.in_memory import a_run, a_view
 
 TPUT = "output_throughput_tok_s"
@@ -48,30 +47,13 @@ def in_turn(sequence: str, order: str, done: int = 0, **fields: Any) -> list[Sto
     return runs
 
 
-def on(runs: Sequence[Stored], machine: str | None, side: str) -> list[Record]:
-    """The records of one side on one machine."""
-    return [
-        run.record
-        for run in runs
-        if run.record.environment == NAMES[side] and run.record.machine.id == machine
-    ]
-
-
-def compared(runs: Sequence[Stored]) -> Comparison:
-    """The verdict: within each machine that ran both sides, then over the machines."""
-    within = []
-    for machine in dict.fromkeys(run.record.machine.id for run in runs):
-        sides = [on(runs, machine, side) for side in "AB"]
-        if all(sides):
-            samples = [
-                Sample.of(side, [run.metrics[TPUT].value or 0.0 for run in side])
-                for side in sides
-            ]
-            order = declared_order([*sides[0], *sides[1]])
-            within.append(compare(*samples, order=order, margin_percent=1))
-    if len(within) == 1:
-        return within[0]
-    return over_machines(within, direction="higher", unit="tok/s")
+def verdict(runs: Sequence[Stored]) -> str:
+    """The verdict of the table: within each machine that ran both sides, then over the machines."""
+    reviewed = a_view(*runs).reviewed
+    name = reviewed.campaign.name
+    table = over_all_machines(comparisons(reviewed.table, {name: reviewed}))
+    (row,) = rows(table[table["metric"] == TPUT])
+    return str(row.verdict)
 
 
 def is_error(runs: Sequence[Stored]) -> bool:
@@ -123,7 +105,7 @@ def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
     order: str, sequence: str, is_blocked: bool
 ) -> None:
     runs = in_turn(sequence, order)
-    assert (compared(runs).verdict == "confounded", is_error(runs)) == (
+    assert (verdict(runs) == "confounded", is_error(runs)) == (
         is_blocked,
         is_blocked,
     )
@@ -146,7 +128,7 @@ def test_with_several_machines_the_order_on_each_of_them_counts(
         *in_turn(first, "interleaved", machine=Machine(id="a")),
         *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
     ]
-    assert (compared(runs).verdict == "confounded", is_error(runs)) == (
+    assert (verdict(runs) == "confounded", is_error(runs)) == (
         is_blocked,
         is_blocked,
     )

@@ -32,6 +32,8 @@ from sparkpub.review.checks.conditions import (
 from sparkpub.review.checks.evidence import POWER_CAP
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
+from sparkpub.review.checks.proofs import identity
+from sparkpub.review.checks.queue import queued
 from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
@@ -847,3 +849,40 @@ def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
         "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
     )
     said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "slots", "waited"),
+    [
+        ({"queue_time_percent": 9.9}, None, None),
+        ({"queue_time_percent": 49.1}, None, "49 % of their time on the server"),
+        ({}, 16, None),
+        ({}, 4, "16 requests at once, and 4 slots"),
+        # What the server counted decides: slots say only that requests may have waited.
+        ({"queue_time_percent": 0.0}, 4, None),
+    ],
+)
+def test_requests_that_waited_for_their_turn_are_told(
+    metrics: dict[str, float], slots: int | None, waited: str | None
+) -> None:
+    run = a_run(
+        metrics,
+        workload={"type": "llama-benchy", "url": "http://x", "concurrency": 16},
+        observed=Observed(batch_size=slots),
+    )
+    found = told(queued, a_view(run))
+    assert len(found) == (waited is not None)
+    assert all(waited is not None and waited in message for message in found)
+
+
+def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
+    """A log shows sizes; of a server that ran before there is only the name that it gives itself."""
+    served = {"type": "llama-benchy", "url": "http://x"}
+    metrics = {"output_throughput_tok_s": 100.0}
+    run = a_run(metrics, workload=served, observed=Observed(model_path="/models/m"))
+    (found,) = told(identity, a_view(run))
+    assert found.startswith("info: Only the server's own word says which model ran in")
+    assert found.endswith("/models/m.")
+    silent = a_run(metrics, workload=served)
+    (found,) = told(identity, a_view(silent))
+    assert found.startswith("warning: ")

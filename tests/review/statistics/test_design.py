@@ -6,7 +6,7 @@ import math
 import pytest
 
 from sparkpub.review.statistics.design import (
-    Declared,
+    DeclaredOrder,
     Sample,
     chance_of_switches,
     complete_rounds,
@@ -35,14 +35,14 @@ def timed(times: list[float], rounds: list[object] | None = None) -> Sample:
     ],
 )
 def test_the_order_is_the_declared_one_where_the_times_agree(
-    declared: Declared, found: str
+    declared: DeclaredOrder, found: str
 ) -> None:
     assert order_as_run(declared, *turns(ZEROS, ZEROS)) == found
 
 
 @pytest.mark.parametrize("declared", ["interleaved", "random", "as-published"])
 def test_one_side_wholly_before_the_other_is_blocked_whatever_was_declared(
-    declared: Declared,
+    declared: DeclaredOrder,
 ) -> None:
     early, late = timed([1, 2]), timed([3, 4])
     assert order_as_run(declared, early, late) == "blocked"

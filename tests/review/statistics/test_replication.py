@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.oneway import anova_oneway
 
-from sparkpub.review.statistics.compare import Comparison, Verdict, compare
+from sparkpub.review.statistics.compare import Comparison, ComparisonVerdict, compare
 from sparkpub.review.statistics.describe import Estimate, describe
 from sparkpub.review.statistics.means import equivalence_power
 from sparkpub.review.statistics.replication import (
@@ -428,8 +428,8 @@ ALIKE = combined([Estimate(1.0, 0.1), Estimate(1.05, 0.1)])
     ],
 )
 def test_whether_machines_show_one_thing(
-    overall: Verdict,
-    verdicts: list[Verdict],
+    overall: ComparisonVerdict,
+    verdicts: list[ComparisonVerdict],
     together: Combined | None,
     expected: str,
     reason: str,

@@ -8,14 +8,14 @@ import pytest
 from benchmarks import machines, verdicts
 from benchmarks.verdicts import SCENARIOS, SPREADS, Case, Shares, draw, judge, tally
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.design import Declared, Sample
+from sparkpub.review.statistics.design import DeclaredOrder, Sample
 
 CAMPAIGNS = 1200
 REQUIRED = [scenario for scenario in SCENARIOS if scenario.required]
 
 
 def size_and_power(
-    name: str, order: Declared, n: int, campaigns: int = CAMPAIGNS
+    name: str, order: DeclaredOrder, n: int, campaigns: int = CAMPAIGNS
 ) -> Shares:
     (scenario,) = (item for item in SCENARIOS if item.name == name)
     several = [
@@ -31,7 +31,7 @@ def size_and_power(
 @pytest.mark.parametrize("order", ["interleaved", "random"])
 @pytest.mark.parametrize("name", [scenario.name for scenario in REQUIRED])
 def test_at_most_five_in_a_hundred_verdicts_are_wrong(
-    name: str, order: Declared, n: int
+    name: str, order: DeclaredOrder, n: int
 ) -> None:
     """5 %, plus four standard errors of that share."""
     # Where servers are shared each random order is a design of its own, judged alone.
@@ -79,7 +79,9 @@ def test_servers_that_records_do_not_tell_of_make_wrong_verdicts() -> None:
 
 
 @pytest.mark.parametrize("order", ["interleaved", "random", "blocked"])
-def test_the_simulated_procedure_is_the_one_that_publishes(order: Declared) -> None:
+def test_the_simulated_procedure_is_the_one_that_publishes(
+    order: DeclaredOrder,
+) -> None:
     """Every verdict of a few campaigns again, through `compare` itself."""
     for scenario in SCENARIOS:
         for case in draw(scenario, order, 6, 0.5, 6, seed=1):

@@ -14,7 +14,7 @@ from sparkpub.record.record import Phase
 from sparkpub.record.store import Stored, to_json
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import choose
-from sparkpub.review.measured import measured
+from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import compare
 from sparkpub.review.statistics.describe import bootstrap, describe
@@ -129,15 +129,9 @@ def test_a_server_of_two_runs_counts_once_in_cells_comparisons_and_questions() -
     assert cell["n_effective"] == 5
     assert cell["ci95_low"] == pytest.approx(low, rel=1e-3)
     assert cell["ci95_high"] == pytest.approx(high, rel=1e-3)
-    records = tuple(
-        run.record for run in served if run.record.environment == "container"
-    )
-    asked = measured(TPUT, records)
-    assert asked is not None
-    assert asked.description is not None
-    assert asked.description.ci95 == pytest.approx(
-        (cell["ci95_low"], cell["ci95_high"])
-    )
+    container = choose(found.campaigns["c"], environment=("container",))
+    asked = ask("mean", Question(container, TPUT))
+    assert asked.ci95 == pytest.approx((cell["ci95_low"], cell["ci95_high"]))
 
 
 def test_what_is_derived_is_compared_and_read_as_what_was_recorded() -> None:
@@ -162,9 +156,7 @@ def test_what_is_derived_is_compared_and_read_as_what_was_recorded() -> None:
     assert (row["mean_baseline"], row["mean_candidate"]) == (4.0, 2.0)
     container = choose(found.campaigns["c"], environment=("container",))
     assert PER_JOULE in container.metrics
-    series = container.series(PER_JOULE)
-    assert series is not None
-    assert series.values == (2.0, 2.0, 2.0)
+    assert container.rows(PER_JOULE)["value"].tolist() == [2.0, 2.0, 2.0]
 
 
 def test_excluded_runs_are_in_the_table_and_in_no_figure() -> None:

@@ -274,9 +274,9 @@ def main() -> int:
         fixed.get(word, word).replace("{folder}", str(FOLDER))
         for word in wanted["argv"]
     ]
-    server["metrics_before"] = pages.ask(url, "/metrics").text
+    server["metrics_before"] = pages.counters(url)
     code = measure([*client, *argv], text, offline=Path(tokenizer).is_file())
-    server["metrics_after"] = pages.ask(url, "/metrics").text
+    server["metrics_after"] = pages.counters(url)
     write(server)
     (FOLDER / REQUESTS).write_text(json.dumps(requests()), encoding="utf-8")
     return code

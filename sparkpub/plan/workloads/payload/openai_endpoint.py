@@ -105,11 +105,11 @@ def main() -> int:
         "answer": answer,
     }
     print("openai_endpoint:", " ".join(argv), flush=True)
-    server["metrics_before"] = pages.ask(url, "/metrics").text
+    server["metrics_before"] = pages.counters(url)
     code = subprocess.run(
         argv, check=False, cwd=FOLDER, env=os.environ | client["variables"]
     ).returncode
-    server["metrics_after"] = pages.ask(url, "/metrics").text
+    server["metrics_after"] = pages.counters(url)
     (FOLDER / "server.json").write_text(json.dumps(server))
     report = FOLDER / client["report"]
     if report.is_file() and report.name != "report.json":

@@ -7,6 +7,7 @@ for the server is taken from the variable `OPENAI_API_KEY`.
 import http.client
 import json
 import os
+import re
 import shutil
 import sys
 import urllib.error
@@ -83,6 +84,19 @@ def ask(
         return Page(None, problem=str(error.reason))
     except (OSError, ValueError, http.client.HTTPException) as error:
         return Page(None, problem=str(error) or type(error).__name__)
+
+
+def counters(url: str) -> str | None:
+    """The server's metrics in Prometheus' text format, without comments, buckets and times of creation: they are most
+    of the page, and nothing is read from them."""
+    text = ask(url, "/metrics").text
+    if text is None:
+        return None
+    lines = [line for line in text.splitlines() if not _LEFT_OUT.search(line)]
+    return "\n".join(lines) + "\n"
+
+
+_LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 
 def refusal(url: str, page: Page) -> str | None:

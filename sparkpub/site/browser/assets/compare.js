@@ -1,5 +1,6 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {json, make, number, specified, view} from './live.js';
+import {specified, view} from './live.js';
+import {json, make, number} from './page.js';
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
 const signed = (value, digits) => {
@@ -209,9 +210,9 @@ class Compare {
 export async function start(element) {
   const settings = JSON.parse(element.dataset.spCompare);
   const root = element.dataset.spRoot;
-  const addresses = [settings.rows, settings.cells, settings.comparisons];
-  const [rows, means, comparisons] = await Promise.all(addresses.map((address) => json(root + address)));
-  const page = new Compare(element, rows, means, comparisons, settings);
+  const addresses = [settings.rows, settings.names, settings.cells, settings.comparisons];
+  const [rows, names, means, comparisons] = await Promise.all(addresses.map((address) => json(root + address)));
+  const page = new Compare(element, rows, means, comparisons, {...settings, names});
   page.show();
   document.querySelector('[data-sp-static]')?.remove();
   element.hidden = false;

@@ -1,4 +1,4 @@
-// What a reader takes along of a chart: its rows as CSV, the drawing as SVG or PNG, a line of HTML that embeds it.
+// What a reader takes along of a chart: its rows as CSV, the drawing as SVG or PNG.
 const SCALE = 2;
 const FONT = 'Helvetica Neue, Arial, sans-serif';
 
@@ -59,12 +59,4 @@ export async function png(text) {
   canvas.height = image.naturalHeight * SCALE;
   canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob(done, 'image/png'));
-}
-
-/** The line of HTML that shows a figure of this page on another. */
-export function frame(figure) {
-  const address = `${location.origin}${location.pathname}?embed=${figure.id}`;
-  const title = figure.querySelector('.sp-title').textContent.replaceAll('"', '&quot;').replaceAll('<', '&lt;');
-  const height = Math.ceil(figure.getBoundingClientRect().height);
-  return `<iframe src="${address}" title="${title}" width="100%" height="${height}" loading="lazy" style="border:0"></iframe>`;
 }

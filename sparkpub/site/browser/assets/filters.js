@@ -1,26 +1,21 @@
-// Filters: what a form's boxes ask for, and the same in the address of the page.
+// Filters: what the boxes of a form ask for, and the same in the address of the page.
 
 /** The values for which a box stands: several where readers see one name for them. */
 const values = (box) => box.value.split('|');
 
-/** Names of fields to the values that are ticked. */
-export const chosen = (form) => {
-  const fields = {};
-  for (const box of form.querySelectorAll('input[type=checkbox]:checked')) (fields[box.name] ??= []).push(...values(box));
-  return fields;
-};
+const boxes = (form) => [...form.querySelectorAll('input[type=checkbox]')];
 
 /** Whether a row, given as a function from field to value, passes; a field that it does not have lets it through. */
-export const passes = (fields) => (read) =>
+const passes = (fields) => (read) =>
   Object.entries(fields).every(([name, wanted]) => {
     const value = read(name);
     return value === undefined || value === null || wanted.includes(String(value));
   });
 
 /** Tick what the address asks for. A box that was changed before this script came stays as the reader left it. */
-export function restore(form) {
+function restore(form) {
   const query = new URLSearchParams(location.search);
-  for (const box of form.querySelectorAll('input[type=checkbox]')) {
+  for (const box of boxes(form)) {
     if (box.checked !== box.defaultChecked) continue;
     const asked = query.get(box.name)?.split(',') ?? [];
     box.checked = values(box).some((value) => asked.includes(value));
@@ -37,8 +32,38 @@ export function remember(fields) {
   history.replaceState(history.state, '', url.href.replaceAll('%2C', ','));
 }
 
-/** `remember` for all boxes of a form. */
-export function rememberForm(form) {
-  const none = Object.fromEntries([...form.querySelectorAll('input[type=checkbox]')].map((box) => [box.name, []]));
-  remember({...none, ...chosen(form)});
+/** Call `apply` now, and whenever a reader has changed a box, with what rows must pass and the values by field. */
+export function connect(form, apply) {
+  const show = () => {
+    const fields = {};
+    for (const box of boxes(form)) if (box.checked) (fields[box.name] ??= []).push(...values(box));
+    apply(passes(fields), fields);
+    return fields;
+  };
+  const changed = () => {
+    const none = Object.fromEntries(boxes(form).map(({name}) => [name, []]));
+    remember({...none, ...show()});
+  };
+  form.addEventListener('change', changed);
+  form.addEventListener('reset', () => setTimeout(changed));
+  form.addEventListener('submit', (event) => event.preventDefault());
+  restore(form);
+  if (boxes(form).some(({checked}) => checked)) changed();
+  else show();
+}
+
+/** The form of a page with charts and tables: it holds for all of them. */
+export function start(form, charts) {
+  const rows = [...document.querySelectorAll('tr[data-sp-row]')];
+  connect(form, (pass, fields) => {
+    const active = Object.keys(fields).length > 0;
+    for (const row of rows) row.hidden = !pass((name) => row.dataset[name]);
+    const shown = rows.filter((row) => !row.hidden).length;
+    form.querySelector('output').textContent = active && rows.length ? `${shown} of ${rows.length} rows` : '';
+    for (const chart of charts) {
+      chart.pass = pass;
+      if (chart.view) chart.live.then((live) => live.filter(pass));
+      else if (active) chart.start();
+    }
+  });
 }

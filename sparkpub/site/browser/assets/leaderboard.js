@@ -1,10 +1,9 @@
 // The leaderboard: filters over all its tables, kept in the address of the page.
-import {chosen, passes, rememberForm, restore} from './filters.js';
+import {connect} from './filters.js';
 
 /** Of each cell show the first figure that fits, and of each table the rows and columns that have one. */
-function filtered(table, pass) {
+function filter(table, pass) {
   const used = new Set();
-  let shown = 0;
   for (const row of table.tBodies[0].rows) {
     let figures = 0;
     for (const cell of [...row.cells].slice(1)) {
@@ -14,39 +13,29 @@ function filtered(table, pass) {
       figures += fits.length;
     }
     row.hidden = !figures;
-    shown += !row.hidden;
   }
   for (const row of table.rows) for (const cell of [...row.cells].slice(1)) cell.hidden = !used.has(cell.cellIndex);
-  return shown;
 }
 
 export function start(form) {
-  const tables = [...document.querySelectorAll('.sp-board')];
-  const apply = () => {
-    const fields = chosen(form);
-    const pass = passes(fields);
+  let whole = true;
+  connect(form, (pass, fields) => {
+    const active = Object.keys(fields).length > 0;
+    // The page comes as it is without filters.
+    if (whole && !active) return;
+    whole = !active;
     for (const section of document.querySelectorAll('.sp-boards')) {
       section.hidden = !(fields.machine ?? [section.dataset.machine]).includes(section.dataset.machine);
     }
-    const models = new Set();
-    for (const table of tables) {
-      filtered(table, pass);
-      if (table.closest('[hidden]')) continue;
-      for (const row of table.querySelectorAll('tbody tr:not([hidden])')) models.add(row.cells[0].textContent);
-    }
-    form.classList.toggle('sp-active', Object.keys(fields).length > 0);
-    form.querySelector('output').textContent = Object.keys(fields).length ? `${models.size} models` : '';
+    for (const table of document.querySelectorAll('.sp-board')) filter(table, pass);
+    const rows = document.querySelectorAll('.sp-boards:not([hidden]) tbody tr:not([hidden])');
+    const models = new Set([...rows].map((row) => row.cells[0].textContent));
+    form.querySelector('output').textContent = active ? `${models.size} models` : '';
     for (const facet of form.querySelectorAll('.sp-facet')) {
       const count = facet.querySelectorAll('input:checked').length;
       facet.querySelector('summary span').textContent = count ? ` (${count})` : '';
     }
-  };
-  const change = () => {
-    apply();
-    rememberForm(form);
-  };
-  form.addEventListener('change', change);
-  form.addEventListener('reset', () => setTimeout(change));
+  });
   document.addEventListener('click', (event) => {
     const open = form.querySelector('.sp-facet[open]');
     if (open && !open.contains(event.target)) open.open = false;
@@ -57,6 +46,4 @@ export function start(form) {
     open.open = false;
     open.querySelector('summary').focus();
   });
-  restore(form);
-  if (Object.keys(chosen(form)).length) change();
 }

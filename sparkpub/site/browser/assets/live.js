@@ -1,47 +1,8 @@
 // Charts that answer: a live view of the same size takes the place of a drawing.
+import {json, make} from './page.js';
+
 let library;
 const vega = () => (library ??= import('./vega.js'));
-const fetched = new Map();
-/** Elements of charts to their live views, for whoever comes after `sp-live` was said. */
-export const alive = new WeakMap();
-
-/** The answer for a file of ours; one that ends in `.packed` was compressed by the build. */
-export async function unpacked(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(url);
-  if (!String(url).endsWith('.packed')) return answer;
-  return new Response(answer.body.pipeThrough(new DecompressionStream('gzip')));
-}
-
-/** An element with properties and children. */
-export const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
-
-/** A number for a reader, as the build writes it: `1,508.17`, with a true minus. */
-export function number(value, decimals) {
-  const rounded = Number(value.toFixed(decimals)) || 0;
-  const digits = {minimumFractionDigits: decimals, maximumFractionDigits: decimals};
-  return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
-}
-
-/** Samples travel as `{signal: [times, values]}`, in hundredths and as steps; charts read a row for each. */
-function rows(list) {
-  if (Array.isArray(list)) return list;
-  return Object.entries(list).flatMap(([signal, [times, values]]) => {
-    let [t, value] = [0, 0];
-    return times.map((step, i) => ({signal, t: (t += step) / 100, value: (value += values[i]) / 100}));
-  });
-}
-
-/** JSON by address, fetched once; `#member` picks a list of rows in the document. */
-export function json(address) {
-  const [url, member] = address.split('#');
-  if (!fetched.has(url)) fetched.set(url, unpacked(url).then((answer) => answer.json()));
-  return fetched.get(url).then((document) => (member ? rows(document[member]) : document));
-}
 
 /** A chart's specification: one file has both widths. */
 export async function specified(address, narrow) {
@@ -52,11 +13,10 @@ export async function specified(address, narrow) {
 const loader = {load: () => Promise.reject(), sanitize: () => Promise.reject(), options: {}};
 
 /** A Vega view in `place`, drawn off the page. `rows` maps names of data sets to lists. */
-export async function view(specification, rows, place, signals = {}) {
+export async function view(specification, rows, place) {
   const {makeView} = await vega();
   const data = specification.data.map((set) => (set.name in rows ? {...set, values: rows[set.name]} : set));
   const made = await makeView({...specification, data}, place, loader);
-  for (const [name, value] of Object.entries(signals)) made.signal(name, value);
   await made.runAsync();
   // The figure's sentence and table speak for the drawing; a list of its marks would not.
   for (const name of ['role', 'aria-roledescription', 'aria-label']) place.removeAttribute(name);
@@ -87,7 +47,7 @@ export async function start(element, link, pass) {
   Object.assign(place.style, {aspectRatio: `${width} / ${height}`, minHeight: 0});
   drawing.replaceChildren(place);
   const tip = tips(made, element, link);
-  const live = {
+  return {
     made,
     specification,
     async filter(next) {
@@ -98,9 +58,6 @@ export async function start(element, link, pass) {
       await made.runAsync();
     },
   };
-  alive.set(element, live);
-  element.dispatchEvent(new CustomEvent('sp-live', {detail: live}));
-  return live;
 }
 
 // ---- Hover, touch and arrow keys: one tooltip, and one real link that lies over the mark ---------------------------

@@ -1,5 +1,14 @@
 // The page of a run that has none of its own: what the page would hold lies in a packed file, which the address names.
-import {json} from './live.js';
+import {json} from './page.js';
+
+/** The raw record: its text is fetched when it is opened. */
+function raw(details) {
+  const read = async () => {
+    const answer = await fetch(details.dataset.spRaw);
+    if (answer.ok) details.querySelector('pre').textContent = await answer.text();
+  };
+  details.addEventListener('toggle', read, {once: true});
+}
 
 export async function start(element) {
   const run = new URLSearchParams(location.search).get('run') ?? '';
@@ -13,5 +22,6 @@ export async function start(element) {
   heading.remove();
   element.replaceWith(...parsed.body.childNodes);
   document.title = document.querySelector('h1')?.textContent ?? run;
+  document.querySelectorAll('details[data-sp-raw]').forEach(raw);
   document.dispatchEvent(new Event('sp-content'));
 }

@@ -1,48 +1,5 @@
 // What every page loads. Charts stay drawings until a reader points at, touches, focuses or filters one.
-import {chosen, passes, rememberForm, restore} from './filters.js';
-
-// ---- Filters: one form, all charts and tables of the page, and the address -------------------------------------
-
-function filterTables(pass) {
-  let shown = 0;
-  let all = 0;
-  for (const row of document.querySelectorAll('tr[data-sp-row]')) {
-    row.hidden = !pass((name) => row.dataset[name]);
-    all += 1;
-    shown += !row.hidden;
-  }
-  return [shown, all];
-}
-
-function filters(charts) {
-  const form = document.querySelector('form.sp-filters:not([data-sp-own])');
-  if (!form) return () => true;
-  let pass = () => true;
-  const apply = () => {
-    const fields = chosen(form);
-    const active = Object.keys(fields).length > 0;
-    pass = passes(fields);
-    const [shown, all] = filterTables(pass);
-    const said = form.querySelector('[aria-live]');
-    if (said) said.textContent = active && all ? `${shown} of ${all} rows` : '';
-    form.classList.toggle('sp-active', active);
-    for (const chart of charts) {
-      if (chart.view) chart.view.then((view) => view?.filter(pass));
-      else if (active) chart.start();
-    }
-  };
-  const changed = () => {
-    apply();
-    rememberForm(form);
-  };
-  form.addEventListener('change', changed);
-  form.addEventListener('reset', () => setTimeout(changed));
-  form.addEventListener('submit', (event) => event.preventDefault());
-  restore(form);
-  form.hidden = false;
-  if (form.querySelector('input:checked')) setTimeout(apply);
-  return (read) => pass(read);
-}
+let charts = [];
 
 // ---- What a search found may lie in a part that is closed --------------------------------------------------------
 
@@ -75,40 +32,39 @@ function menu() {
 
 // ---- Charts ----------------------------------------------------------------------------------------------------
 
-function chartsOf(pass) {
-  return [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map((element) => {
-    const link = document.createElement('a');
-    link.className = 'sp-mark';
-    link.href = `#${element.closest('[id]')?.id ?? ''}`;
-    link.setAttribute('aria-label', 'Points of this chart: the arrow keys choose a run, Enter opens it');
-    element.append(link);
-    const chart = {
-      element,
-      start() {
-        // A chart that cannot start stays as drawn.
-        chart.view ??= import('./live.js').then((live) => live.start(element, link, pass())).catch(() => null);
-      },
+/** A chart: `start` asks for its live view, `live` is there once anybody has. */
+function chartOf(element) {
+  const link = document.createElement('a');
+  link.className = 'sp-mark';
+  link.href = `#${element.closest('[id]')?.id ?? ''}`;
+  link.setAttribute('aria-label', 'Points of this chart: the arrow keys choose a run, Enter opens it');
+  element.append(link);
+  const chart = {element, pass: () => true};
+  chart.live = new Promise((done) => {
+    chart.start = () => {
+      // A chart that cannot start stays as drawn.
+      chart.view ??= import('./live.js').then(({start}) => start(element, link, chart.pass)).then(done).catch(() => null);
     };
-    // A pointer may have come before this script: it asks as soon as it moves.
-    for (const kind of ['pointerenter', 'pointermove', 'touchstart', 'focusin']) {
-      element.addEventListener(kind, chart.start, {once: true, passive: true});
-    }
-    // A figure that the build did not draw draws itself as it comes into view.
-    if (element.closest('[data-sp-now]')) {
-      const watch = (seen, observer) => seen.some((entry) => entry.isIntersecting) && (observer.disconnect(), chart.start());
-      new IntersectionObserver(watch).observe(element);
-    }
-    // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
-    // HTML alone, so those of a drawing stay between the reader and the browser.
-    for (const kind of ['click', 'mouseover', 'focusin']) {
-      element.addEventListener(kind, (event) => {
-        if (!event.target.closest('svg a')) return;
-        event.stopPropagation();
-        if (event.pointerType === 'touch') event.preventDefault();
-      });
-    }
-    return chart;
   });
+  // A pointer may have come before this script: it asks as soon as it moves.
+  for (const kind of ['pointerenter', 'pointermove', 'touchstart', 'focusin']) {
+    element.addEventListener(kind, chart.start, {once: true, passive: true});
+  }
+  // A figure that the build did not draw draws itself as it comes into view.
+  if (element.closest('[data-sp-now]')) {
+    const watch = (seen, observer) => seen.some((entry) => entry.isIntersecting) && (observer.disconnect(), chart.start());
+    new IntersectionObserver(watch).observe(element);
+  }
+  // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
+  // HTML alone, so those of a drawing stay between the reader and the browser.
+  for (const kind of ['click', 'mouseover', 'focusin']) {
+    element.addEventListener(kind, (event) => {
+      if (!event.target.closest('svg a')) return;
+      event.stopPropagation();
+      if (event.pointerType === 'touch') event.preventDefault();
+    });
+  }
+  return chart;
 }
 
 /** A drawing in a file becomes part of the page: in WebKit the colours of an image do not follow the palette. */
@@ -152,67 +108,56 @@ function sortable(table) {
   });
 }
 
-const line = (row) => `| ${[...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
-
 function copyable(table) {
   const button = document.createElement('button');
-  button.type = 'button';
-  button.className = 'sp-copy';
-  button.textContent = 'Copy as Markdown';
-  button.addEventListener('click', async () => {
-    const [head, ...rows] = [...table.rows].filter((row) => !row.hidden).map((row) => [line(row), row.cells.length]);
-    const text = [head[0], `|${' --- |'.repeat(head[1])}`, ...rows.map(([row]) => row)].join('\n');
-    await navigator.clipboard.writeText(`${text}\n`);
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy as Markdown'), 1500);
-  });
+  Object.assign(button, {type: 'button', name: 'markdown', className: 'sp-copy', textContent: 'Copy as Markdown'});
+  button.dataset.clipboardText = '';
   (table.closest('.sp-scroll') ?? table).after(button);
 }
 
-// ---- The raw record: the link to its file becomes the text when it is opened -------------------------------------
+// ---- What a reader takes along: the theme copies what a button holds in `data-clipboard-text` ----------------------
 
-function raw(details) {
-  const read = async () => {
-    const answer = await fetch(details.dataset.spRaw);
-    if (!answer.ok) return;
-    const text = Object.assign(document.createElement('pre'), {className: 'sp-pre', textContent: await answer.text()});
-    const box = Object.assign(document.createElement('div'), {className: 'sp-scroll', tabIndex: 0});
-    box.setAttribute('role', 'region');
-    box.setAttribute('aria-label', 'Raw record');
-    box.append(text);
-    details.append(box);
-  };
-  // A reader may have been faster than this script.
-  if (details.open) read();
-  else details.addEventListener('toggle', read, {once: true});
+const line = (row) => `| ${[...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
+
+function markdown(table) {
+  const [head, ...rows] = [...table.rows].filter((row) => !row.hidden);
+  return `${[line(head), `|${' --- |'.repeat(head.cells.length)}`, ...rows.map(line)].join('\n')}\n`;
 }
 
-// ---- What a reader takes along of a figure: the browser makes it ---------------------------------------------------
+/** The line of HTML that shows a figure of this page on another. */
+function frame(figure) {
+  const address = `${location.origin}${location.pathname}?embed=${figure.id}`;
+  const title = figure.querySelector('.sp-title').textContent.replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+  const height = Math.ceil(figure.getBoundingClientRect().height);
+  return `<iframe src="${address}" title="${title}" width="100%" height="${height}" loading="lazy" style="border:0"></iframe>`;
+}
 
-function takeaways(links, charts) {
-  const figure = links.closest('figure');
+const copies = {
+  markdown: (button) => markdown(button.previousElementSibling.querySelector('table') ?? button.previousElementSibling),
+  embed: (button) => frame(button.closest('figure')),
+  link: () => location.href,
+};
+
+const files = {
+  async csv({id}, chart, {csv, rowsOf, save}) {
+    chart.start();
+    const {made, specification} = await chart.live;
+    save(`${id}.csv`, csv(rowsOf(made, specification)), 'text/csv');
+  },
+  svg: ({id}, {element}, {save, svg}) => save(`${id}.svg`, svg(element), 'image/svg+xml'),
+  png: async ({id}, {element}, {png, save, svg}) => save(`${id}.png`, await png(svg(element))),
+};
+
+function press({target}) {
+  const button = target.closest('button');
+  if (!button) return;
+  const {name} = button;
+  if (name in copies) button.dataset.clipboardText = copies[name](button);
+  const figure = button.closest('.sp-links') && button.closest('figure');
+  if (!figure || !(name in files)) return;
   const element = figure.querySelector('.sp-chart');
-  const chart = charts.find((one) => one.element === element);
-  const make = {
-    async csv(files) {
-      chart.start();
-      const {made, specification} = await chart.view;
-      files.save(`${figure.id}.csv`, files.csv(files.rowsOf(made, specification)), 'text/csv');
-    },
-    svg: (files) => files.save(`${figure.id}.svg`, files.svg(element), 'image/svg+xml'),
-    png: async (files) => files.save(`${figure.id}.png`, await files.png(files.svg(element))),
-    embed: (files) => navigator.clipboard.writeText(files.frame(figure)),
-  };
-  for (const button of links.querySelectorAll('button')) {
-    if (button.name === 'csv' && !chart) continue;
-    button.hidden = false;
-    button.addEventListener('click', async () => {
-      await make[button.name](await import('./files.js'));
-      if (button.name !== 'embed') return;
-      button.textContent = 'Copied: one line of HTML';
-      setTimeout(() => (button.textContent = 'Embed'), 2500);
-    });
-  }
+  const chart = charts.find((one) => one.element === element) ?? {element};
+  import('./files.js').then((made) => files[name](figure, chart, made));
 }
 
 /** In the frame of another page: the one figure that it asks for, and where it is from. */
@@ -231,7 +176,7 @@ function embedded() {
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
 
 const programs = [
-  ['[data-sp-explorer]', () => import('./explorer.js')],
+  ['form.sp-filters:not([data-sp-own])', () => import('./filters.js')],
   ['[data-sp-compare]', () => import('./compare.js')],
   ['[data-sp-log]', () => import('./log.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
@@ -240,26 +185,38 @@ const programs = [
   ['[data-sp-run]', () => import('./run.js')],
 ];
 
+/** The explorer has its first rows in the page. It comes when a reader turns to it, or an address asks for a view. */
+function explorer(element) {
+  const kinds = ['pointerover', 'touchstart', 'focusin', 'change', 'click'];
+  let pressed;
+  let coming;
+  const ask = (event) => {
+    pressed = event?.type === 'click' ? event.target.closest('button') : pressed;
+    coming ??= import('./explorer.js').then(({start}) => start(element, charts)).then(() => {
+      for (const kind of kinds) element.removeEventListener(kind, ask);
+      // What was pressed meanwhile.
+      if (pressed) element.querySelector(`button[name="${pressed.name}"][value="${pressed.value}"]`)?.click();
+    }).catch(() => null);
+  };
+  for (const kind of kinds) element.addEventListener(kind, ask, {passive: true});
+  if (location.search) ask();
+}
+
 function begin() {
-  let pass = () => true;
   embedded();
-  const charts = chartsOf(() => pass);
-  pass = filters(charts);
+  charts = [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map(chartOf);
   for (const image of document.querySelectorAll('.sp-chart img')) {
     if (image.naturalWidth) embed(image);
     else image.addEventListener('load', () => embed(image), {once: true});
   }
-  document.querySelectorAll('table.sp-sortable').forEach(sortable);
+  document.querySelectorAll('table.sp-sortable:not([data-sp-own])').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
-  document.querySelectorAll('details[data-sp-raw]').forEach(raw);
-  for (const links of document.querySelectorAll('figure .sp-links')) takeaways(links, charts);
+  document.querySelectorAll('[data-sp-explorer]').forEach(explorer);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
     // A program that cannot start leaves the plain table, whole.
-    const plain = () => {
-      document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
-    };
-    if (element) load().then((program) => program.start(element)).catch(plain);
+    const plain = () => document.querySelector('[data-sp-static]')?.classList.add('sp-shown');
+    if (element) load().then((program) => program.start(element, charts)).catch(plain);
   }
 }
 
@@ -267,5 +224,7 @@ menu();
 bars();
 found();
 begin();
+// Before the theme, which hears of it at the body.
+document.addEventListener('click', press, true);
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);

@@ -1,5 +1,5 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
-import {number} from './live.js';
+import {number} from './page.js';
 
 // Names of models, by the rules of the build (record/weights.py and review/models.py); a test compares the two.
 const FORMAT =

@@ -24,6 +24,12 @@ class SourceRow:
 
     number: int
     cells: Mapping[str, Any]
+    said: Mapping[str, Any]
+    """The cells, and in JSON what they are parts of."""
+
+    def saying(self, more: Mapping[str, Any]) -> "SourceRow":
+        """With further cells."""
+        return SourceRow(self.number, {**self.cells, **more}, {**self.said, **more})
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,8 @@ def _csv(text: str) -> SourceTable:
                 faults.append((number, what))
                 continue
             values = [cell.strip() or None for cell in cells]
-            rows.append(SourceRow(number, dict(zip(columns, values, strict=True))))
+            row = dict(zip(columns, values, strict=True))
+            rows.append(SourceRow(number, row, row))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
     finally:
@@ -136,44 +143,42 @@ def _spread_all(items: list[tuple[int, Any]], path: str) -> list[Any]:
         if isinstance(item, outside.UnfitError):
             spread.append(item)
         else:
-            spread += _spread(item, path.split("."), "")
+            spread += [row for row, _ in spread_out(item, path.split("."))]
         parquet.refuse_cells(len(spread))
     return spread
 
 
-def _spread(item: Any, path: list[str], prefix: str) -> list[dict[str, Any]]:
-    """The rows at a path below an object, each with the plain values around it, by dotted path."""
+def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The rows at a path below an object: each as the object is with that row in the place of all, without the lists
+    around it, and as it is with no other row."""
     if not path:
-        return [{f"{prefix}{name}": cell for name, cell in _cells(item)}]
+        yield _row(item), item
+        return
     if not isinstance(item, dict):
-        return []
+        return
     step, *rest = path
+    if step == "*":
+        for name, value in item.items():
+            for row, alone in spread_out(value, rest):
+                yield {"key": name, **row}, {name: alone}
+        return
     around = {
-        f"{prefix}{name}": value
+        name: value
         for name, value in item.items()
         if name != step and not isinstance(value, list)
     }
-    inner = f"{prefix}{step}."
-    if step == "*":
-        around, inner = {}, prefix
-        parts = [({f"{prefix}key": name}, value) for name, value in item.items()]
-    else:
-        below = item.get(step)
-        listed = below if isinstance(below, list) else [below]
-        parts = [({}, value) for value in listed]
-    found = []
-    for named, part in parts:
-        rows = _spread(part, rest, inner)
-        found += [{**around, **named, **row} for row in rows]
-    return found
+    below = item.get(step)
+    for part in below if isinstance(below, list) else [below]:
+        for row, alone in spread_out(part, rest):
+            kept = [alone] if isinstance(below, list) else alone
+            yield {**around, step: row}, {**item, step: kept}
 
 
-def _cells(item: Any) -> Iterator[tuple[str, Any]]:
+def _row(item: Any) -> dict[str, Any]:
     """The parts of a row; a figure alone is its `value`."""
     if isinstance(item, dict):
-        yield from item.items()
-    elif item is not None:
-        yield "value", item
+        return item
+    return {} if item is None else {"value": item}
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
@@ -196,7 +201,7 @@ def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
         elif isinstance(item, dict):
             try:
                 cells = dict(_listed(_whole(parquet.flat(item))))
-                rows.append(SourceRow(number, cells))
+                rows.append(SourceRow(number, cells, {**item, **cells}))
             except (FileError, outside.UnfitError) as problem:
                 faults.append((number, str(problem)))
         else:
@@ -229,7 +234,9 @@ def _whole(cells: dict[str, Any]) -> dict[str, Any]:
 
 def _parquet(content: bytes) -> SourceTable:
     columns, found = parquet.read(content)
-    rows = tuple(SourceRow(number, cells) for number, cells in enumerate(found, 1))
+    rows = tuple(
+        SourceRow(number, cells, cells) for number, cells in enumerate(found, 1)
+    )
     return SourceTable(tuple(columns), rows, "row")
 
 

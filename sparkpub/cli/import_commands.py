@@ -1,0 +1,133 @@
+"""Results of other tools: `import`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from sparkpub.cli.group import cli
+from sparkpub.cli.options import DATA, JSON, PATH, declared_in, typed
+from sparkpub.cli.printing import finish, next_step, on_data, print_as
+
+
+class _Format(click.ParamType[str]):
+    """A format that can be imported. The importers are loaded only where one is asked for."""
+
+    name = "format"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The format, if there is one of that name."""
+        if value not in self.known():
+            known = ", ".join(self.known())
+            self.fail(f"unknown format {value!r}; known formats: {known}", param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Those that begin like it."""
+        return [
+            CompletionItem(name) for name in self.known() if name.startswith(incomplete)
+        ]
+
+    def known(self) -> list[str]:
+        """Every format."""
+        from sparkpub.collect.importers import IMPORTERS
+
+        return sorted(IMPORTERS)
+
+
+_MACHINE_HELP = "Kind of machine, such as dgx-spark, if the results do not name it."
+_ENVIRONMENT_HELP = "Key of the environment. [default: container, where an image is named beside the results]"
+
+
+@cli.command("import")
+@click.argument("path", type=PATH)
+@click.option(
+    "--campaign",
+    help="Campaign to which the runs are added. [default: the name of PATH]",
+)
+@DATA
+@click.option("--machine", help=_MACHINE_HELP)
+@click.option("--environment", help=_ENVIRONMENT_HELP)
+@click.option("--model", help="Key of the model, if the results do not name it.")
+@click.option(
+    "--workload",
+    help="Key of the workload. [default: made from the tool's options]",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=_Format(),
+    help="Read only this format. [default: each file's own]",
+)
+@click.option(
+    "--mapping",
+    type=PATH,
+    help="File that maps the columns of a table (YAML). What `sparkpub export` wrote needs --format table instead.",
+)
+@click.option(
+    "--matrix", "matrix_file", type=PATH, help="Matrix that declares the campaign."
+)
+@click.option("--about", "about_file", type=PATH, help="Extra metadata (YAML).")
+@click.option(
+    "--preview",
+    is_flag=True,
+    help="Show what would be imported, without writing anything.",
+)
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="List every file that is skipped or refused, and with --preview every cell.",
+)
+@click.option(
+    "--originals/--no-originals",
+    default=True,
+    help="Keep the imported files as evidence.",
+)
+@JSON
+def import_(
+    path: Path,
+    campaign: str | None,
+    data: Path,
+    kind: str | None,
+    matrix_file: Path | None,
+    about_file: Path | None,
+    as_json: bool,
+    **more: Any,
+) -> None:
+    """Import other tools' results.
+
+    PATH is a file or a folder with results of aiperf, benchmark-spark, genai-perf, guidellm, inference-perf,
+    llama-bench, llama-benchy, lm-eval, sglang, trtllm-bench and vllm-bench, in any mixture: what they saved, or what
+    they printed. For CSV and JSON of your own, --preview prints a mapping to begin with, and --mapping reads them.
+    What lies beside the results, such as meta.json, telemetry and logs, is read too. Importing the same results again
+    changes nothing. The exit status is 1 if anything was refused.
+
+    Example: sparkpub import results/ --machine dgx-spark --campaign mine
+    """
+    from sparkpub.collect import importers
+    from sparkpub.collect.importers.base import Given, as_key
+
+    how = {name: more.pop(name) for name in ("originals", "preview")}
+    verbose = more.pop("verbose")
+    given = Given(
+        campaign or as_key(path.resolve().name.partition(".")[0]),
+        declared_in(matrix_file),
+        importers.about(about_file, path),
+        typed=typed(),
+        say=partial(click.echo, err=True),
+        **more,
+    )
+    outcome = importers.import_results(kind, path, data, given, **how)
+    print_as(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
+    if not how["preview"]:
+        next_step(f"sparkpub check{on_data(data)} && sparkpub serve")
+    finish(failed=bool(outcome.refused))

@@ -1,0 +1,77 @@
+"""Options and arguments that several commands have."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from sparkpub.record.settings import DEFAULT_DATA
+
+if TYPE_CHECKING:
+    from sparkpub.plan.matrix import Matrix
+
+PATH, FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
+PRESENT = click.Path(path_type=Path, exists=True, file_okay=False)
+MATRIX = click.argument("matrix_file", metavar="MATRIX", type=PATH)
+DATA = click.option(
+    "--data",
+    type=FOLDER,
+    default=DEFAULT_DATA,
+    help="Folder of the campaigns.",
+)
+SITE = Path("site_src")
+SOURCES = click.option(
+    "--sources",
+    type=PRESENT,
+    default=SITE,
+    help="Folder of pages, claims.yaml and facts.yaml.",
+)
+ON = click.option(
+    "--on",
+    "address",
+    metavar="ADDRESS",
+    help="Use the machines of a Ray cluster: HOST:PORT, or auto on one of its machines.",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+
+
+def on_folder(command: Callable[..., None]) -> Callable[..., None]:
+    """The data folder as an argument, or with `--data` as everywhere else."""
+
+    @click.argument("folder", metavar="[DIR]", type=PATH, required=False)
+    @DATA
+    @wraps(command)
+    def with_folder(folder: Path | None, data: Path, **given: Any) -> None:
+        command(data=folder or data, **given)
+
+    return with_folder
+
+
+def typed() -> tuple[str, ...]:
+    """The command that runs, in words: its argument, and the options that were given."""
+    context = click.get_current_context()
+    words = ["sparkpub", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        if not isinstance(parameter, click.Option):
+            words.append(str(value))
+        elif parameter.is_flag:
+            words += (parameter.opts if value else parameter.secondary_opts)[:1]
+        else:
+            words += [parameter.opts[0], str(value)]
+    return tuple(words)
+
+
+def declared_in(matrix_file: Path | None) -> "Matrix | None":
+    """The matrix in a file, where one is given."""
+    from sparkpub.plan import matrix
+
+    if matrix_file is None:
+        return None
+    return matrix.read(matrix_file)

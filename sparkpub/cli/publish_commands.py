@@ -1,0 +1,313 @@
+"""What leaves the repository: `export`, `recipe`, `archive`, `unpack`, `render`, `build` and `serve`."""
+
+import logging
+import shlex
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparkpub.cli.group import cli
+from sparkpub.cli.options import DATA, FOLDER, JSON, PATH, PRESENT, SOURCES, on_folder
+from sparkpub.cli.printing import next_step, print_as
+from sparkpub.cli.review_commands import without_collection
+from sparkpub.record.errors import UsageError
+from sparkpub.record.settings import DEFAULT_DATA
+
+
+def _refuse_output(output: Path, *, folder: bool = False) -> None:
+    """Raise UsageError where `output` cannot become a file, or a folder. A device or pipe would be replaced by one."""
+    if not output.absolute().parent.is_dir():
+        raise click.UsageError(f"the folder {output.parent} does not exist")
+    if not output.exists():
+        return
+    if output.is_dir() and not folder:
+        raise click.UsageError(f"{output} is a folder; choose another name")
+    if output.is_file() and folder:
+        raise click.UsageError(f"{output} is a file; choose another name")
+    if not output.is_dir() and not output.is_file():
+        what = f"{output} is a device or a pipe and not a file"
+        raise click.UsageError(f"{what}; use -o - for standard output")
+
+
+@cli.command()
+@on_folder
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "parquet", "json"]),
+    default="csv",
+    help="Format of the file.",
+)
+@click.option(
+    "--table",
+    type=click.Choice(["runs", "cells", "comparisons"]),
+    default="runs",
+    help="Which table.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help="File to write, or - for standard output. A folder with --partitioned.",
+)
+@click.option(
+    "--partitioned",
+    is_flag=True,
+    help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
+)
+def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
+    """Write a table of the results: runs, cells or comparisons.
+
+    The table of runs has a row per run and metric, excluded runs with the
+    reason. Cells are described, comparisons are of environments.
+
+    Example: sparkpub export --format parquet -o runs.parquet
+    """
+    from sparkpub.record.store import write_atomic
+    from sparkpub.review.export import FORMATS, write_partitioned
+    from sparkpub.review.results import load
+
+    to_stdout = str(output) == "-"
+    if partitioned and form != "parquet":
+        raise click.UsageError("--partitioned writes Parquet: add --format parquet")
+    if partitioned and to_stdout:
+        raise click.UsageError("--partitioned needs a folder; name one with -o")
+    if partitioned and output.resolve() == data.resolve():
+        raise click.UsageError(f"{output} holds the records; choose another folder")
+    if not to_stdout:
+        _refuse_output(output, folder=partitioned)
+    without_collection()
+    found = getattr(load(data), table)
+    if partitioned:
+        write_partitioned(found, output)
+        return
+    content = FORMATS[form](found)
+    if to_stdout:
+        click.echo(content, nl=False)
+    else:
+        write_atomic(output, content)
+
+
+@cli.command()
+@click.argument("campaign")
+@click.argument("cell")
+@DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; otherwise the recipe is printed.",
+)
+def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
+    """Write the server of a cell as a recipe of sparkrun.
+
+    CELL is model/environment/workload. The recipe holds image, variables, options and command of the server.
+
+    Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
+    """
+    from sparkpub.record.store import write_atomic
+    from sparkpub.review.checks import review
+    from sparkpub.review.dataset import load
+    from sparkpub.review.recipe import written
+    from sparkpub.review.results import Results
+
+    if output is not None:
+        _refuse_output(output)
+    dataset = load(data)
+    only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
+    text = written(Results(review(only)), campaign, cell)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomic(output, text)
+
+
+@cli.command("archive")
+@click.argument("campaign")
+@DATA
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
+    required=True,
+    help="File to write, - for standard output.",
+)
+@JSON
+def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
+    """Write a campaign to one tar file with checksums (BagIt).
+
+    The same data give the same bytes.
+
+    Example: sparkpub archive demo -o demo.tar
+    """
+    from sparkpub.record import archive
+    from sparkpub.record.store import CAMPAIGN_FILE, file_sha256
+    from sparkpub.record.text import file_size
+
+    folder = data / campaign
+    if not (folder / CAMPAIGN_FILE).is_file():
+        what = f"no campaign {campaign!r}"
+        raise UsageError(what, where=str(data), remedy="name one of its folders")
+    if str(output) == "-":
+        archive.write_to(folder, sys.stdout.buffer)
+        return
+    _refuse_output(output)
+    written = archive.write(folder, output)
+    digest = file_sha256(output)
+    print_as(
+        as_json,
+        lambda: {"archive": str(output), "sha256": digest, **asdict(written)},
+        lambda: [
+            f"{output}: {written.runs} runs, {written.files} files, {file_size(written.size)}",
+            f"sha256 {digest}",
+        ],
+    )
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@DATA
+@JSON
+def unpack(file: Path, data: Path, as_json: bool) -> None:
+    """Add the campaign of an archive to the data folder.
+
+    The checksums are verified first.
+
+    Example: sparkpub unpack demo.tar --data others
+    """
+    from sparkpub.record import archive
+
+    name = archive.unpack(file, data)
+    print_as(
+        as_json,
+        lambda: {"campaign": name, "folder": str(data / name)},
+        lambda: [
+            f"{data / name} is written; check it with: sparkpub check {shlex.quote(str(data))}"
+        ],
+    )
+
+
+@cli.command()
+@click.argument("folder", metavar="[DIR]...", nargs=-1, type=PATH)
+@click.option(
+    "--data",
+    multiple=True,
+    type=FOLDER,
+    help="Folder of the campaigns, like DIR. Can be repeated. [default: data/comprehensive]",
+)
+@click.option("--out", type=FOLDER, required=True, help="Folder to write.")
+@SOURCES
+@click.option(
+    "--templates",
+    type=click.Path(path_type=Path, exists=True),
+    help="Folder of your own page templates.",
+)
+@click.option("--name", default="sparkpub", help="Name of the site.")
+@click.option(
+    "--url",
+    default="",
+    show_default=False,
+    help="Address of the site, ending in a slash, for feed and citations.",
+)
+@click.option("--repo-url", help="Address of the repository, for links to evidence.")
+@JSON
+def render(
+    folder: tuple[Path, ...],
+    data: tuple[Path, ...],
+    out: Path,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Write all pages and files to a folder, for any site generator.
+
+    Example: sparkpub render --out docs
+    """
+    from sparkpub.review.dataset import load
+    from sparkpub.site import disk
+    from sparkpub.site.build import SiteOptions, build, refuse
+    from sparkpub.site.history import last_commits
+
+    folders = [*folder, *data] or [DEFAULT_DATA]
+    commits = {}
+    if given["repo_url"]:
+        commits = last_commits(Path.cwd(), folders)
+    options = SiteOptions(commits=commits, **given)
+    dataset = load(*folders)
+    refuse(dataset, options)
+    tree = build(dataset, options)
+    written = disk.write(tree, out)
+    assets = disk.page_assets(tree)
+    print_as(
+        as_json,
+        lambda: {"files": len(tree), "written": written, "assets": list(assets)},
+        lambda: [
+            f"{out}: {len(tree)} files, {written} of them new or changed",
+            f"every page needs {' and '.join(assets)}",
+        ],
+    )
+
+
+_CONFIG = click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    default=Path("mkdocs.yml"),
+    help="Configuration of MkDocs.",
+)
+
+
+@cli.command()
+@_CONFIG
+@click.option("--site-dir", type=FOLDER, help="Folder to write.")
+@click.option(
+    "--data",
+    multiple=True,
+    type=PRESENT,
+    help="Folder of the campaigns. Can be repeated. [default: as the configuration says]",
+)
+@click.option(
+    "--sources",
+    type=PRESENT,
+    help="Folder of pages and claims. [default: as the configuration says]",
+)
+@JSON
+def build(
+    config: Path,
+    site_dir: Path | None,
+    data: tuple[Path, ...],
+    sources: Path | None,
+    as_json: bool,
+) -> None:
+    """Check runs and claims, then build the site.
+
+    An error that campaign.json does not acknowledge stops the build.
+
+    Example: sparkpub build
+    """
+    from sparkpub.site.mkdocs import build_site
+
+    built = build_site(config, site_dir, data, sources)
+    print_as(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
+    next_step("sparkpub serve, or git push")
+
+
+@cli.command()
+@_CONFIG
+@click.option("--address", default="127.0.0.1:8000", help="HOST:PORT to serve at.")
+def serve(config: Path, address: str) -> None:
+    """Show the site in your browser, rebuilt as files change. Ctrl-C ends it.
+
+    It is `mkdocs serve`, for installations that put only sparkpub on the path.
+
+    Example: sparkpub serve
+    """
+    from sparkpub.site.mkdocs import serve_site
+
+    log = logging.getLogger("mkdocs")
+    log.setLevel(logging.WARNING)
+    log.addHandler(logging.StreamHandler())
+    click.echo(f"http://{address}/ (Ctrl-C ends it)")
+    serve_site(config, address)

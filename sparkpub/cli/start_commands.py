@@ -1,0 +1,98 @@
+"""A repository of one's own: `init` and `schemas`."""
+
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparkpub.cli.group import cli
+from sparkpub.cli.options import FOLDER, JSON, PATH, typed
+from sparkpub.cli.printing import finish, print_as
+from sparkpub.record.settings import DEFAULT_DATA
+
+
+@cli.command()
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option("--title", default="Benchmarks", help="Name of the site.")
+@click.option(
+    "--from",
+    "source",
+    type=PATH,
+    metavar="PATH",
+    help="Start with results of other tools, as `sparkpub import PATH` does.",
+)
+@click.option(
+    "--campaign",
+    default="imported",
+    help="With --from: name of the campaign.",
+)
+@click.option("--machine", help="With --from: kind of machine, such as dgx-spark.")
+@click.option("--model", help="With --from: key of the model.")
+@click.option("--environment", help="With --from: key of the environment.")
+@click.option(
+    "--mapping",
+    type=PATH,
+    help="With --from a table: file that maps its columns (YAML).",
+)
+def init(
+    folder: Path,
+    title: str,
+    source: Path | None,
+    campaign: str,
+    **names: Any,
+) -> None:
+    """Create a repository for your own measurements and their site.
+
+    It has example matrices, a post, claims, and workflows for GitHub.
+
+    Example: sparkpub init my-spark --title "My Spark"
+    """
+    from sparkpub import schemas
+    from sparkpub.collect import beginning
+    from sparkpub.site import starter
+
+    there = f"next: cd {shlex.quote(str(folder))} &&"
+    if source is None:
+        starter.write(folder, title)
+        beginning.declare_matrix(folder, starter.DEMO)
+        schemas.write_into(folder)
+        click.echo(beginning.first_commit(folder, title))
+        click.echo(f"{there} sparkpub collect {starter.DEMO} && sparkpub serve")
+        return
+    from sparkpub.collect import importers
+    from sparkpub.collect.importers.base import Given
+
+    starter.refuse(folder, title)
+    about = importers.about(None, source)
+    say = partial(click.echo, err=True)
+    given = Given(campaign, None, about, typed=typed(), say=say, **names)
+    outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
+    starter.write(folder, title, campaign=campaign)
+    schemas.write_into(folder)
+    print_as(False, outcome.document, outcome.lines)
+    click.echo(beginning.first_commit(folder, title))
+    click.echo(f"{there} sparkpub serve")
+    finish(failed=bool(outcome.refused))
+
+
+@cli.command("schemas")
+@click.argument("folder", metavar="[DIR]", type=FOLDER, default=Path(".schemas"))
+@JSON
+def schemas_(folder: Path, as_json: bool) -> None:
+    """Write JSON Schemas of the files that you edit, for your editor.
+
+    They are of the matrix, campaign.json, claims.yaml, facts.yaml and the mapping of a table. In a YAML file, name one
+    in the first line: # yaml-language-server: $schema=../.schemas/matrix.json
+
+    Example: sparkpub schemas
+    """
+    from sparkpub import schemas
+
+    written = schemas.write(folder)
+    print_as(
+        as_json,
+        lambda: {"files": list(map(str, written))},
+        lambda: [f"written: {path}" for path in written],
+    )

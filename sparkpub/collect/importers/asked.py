@@ -1,0 +1,140 @@
+"""What was asked for, by the terms of a mapping: options in the vocabulary of the matrix, and the workload's name."""
+
+import fnmatch
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkpub.collect.importers import cells
+from sparkpub.collect.importers.base import as_key
+from sparkpub.collect.importers.mapping import ResultMapping, Term
+from sparkpub.collect.importers.where import at, holds
+from sparkpub.plan.workloads import reading
+
+_MOST = 2**53
+"""The largest whole number of an option: up to there a float is exact."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a row or a document says of its load."""
+
+    options: Mapping[str, Any]
+    fits: Mapping[str, tuple[object, ...]]
+    """As of a `Draft`."""
+    name: str
+    """The name of the workload, as far as it is known."""
+    is_known: bool
+    """Whether everything is said that the name needs."""
+    notes: tuple[str, ...]
+
+
+def asked(mapping: ResultMapping, document: Any) -> Asked:
+    """By all terms; the first one counts of those for an option, and of those for a part of the name. Raises CellError
+    for a number that is none."""
+    options: dict[str, Any] = {}
+    fits: dict[str, tuple[object, ...]] = {}
+    parts: dict[str, Any] = {}
+    notes: list[str] = []
+    for term in mapping.load:
+        value = _value(term, document)
+        if value is not None and term.note is not None:
+            notes += _notes(term.note, value)
+        if term.key is not None and parts.get(term.key) is None:
+            is_word = isinstance(value, str)
+            parts[term.key] = value.replace("/", "-") if is_word else value
+        if term.option is not None and value is not None:
+            options.setdefault(term.option, False if term.kind == "mark" else value)
+        if term.option is not None and _is_unlimited(term, document):
+            fits[term.option] = (None,)
+    needed = [term.at for term in mapping.load if term.needed]
+    is_said = any(value is not None for value in parts.values())
+    is_known = is_said and all(at(document, where) is not None for where in needed)
+    return Asked(options, fits, key_of(parts), is_known, tuple(notes))
+
+
+def key_of(parts: Mapping[str, Any]) -> str:
+    """A workload's key of letters and values, e.g. `serve-in64-out16-c4-n12`; what is None is left out."""
+    texts = [
+        f"{letters}{_short(value)}"
+        for letters, value in parts.items()
+        if value is not None
+    ]
+    return as_key("-".join(texts))
+
+
+def _short(value: Any) -> str:
+    known = reading.number(value)
+    return str(value) if known is None else f"{known:g}"
+
+
+def _notes(note: str, value: Any) -> Iterator[str]:
+    """The note, once for each word of a list."""
+    for said in value if isinstance(value, list) else [value]:
+        yield note.replace("{}", f"{said:g}" if isinstance(said, int) else str(said))
+
+
+def _value(term: Term, document: Any) -> Any:
+    """What a document says of it; None where that goes without saying or is not said."""
+    if not holds(document, term.when):
+        return None
+    if term.at is None and term.says is not None:
+        return term.says
+    found = at(document, term.at)
+    value = _read(term, found)
+    if value is None:
+        return None
+    if _goes_without_saying(term, found) or _goes_without_saying(term, value):
+        return None
+    if term.says is not None:
+        return term.says
+    if term.join:
+        return "-".join(map(str, (value, *(at(document, path) for path in term.join))))
+    return value
+
+
+def _goes_without_saying(term: Term, value: Any) -> bool:
+    if isinstance(value, list | dict):
+        return False
+    return value in term.unless or any(
+        fnmatch.fnmatchcase(str(value), usual)
+        for usual in term.unless
+        if isinstance(usual, str)
+    )
+
+
+def _read(term: Term, found: Any) -> Any:
+    """What stands there, as it counts."""
+    match term.kind:
+        case "mark":
+            return ""
+        case "count":
+            length = len(found) if isinstance(found, list) else found
+            return reading.positive_int(length)
+        case "number":
+            return reading.number(found)
+        case "path":
+            return None if found is None else str(found).removeprefix("/v1/")
+        case "words":
+            listed = found if isinstance(found, list) else [found]
+            return [word for item in listed if (word := reading.word(item)) is not None]
+    return _as_it_stands(term, found)
+
+
+def _as_it_stands(term: Term, found: Any) -> Any:
+    """A number as such, and a whole one as that; any other text."""
+    said = None if isinstance(found, list | dict) else cells.text(found)
+    value = None if said is None else cells.number(said)
+    if said is None or value is None:
+        return said
+    if abs(value) > _MOST:
+        raise cells.CellError(f"column {term.at!r} has {cells.shown(said)}; correct it")
+    return int(value) if value.is_integer() else value
+
+
+def _is_unlimited(term: Term, document: Any) -> bool:
+    """Whether the client was told to do without it, and says so."""
+    around, _, name = (term.at or "").rpartition(".")
+    fields = at(document, around) if around else document
+    is_said = isinstance(fields, Mapping) and name in fields
+    return term.unlimited and is_said and fields[name] in (None, "inf")

@@ -1,0 +1,216 @@
+"""The figures of a run, by a mapping: with the repetitions or the deviation behind them.
+
+A table is people's own, and a cell that is no figure is a mistake that they can correct. What a tool reports is as it
+is: a value that is none becomes null, with its reason.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, Literal
+
+from sparkpub.collect.importers import cells
+from sparkpub.collect.importers.cells import CellError
+from sparkpub.collect.importers.mapping import Metric, Quantity, ResultMapping
+from sparkpub.collect.importers.where import at
+from sparkpub.plan.workloads import reading
+from sparkpub.record import documents
+from sparkpub.record.metrics import METRICS, factor
+from sparkpub.record.record import MetricValue, Spread
+
+FigureSource = Literal["published", "report"]
+"""A table, or what a tool reports."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a row or a document holds."""
+
+    metrics: dict[str, MetricValue] = field(default_factory=dict)
+    samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    spreads: dict[str, Spread] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figures:
+    """All that a mapping names. Raises CellError for a cell of a table that is no figure of its metric."""
+    found = Figures()
+    counts: set[int] = set()
+    for name, metric in mapping.metrics.items():
+        cell = Cell(str(metric.at), at(document, metric.at), source)
+        if cell.found is None and source == "report":
+            continue
+        value, scale = cell.value(mapping, name, metric.unit)
+        found.metrics[name] = value
+        repeated = Cell(str(metric.values), at(document, metric.values), source)
+        if metric.values is not None:
+            counts.add(len(repeated.numbers))
+        values = tuple(scale * item for item in repeated.numbers or cell.numbers)
+        if len(values) > 1:
+            found.samples[name] = values
+        if not values and value.value is not None:
+            found.spreads.update(_spread(mapping, name, cell, document, scale))
+    for stem, times in mapping.requests.items():
+        distribution = _distribution(stem, times, document, source)
+        found.metrics.update(distribution)
+        for name in distribution:
+            found.spreads.pop(name, None)
+    return Figures(found.metrics, found.samples, found.spreads, tuple(_unequal(counts)))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a place, and where that is."""
+
+    column: str
+    found: Any
+    source: FigureSource
+    reason: str | None = None
+    """Why nothing stands there."""
+
+    @property
+    def numbers(self) -> list[float]:
+        """The repetitions in a cell that holds a list; empty for any other."""
+        if not isinstance(self.found, list):
+            return []
+        if self.source == "report":
+            return reading.numbers(self.found)
+        said = [self._number(str(item)) for item in self.found if item is not None]
+        return [number for number in said if number is not None]
+
+    @property
+    def number(self) -> float | None:
+        """The figure, or the mean of several; None for an empty cell."""
+        if isinstance(self.found, list):
+            return fmean(self.numbers) if self.numbers else None
+        if self.source == "report" and not isinstance(self.found, str):
+            return reading.number(self.found)
+        said = cells.text(self.found)
+        return None if said is None else self._number(said.partition("±")[0].strip())
+
+    @property
+    def deviation(self) -> float | None:
+        """What stands behind the sign of a mean with its deviation."""
+        if not isinstance(self.found, str):
+            return None
+        _, mark, behind = self.found.partition("±")
+        return self._number(behind.strip()) if mark else None
+
+    def value(
+        self, mapping: ResultMapping, name: str, unit: str | None
+    ) -> tuple[MetricValue, float]:
+        """The value of a metric in its unit, null with its reason where there is none; and what it was multiplied
+        with."""
+        scale = _scale(mapping, name, unit)
+        number = self.number
+        if self.source == "report" and name in METRICS:
+            said = self.found if number is None else number
+            return reading.metric(name, said, "report", scale=scale), scale
+        reason = None
+        if number is None:
+            reason = self.reason or f"the {_NAMES[self.source]} has no value"
+        else:
+            number *= scale
+            self._refuse_impossible(name, number)
+        own = mapping.metrics.get(name)
+        words = {"label", "direction", "definition"}
+        declared = own.model_dump(include=words) if own and name not in METRICS else {}
+        metric = MetricValue(
+            value=number,
+            unit=mapping.unit(name) or "",
+            source=self.source,
+            reason=reason,
+            **declared,
+        )
+        return metric, scale
+
+    def _number(self, said: str) -> float | None:
+        found = cells.number(said)
+        if found is None and self.source == "published":
+            what = f"column {self.column!r} has {cells.shown(said)}"
+            raise CellError(f"{what}; write a number, as 1234.5")
+        return found
+
+    def _refuse_impossible(self, name: str, value: float) -> None:
+        known = METRICS.get(name)
+        if known is not None and not known.minimum <= value <= known.maximum:
+            what = f"column {self.column!r} gives {value:g} {known.unit}"
+            bounds = f"{known.minimum:g} to {known.maximum:g}"
+            raise CellError(f"{what}, and {name} can be {bounds}; correct cell or unit")
+
+
+_NAMES: Mapping[FigureSource, str] = {"published": "table", "report": "report"}
+
+
+def _scale(mapping: ResultMapping, name: str, unit: str | None) -> float:
+    """What a figure in that unit is multiplied with. Raises CellError for a metric that nobody knows, and for a unit
+    that cannot be converted."""
+    wanted = mapping.unit(name)
+    if wanted is None:
+        near = documents.suggestion(name, _known_like(name))
+        remedy = f"declare it under metrics: in the mapping, or {near}"
+        raise CellError(
+            f"sparkpub does not know the metric {cells.shown(name)}; {remedy}"
+        )
+    found = mapping.factor(name, unit)
+    if found is None:
+        what = f"{name} is in {cells.shown(unit or '')} in place of {wanted!r}"
+        raise CellError(f"{what}; give its scale: in the mapping")
+    return found
+
+
+def _known_like(name: str) -> list[str]:
+    """The known metrics that share a first word with a name; all where none does."""
+    begin = name.partition("_")[0]
+    return [known for known in METRICS if known.startswith(begin)] or list(METRICS)
+
+
+def _spread(
+    mapping: ResultMapping, name: str, cell: Cell, document: Any, scale: float
+) -> Iterator[tuple[str, Spread]]:
+    """The deviation of a mean, by the name of its metric, where its cell or another place says it."""
+    metric = mapping.metrics[name]
+    apart = Cell(str(metric.deviation), at(document, metric.deviation), cell.source)
+    deviation = cell.deviation
+    if deviation is None:
+        deviation = apart.number
+    if deviation is None:
+        return
+    yield (
+        name,
+        Spread(
+            repetitions=_repetitions(metric, document, cell.source),
+            deviation=abs(scale * deviation),
+            divisor=mapping.divisor,
+        ),
+    )
+
+
+def _repetitions(metric: Metric, document: Any, source: FigureSource) -> int | None:
+    """Over how many repetitions a figure is a mean; None where not all of it is said."""
+    said = metric.repetitions or ()
+    places = (said,) if isinstance(said, str) else said
+    counts = [
+        reading.positive_int(Cell(place, at(document, place), source).number)
+        for place in places
+    ]
+    known = [count for count in counts if count is not None]
+    return math.prod(known) if known and len(known) == len(counts) else None
+
+
+def _distribution(
+    stem: str, times: Quantity, document: Any, source: FigureSource
+) -> dict[str, MetricValue]:
+    """Mean, extremes and percentiles of the times of requests."""
+    cell = Cell(str(times.at), at(document, times.at), source)
+    scale = times.scale or factor(times.unit or "ms", "ms") or 1.0
+    values = [scale * value for value in cell.numbers]
+    return reading.distribution(stem, values, source)
+
+
+def _unequal(counts: set[int]) -> Iterator[str]:
+    """What is to be said where the metrics of a run have not as many repetitions each."""
+    if len(counts) > 1:
+        fewest, most = min(counts), max(counts)
+        yield f"a rate has {fewest} repetitions and the other {most}: the tool leaves out what failed"

@@ -1,0 +1,494 @@
+"""The language that says what results mean: of anybody's table or JSON, and of the tools that sparkpub knows.
+
+`run` says where the names and facts of a run stand, `load` what was asked for, `metrics` and `requests` the figures. A
+row of a table is a run, or a document is, or each item of a list within it (`rows`); in a long table a row is a figure
+(`long`), as `sparkpub export` writes it. A mapping that names nothing of a run is for such an exported table.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from sparkpub.collect.importers.where import Where
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
+from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
+
+Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+
+class Setup(Declared):
+    """What served the model, and on what."""
+
+    model_id: Where | None = None
+    """Its name on Hugging Face, where `model` is a short one."""
+    served_name: Where | None = None
+    """What the results call the model."""
+    name: Where | None = None
+    """What people call this build: `bf16-spec`."""
+    weights: Where | None = None
+    """The format of the weights."""
+    engine: Where | None = None
+    engine_version: Where | None = None
+    image: Where | None = None
+    machine: Where | None = None
+    """What it ran on, by a key or GPU of the catalogue: `2x DGX Spark` says how many, too."""
+    nodes: Where | None = None
+    """How many machines served the model together."""
+    driver: Where | None = None
+    vbios: Where | None = None
+    options: Where | None = None
+    """The server's options, as a mapping."""
+    arguments: Where | None = None
+    """The server's command line, as text or a list."""
+    variables: Where | None = None
+    """Its environment variables, as a mapping, or as `NAME=value`."""
+
+
+class Same(Setup):
+    """What can hold for every run."""
+
+    model: Where | None = None
+    """Key or name of the model."""
+    environment: Where | None = None
+    """Where it ran: native, container, ..."""
+    workload: Where | None = None
+    """What was asked for. Without it the workload is named after the load."""
+    started: Where | None = None
+    """When the run began, as 2026-11-21T18:30:00Z; without a zone it is a local time."""
+
+
+class RunPlaces(Same):
+    """Where the names and facts of a run stand."""
+
+    ended: Where | None = None
+    """When it was over, where nothing says when it began; `seconds` lie between."""
+    seconds: Where | None = None
+    iteration: Where | None = None
+    """Number of the run within its cell, from 1; without it the order of the rows."""
+    status: Where | None = None
+    """`ok`, `failed`, `timeout`, `interrupted` or `invalid`; without it every run is `ok`."""
+    succeeded: Where | None = None
+    """What is there, and not 0, where any request succeeded."""
+    quarantined: Where | None = None
+    """Whether the run was excluded where the table comes from: it becomes an invalid run."""
+    repeat_of: Where | None = None
+    """The run that this one repeats: repeats are passed over."""
+    input_tokens_mean: Where | None = None
+    output_tokens_mean: Where | None = None
+
+
+class Place(Declared):
+    """Where a value stands; `{at: x}` may be written as `x`."""
+
+    at: Where | None = None
+    """Its column, or its dotted path. A cell may hold a list, or a mean and its deviation, as `32.3 ± 0.5`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_short(cls, said: Any) -> Any:
+        return {"at": said} if isinstance(said, str) else said
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {
+            "anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]
+        }
+
+
+class Quantity(Place):
+    """Where a figure stands, and in which unit."""
+
+    unit: Unit | None = None
+    """Of a known metric: the unit of the figures, which are converted. Of a metric of one's own: its unit."""
+    scale: Annotated[float, Field(gt=0)] | None = None
+    """What the figures are multiplied with, in place of a conversion."""
+
+
+class Metric(Quantity):
+    """A metric: in a long table its own name finds it, and `at` is left out."""
+
+    values: Where | None = None
+    """Its repetitions, where `at` is their mean as the tool gives it."""
+    deviation: Where | None = None
+    """The standard deviation, in the unit of the figures; it counts where the repetitions are not there."""
+    repetitions: Where | tuple[Where, ...] | None = None
+    """Over how many repetitions the figure is a mean; of several the product."""
+    label: Title | None = None
+    direction: Literal["higher", "lower", "neither"] | None = None
+    """Which way is better."""
+    definition: Title | None = None
+    """What it is, in one sentence."""
+
+
+class Term(Place):
+    """One thing that was asked for: an option in the matrix's vocabulary, a part of the workload's name, or both."""
+
+    kind: Literal["value", "count", "number", "path", "mark", "words"] = Field(
+        "value", alias="as"
+    )
+    """`value` is a number or a word as it stands; `count` is a whole number above zero, or how many a list has; `path`
+    is that of an address, without `/v1/`; `mark` is a thing that is so, unless `unless` says otherwise; `words` are a
+    list of them, for notes."""
+    option: Option | None = None
+    """The option that it is; a mark makes it false."""
+    key: str | None = None
+    """The letters before it in the name of the workload."""
+    says: str | int | None = None
+    """What it is where it counts, in place of what stands there."""
+    unless: tuple[str | bool | int | float | None, ...] = ()
+    """Values that go without saying, with `*` for any letters."""
+    join: tuple[Where, ...] = ()
+    """What follows it, after hyphens."""
+    unlimited: bool = False
+    """Whether null and `inf` say that the client was to do without it."""
+    when: tuple[str, ...] = ()
+    """It counts where all of this holds."""
+    needed: bool = False
+    """Whether the load is unknown without it."""
+    note: str | None = None
+    """What is to be said of a run where it counts; `{}` is its value."""
+
+
+def _terms(said: Any) -> Any:
+    """`{concurrency: clients}` as terms."""
+    if not isinstance(said, Mapping):
+        return said
+    wrong = [name for name, where in said.items() if not isinstance(where, str)]
+    if wrong:
+        raise ValueError(f"{wrong[0]} needs the name of a column, or its path")
+    return [
+        {"option": name, "key": name.replace("_", "-"), "at": where}
+        for name, where in said.items()
+    ]
+
+
+class _WrittenShort:
+    """The schema of a load, which may be a mapping, too."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        short = {"type": "object", "additionalProperties": {"type": "string"}}
+        return {"anyOf": [short, handler(core)]}
+
+
+class Long(Declared):
+    """The columns of a table with a row for each run and metric."""
+
+    metric: Where
+    value: Where
+    unit: Where | None = None
+    reason: Where | None = None
+    """Why there is no value."""
+    run: Where | None = None
+    """What tells runs apart; without it, their cell and iteration."""
+
+
+class ResultMapping(Declared):
+    """What results mean."""
+
+    tool: Key | None = None
+    """What writes such results, where it is a tool that others use, too."""
+    reads: str | None = None
+    """The workload that it is: its reader finds the figures where `metrics` names none."""
+    forms: Literal["printed", "llama-benchy"] | None = None
+    """What is read besides JSON: the table that a client prints, or the tables of llama-benchy."""
+    files: str = "*"
+    """Names of the files that are results, with `*` for any letters; nothing has to be said of others."""
+    others: tuple[str, ...] = ()
+    """Files that are none, and folders in which none is."""
+    when: tuple[Where, ...] = ()
+    """What results have: `path`, `path=word`, alternatives with `|`. Other rows and documents are passed over."""
+    rows: Where | None = None
+    """In JSON, where the runs are: `results.points` for a list within a mapping, `by_model.*` for the values of a
+    mapping, whose names are `by_model.key`. What stands around them counts for each."""
+    around: dict[str, Where] = Field(default_factory=dict)
+    """What is kept with the row of a run, by its new name; without it the whole document is, with that row alone."""
+    path: Annotated[str, Field(pattern=r"\{[a-z_]+\}")] | None = None
+    """What the path of a file says, as `{model}/{weights}/c{clients}.json`: `path.model`, `path.weights`, …"""
+    run: RunPlaces | None = None
+    same: Same = Same()
+    """What holds for every run."""
+    load: Annotated[tuple[Term, ...], BeforeValidator(_terms), _WrittenShort()] = ()
+    """What was asked for, in the order of the workload's name: `{concurrency: clients}`, or terms."""
+    sizes: tuple[Where, ...] = ()
+    """Tokens of all requests, for results that do not say which lengths were asked for."""
+    metrics: dict[MetricName, Metric] = Field(default_factory=dict)
+    requests: dict[MetricName, Quantity] = Field(default_factory=dict)
+    """Lists of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
+    divisor: Literal["n", "n-1"] | None = None
+    """What the sum is divided by in the deviations."""
+    long: Long | None = None
+    repeats: bool = False
+    """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
+
+    @property
+    def asks_told(self) -> bool:
+        """Whether it names what the client was told in a log or text beside the report: `told.random_input_len`. What
+        notes beside it say is `noted.input_tokens`."""
+        return any((term.at or "").startswith("told.") for term in self.load)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a row is a run."""
+        return self.run is not None and self.long is None
+
+    @cached_property
+    def path_pattern(self) -> re.Pattern[str] | None:
+        """The end of a path with a group for each name."""
+        if self.path is None:
+            return None
+        parts = re.split(r"\{([a-z_]+)\}", self.path)
+        pattern = ""
+        for text, name in zip_longest(parts[::2], parts[1::2]):
+            pattern += re.escape(text)
+            if name is not None:
+                pattern += f"(?P<{name}>[^/]+?)"
+        return re.compile(f"(?:^|/){pattern}$")
+
+    def unit(self, name: str) -> str | None:
+        """The unit of a metric; None for one that nobody declares."""
+        if name in METRICS:
+            return METRICS[name].unit
+        own = self.metrics.get(name)
+        return None if own is None else own.unit or ""
+
+    def factor(self, name: str, unit: str | None) -> float | None:
+        """What a figure in `unit` is multiplied with; None where nothing is known of that unit."""
+        own = self.metrics.get(name)
+        if own is not None and own.scale is not None:
+            return own.scale
+        wanted = self.unit(name)
+        return factor(unit or wanted, wanted) if wanted else 1.0
+
+
+_OF_TOOLS = ("reads", "forms", "files", "others", "around", "sizes")
+_OF_TABLES = ("path", "long", "repeats")
+_RUNS_OF_TOOLS = ("ended", "seconds", "succeeded")
+_RUNS_OF_TABLES = ("iteration", "status", "quarantined", "repeat_of")
+_CALLED = {
+    "columns": "run",
+    "options": "load",
+    "only": "when",
+    "column": "at",
+    "quantization": "weights",
+}
+"""Words that people try, and those of the language."""
+Fault = tuple[tuple[str, ...], str, str]
+"""A mistake: the path of the key, what is wrong, what to do."""
+
+
+def _faults(mapping: ResultMapping) -> Iterator[Fault]:
+    """What no single key shows."""
+    yield from _faults_of_kind(mapping)
+    has_figures = mapping.metrics or mapping.requests or mapping.reads
+    if mapping.is_wide and not has_figures:
+        yield ("metrics",), "no metrics are declared", "name the columns of the figures"
+    for name in Same.model_fields if mapping.run is not None else ():
+        if getattr(mapping.run, name) and getattr(mapping.same, name):
+            what = f"same.{name} says what run.{name} says for each row"
+            yield ("same", name), what, "keep one"
+    yield from _faults_of_requests(mapping)
+    for name, metric in mapping.metrics.items():
+        path = ("metrics", name)
+        if mapping.is_wide and metric.at is None:
+            yield path, f"metrics.{name} has no column", "add at:"
+        if name in METRICS:
+            yield from _faults_of_known(name, metric)
+        else:
+            yield from _faults_of_own(name, metric)
+
+
+def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
+    """Keys that count for the reports of a tool alone, or for tables."""
+    run = mapping.run or RunPlaces()
+    is_of_tool = mapping.tool is not None
+    what = "tables" if is_of_tool else "the reports of a tool"
+    remedy = "leave it out" if is_of_tool else "add tool:, or leave it out"
+    for name in _OF_TABLES if is_of_tool else _OF_TOOLS:
+        if name in mapping.model_fields_set:
+            yield (name,), f"{name} is for {what}", remedy
+    for name in _RUNS_OF_TABLES if is_of_tool else _RUNS_OF_TOOLS:
+        if getattr(run, name) is not None:
+            yield ("run", name), f"run.{name} is for {what}", remedy
+    if is_of_tool and mapping.run is None:
+        yield ("run",), "nothing says which model ran", "add run: {model: ...}"
+
+
+def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
+    for name, times in mapping.requests.items():
+        path = ("requests", name)
+        if name not in DISTRIBUTIONS:
+            what = f"requests.{name} is no time of a request"
+            yield path, what, f"write one of {', '.join(DISTRIBUTIONS)}"
+        if times.at is None:
+            yield path, f"requests.{name} has no column", "add at:"
+        converts = times.unit is None or factor(times.unit, "ms") is not None
+        if times.scale is None and not converts:
+            what = f"{times.unit} cannot be converted to ms"
+            yield (*path, "unit"), what, "give scale: in place of unit:"
+
+
+def _faults_of_known(name: str, metric: Metric) -> Iterator[Fault]:
+    path = ("metrics", name)
+    for word in ("label", "direction", "definition"):
+        if getattr(metric, word) is not None:
+            what = f"sparkpub knows {name}, and its {word} is fixed"
+            yield (*path, word), what, "leave it out, or give the metric another name"
+    unit = METRICS[name].unit
+    converts = metric.unit is None or factor(metric.unit, unit) is not None
+    if metric.scale is None and not converts:
+        what = f"{name} is in {unit}, and {metric.unit} cannot be converted to it"
+        yield (*path, "unit"), what, "give scale: in place of unit:"
+
+
+def _faults_of_own(name: str, metric: Metric) -> Iterator[Fault]:
+    path = ("metrics", name)
+    words = ("unit", "label", "direction", "definition")
+    missing = [word for word in words if getattr(metric, word) is None]
+    if missing:
+        near = difflib.get_close_matches(name, METRICS, n=1, cutoff=0.8)
+        remedy = f"add {', '.join(missing)}"
+        if near:
+            remedy = f"did you mean {near[0]}? Otherwise {remedy}"
+        yield path, f"sparkpub does not know the metric {name}", remedy
+    named = unit_of(name)
+    if metric.unit is not None and named and named != metric.unit:
+        what = f"the name {name} ends as if in {named}, and its unit is {metric.unit}"
+        yield (*path, "unit"), what, "rename the metric or correct the unit"
+
+
+_EXPORTED = RunPlaces.model_validate(
+    {
+        name: name
+        for name in (
+            "model",
+            "environment",
+            "workload",
+            "iteration",
+            "started",
+            "status",
+            "quarantined",
+            "repeat_of",
+        )
+    }
+)
+_EXPORTED_LONG = Long(
+    metric="metric", value="value", unit="unit", reason="reason", run="run"
+)
+"""What the columns of `sparkpub export` mean."""
+
+
+@dataclass(frozen=True)
+class MappingFile:
+    """A mapping with its places, and the file that declares it."""
+
+    declared: ResultMapping
+    run: RunPlaces
+    long: Long | None
+    name: str
+    content: bytes = b""
+    lines: documents.Lines | None = None
+
+    def needed(self) -> dict[str, tuple[str, ...]]:
+        """Every place that results must have, and the key that names it."""
+        found: dict[str, tuple[str, ...]] = {}
+        for field, place in self.run.model_dump(exclude_none=True).items():
+            found[place] = ("run", field)
+        if self.long is not None:
+            for field, place in self.long.model_dump(exclude_none=True).items():
+                found[place] = ("long", field)
+        for term in self.declared.load:
+            if term.at is not None:
+                found[term.at] = ("load", str(term.option))
+        for condition in self.declared.when:
+            found[condition.partition("=")[0]] = ("when",)
+        for key in ("metrics", "requests") if self.long is None else ():
+            for name, figure in getattr(self.declared, key).items():
+                found |= {
+                    place: (key, name, field)
+                    for field in ("at", "deviation", "repetitions")
+                    if isinstance(place := getattr(figure, field, None), str)
+                }
+        return found
+
+    def where(self, path: tuple[str, ...]) -> str:
+        """`file:line` of a key; the mapping's name where it is no file."""
+        return self.name if self.lines is None else self.lines.where(path)
+
+
+@cache
+def of_tools() -> Mapping[str, tuple[ResultMapping, ...]]:
+    """The mappings that come with the package; a tool with several forms of results has one of each."""
+    folder = resources.files("sparkpub.collect.importers") / "tools"
+    found: dict[str, tuple[ResultMapping, ...]] = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        mapping = _mapped(file.read_text(), file.name).declared
+        tool = str(mapping.tool)
+        found[tool] = (*found.get(tool, ()), mapping)
+    return found
+
+
+def read_mapping(path: Path | None) -> MappingFile:
+    """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
+    and every mistake."""
+    if path is None:
+        name = "the columns of sparkpub export"
+        return MappingFile(ResultMapping(), _EXPORTED, _EXPORTED_LONG, name)
+    return _mapped(documents.text_of(path, ImportFormatError), str(path))
+
+
+def _mapped(text: str, name: str) -> MappingFile:
+    document, lines = documents.parse(text, name, ImportFormatError)
+    if not isinstance(document, Mapping):
+        remedy = "begin with run: and metrics:"
+        raise ImportFormatError("no mapping", where=name, remedy=remedy)
+    documents.refuse(lines.duplicates, ImportFormatError)
+    try:
+        said = json.dumps(document, default=str)
+        declared = ResultMapping.model_validate_json(said)
+    except ValidationError as error:
+        problems = list(_other_words(error, lines))
+        documents.refuse(
+            problems or lines.described(error, (), ResultMapping, "mapping"),
+            ImportFormatError,
+        )
+        raise
+    faults = [lines.problem(*fault) for fault in _faults(declared)]
+    documents.refuse(faults, ImportFormatError)
+    run, long = declared.run, declared.long
+    if run is None:
+        told = declared.same.model_dump(exclude_none=True)
+        run = _EXPORTED.model_copy(update=dict.fromkeys(told))
+        long = long or _EXPORTED_LONG
+    return MappingFile(declared, run, long, name, text.encode(), lines)
+
+
+def _other_words(error: ValidationError, lines: documents.Lines) -> Iterator[str]:
+    """Unknown keys that are other words for those of the language."""
+    for item in error.errors():
+        path = tuple(map(str, item["loc"]))
+        if item["type"] == "extra_forbidden" and path[-1] in _CALLED:
+            remedy = f"write {_CALLED[path[-1]]}: in its place"
+            yield lines.problem(path, f"unknown key {'.'.join(path)}", remedy)
