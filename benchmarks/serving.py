@@ -17,9 +17,15 @@ START_SECONDS = 300
 """The first build draws every chart."""
 
 
-def with_cache_in(project: Path) -> dict[str, str]:
-    """Variables under which drawings are kept below the project, not with those of other builds."""
-    return {**os.environ, "XDG_CACHE_HOME": str(project / ".cache")}
+def variables(project: Path) -> dict[str, str]:
+    """The environment of an installed package: its modules stay compiled. Drawings are kept below the project, not with
+    those of other builds."""
+    return {
+        **os.environ,
+        "XDG_CACHE_HOME": str(project / ".cache"),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(project / ".compiled"),
+    }
 
 
 @contextmanager
@@ -32,7 +38,7 @@ def served(project: Path, *options: str) -> Iterator[str]:
     with subprocess.Popen(
         argv,
         cwd=project,
-        env=with_cache_in(project),
+        env=variables(project),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:

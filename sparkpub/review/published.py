@@ -1,81 +1,43 @@
 """A figure just measured beside those published of the same model."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
-from sparkpub.plan.requested import load_of
 from sparkpub.plan.workloads.load import Load
-from sparkpub.record.record import Record
 from sparkpub.record.text import number, percent
 from sparkpub.review.checks import review
-from sparkpub.review.dataset import Dataset, load
-from sparkpub.review.models import model_name
-from sparkpub.review.setup import Setup, setup_of
-
-METRIC = "output_throughput_tok_s"
-
-
-@dataclass(frozen=True)
-class CellRate:
-    """The mean output throughput of a cell."""
-
-    campaign: str
-    model: str
-    """Its key over all campaigns."""
-    setup: Setup
-    load: Load
-    rate: float
+from sparkpub.review.dataset import load
+from sparkpub.review.names import Names
+from sparkpub.review.results import Results
+from sparkpub.review.speeds import GENERATION, Speed, speeds
 
 
 def beside(campaign: str, data: Path, *more: Path) -> str | None:
     """The line that puts a campaign of the folder `data` beside the nearest published figure of its model.
 
-    Campaigns of this folder and of `more` are looked at. None where none of them has the model, or the campaign no
-    figure.
+    Campaigns of this folder and of `more` are looked at, without figures that checks doubt. None where none of them
+    has the model, or the campaign no figure.
     """
     folders = [folder for folder in dict.fromkeys((data, *more)) if folder.is_dir()]
-    figures = list(_figures(load(*folders, skip=lambda _: None)))
-    own = [figure for figure in figures if figure.campaign == campaign]
-    if not own:
-        return None
-    others = [
-        figure
-        for figure in figures
-        if figure.campaign != campaign and figure.model == own[0].model
+    dataset = load(*folders, skip=lambda _: None)
+    reviewed = review(dataset)
+    measured = speeds(reviewed, Results(reviewed).cell_rows, Names(dataset))
+    known = [speed for speed in measured if GENERATION in speed.figures]
+    own = [speed for speed in known if speed.campaign == campaign]
+    pairs = [
+        (mine, theirs)
+        for mine in own
+        for theirs in known
+        if theirs.campaign != campaign
+        and theirs.model.key == mine.model.key
+        and not theirs.doubts
     ]
-    pairs = [(mine, theirs) for mine in own for theirs in others]
     if not pairs:
         return None
     mine, theirs = min(pairs, key=lambda pair: _distance(*pair))
     return _line(mine, theirs)
 
 
-def _figures(dataset: Dataset) -> Iterator[CellRate]:
-    """The cells that count and have the figure."""
-    for name, reviewed in review(dataset).campaigns.items():
-        for runs in reviewed.counted.values():
-            records = [stored.record for stored in runs]
-            rate = _mean(records)
-            if rate is not None:
-                first = records[0]
-                yield CellRate(
-                    name,
-                    model_name(first).key,
-                    setup_of(first),
-                    load_of(first),
-                    rate,
-                )
-
-
-def _mean(records: Sequence[Record]) -> float | None:
-    values = [record.value(METRIC) for record in records]
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
-def _distance(mine: CellRate, theirs: CellRate) -> tuple[float, ...]:
+def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
     """How far two loads are from each other: requests at once before lengths, another tool before all."""
     one, other = mine.load, theirs.load
     lengths = (
@@ -90,9 +52,10 @@ def _distance(mine: CellRate, theirs: CellRate) -> tuple[float, ...]:
     )
 
 
-def _line(mine: CellRate, theirs: CellRate) -> str:
+def _line(mine: Speed, theirs: Speed) -> str:
     """One line: both figures with their loads, and the difference, with what is not the same."""
-    change = percent(100.0 * (mine.rate / theirs.rate - 1.0), 0)
+    ours, published = (speed.figures[GENERATION].mean for speed in (mine, theirs))
+    change = percent(100.0 * (ours / published - 1.0), 0)
     unlike = []
     if _shape(mine.load) != _shape(theirs.load):
         unlike.append("another load")
@@ -111,9 +74,9 @@ def _line(mine: CellRate, theirs: CellRate) -> str:
         if part
     )
     return (
-        f"published: {number(theirs.rate, 1)} tok/s, campaign {theirs.campaign}"
+        f"published: {number(published, 1)} tok/s, campaign {theirs.campaign}"
         f"{f' ({where})' if where else ''}, {theirs.load.label}; "
-        f"yours: {number(mine.rate, 1)} tok/s, {mine.load.label}: {change}{under}"
+        f"yours: {number(ours, 1)} tok/s, {mine.load.label}: {change}{under}"
     )
 
 

@@ -117,8 +117,10 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     )
 
 
+@lru_cache(maxsize=1)
 def _undrawn(publication: Publication) -> Words:
-    """The names that prose may use, with figures that are looked up and not drawn."""
+    """The names that prose may use, with figures that are looked up and not drawn; kept, since a preview reads every
+    page again where one changed."""
     library = Library(publication, {})
 
     def figure(name: str, campaign: str | None = None, **part: str) -> str:

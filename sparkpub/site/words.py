@@ -180,6 +180,7 @@ class Words:
         self._facts = facts
         self._readers = Names(results.dataset)
         self._figure = figure
+        self._rendered: dict[tuple[str, str], str] = {}
         self._uri = ""
         self._default = ""
         self._links = True
@@ -196,6 +197,11 @@ class Words:
 
     def render(self, text: str, uri: str) -> str:
         """The Markdown of the page `uri` with every figure in place. Raises ClaimError with file and line."""
+        if (text, uri) not in self._rendered:
+            self._rendered[text, uri] = self._render(text, uri)
+        return self._rendered[text, uri]
+
+    def _render(self, text: str, uri: str) -> str:
         found = FRONT.match(text)
         front = found[0] if found else ""
         body = text[len(front) :]

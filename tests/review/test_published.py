@@ -7,6 +7,7 @@ from sparkpub.record import store
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import MetricValue, Observed, Requested
 from sparkpub.review import published
+from sparkpub.review.speeds import GENERATION
 from tests.building import a_record
 
 
@@ -29,7 +30,7 @@ def campaign(data: Path, name: str, model: str, rate: float, **asked: Any) -> No
         campaign=name,
         requested=requested,
         observed=Observed(engine="vLLM", dtype="bfloat16"),
-    ).model_copy(update={"metrics": {published.METRIC: found}})
+    ).model_copy(update={"metrics": {GENERATION: found}})
     path = folder / f"{record.stem}.json"
     store.write_atomic(path, store.to_json(record))
     about = Campaign(campaign=name, title=name)

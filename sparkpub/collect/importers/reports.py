@@ -102,27 +102,35 @@ class ReportReader:
         """Whether a file is a report. Raises FileError."""
         if file.suffix not in self._form.suffixes or not self._may_be_report(file):
             return False
-        found = [
+        runs = [
             run for document in self._form.objects(file) for run in self._runs(document)
         ]
-        is_alone = len(found) == 1
+        if not any(run.mapping for run in runs):
+            return False
+        twin = self._form.twin(file)
+        if twin is not None and file.suffix != ".csv" and is_sidecar(file):
+            return False  # it is read with the report
+        if twin is not None:
+            why = f"the same results as {twin}"
+            self._found.append(Left(file.source, why, refused=False))
+        else:
+            self._found += self._read(file, runs)
+        return True
+
+    def _read(
+        self, file: ResultFile, runs: Sequence[RunDocument]
+    ) -> Iterator[Draft | Left]:
+        """What the runs of a file become."""
+        is_alone = len(runs) == 1
         beside = Sidecars.of(file, self._given.layouts, alone=is_alone)
-        taken: list[Draft | Left] = []
-        for number, run in enumerate(found, 1):
+        for number, run in enumerate(runs, 1):
             source, content = file.source, file.content
             if not is_alone:
                 source = f"{file.source}, run {number}"
             if reading.json_object(content) != run.kept:
                 content = json.dumps(run.kept, indent=1).encode()
             if run.mapping is not None:
-                taken.append(self._run(source, run, content, beside))
-        twin = self._form.twin(file) if taken else None
-        if twin is not None and file.suffix != ".csv" and is_sidecar(file):
-            return False  # it is read with the report
-        if twin is not None:
-            taken = [Left(file.source, f"the same results as {twin}", refused=False)]
-        self._found += taken
-        return bool(taken)
+                yield self._run(source, run, content, beside)
 
     def found(self) -> Iterator[Draft | Left]:
         """The runs of the files that were taken."""

@@ -519,12 +519,18 @@ def _evidence(
 
 
 def _settled(log: bytes) -> bytes:
-    """A log as it last stood on the screen: progress bars are redrawn after a carriage return, many times a line."""
-    return _REDRAWN.sub(b"", log)
+    """A log as it last stood on the screen: progress bars are redrawn after a carriage return, many times a line. One
+    before a line break is a line's end."""
+    if b"\r" not in log:
+        return log
+    return b"\n".join(map(_last_state, log.split(b"\n")))
 
 
-_REDRAWN = re.compile(rb"[^\r\n]*\r+(?=[^\r\n])")
-"""What was written before a carriage return that begins the line again; one before a line break is a line's end."""
+def _last_state(line: bytes) -> bytes:
+    """What was written after the last carriage return that begins a line again."""
+    written = line.rstrip(b"\r")
+    end = line[len(written) :]
+    return written[written.rfind(b"\r") + 1 :] + end
 
 
 def _capped(content: bytes) -> bytes:

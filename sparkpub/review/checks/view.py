@@ -167,6 +167,8 @@ class View:
     @cached_property
     def values_of_all_that_ran(self) -> Values:
         """The values of the runs that happened properly, further records of one iteration included."""
+        if not self.reviewed.doubles:
+            return self.values
         table = self.reviewed.table
         ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
         return self._by_cell(table[ran])
@@ -190,16 +192,8 @@ class View:
     ) -> tuple[float, ...]:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
         all that happened."""
-        known = self._figures_that_ran if ran else self._figures
-        return known.get((cell, metric), ())
-
-    @cached_property
-    def _figures(self) -> Mapping[tuple[Cell, str], tuple[float, ...]]:
-        return _levelled(self.values)
-
-    @cached_property
-    def _figures_that_ran(self) -> Mapping[tuple[Cell, str], tuple[float, ...]]:
-        return _levelled(self.values_of_all_that_ran)
+        values = self.values_of_all_that_ran if ran else self.values
+        return values.within_machines.get((cell, metric), ())
 
     def finding(
         self,
@@ -321,14 +315,6 @@ class View:
                 missing=list(lacking),
                 lacking=parts,
             )
-
-
-def _levelled(values: Values) -> dict[tuple[Cell, str], tuple[float, ...]]:
-    """The figures of each metric of a cell, machines brought to one level."""
-    return {
-        key: tuple(values.levelled[values.part(number)].tolist())
-        for key, number in values.number_of.items()
-    }
 
 
 def listed(names: Sequence[str], what: str) -> str:

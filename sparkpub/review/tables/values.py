@@ -46,12 +46,8 @@ class Values:
         campaigns: Mapping[str, ReviewedCampaign],
         by: Sequence[str],
     ) -> Self:
-        """Rows that stand in order of time, one number for each combination of the columns `by`, in the order met."""
-        groups = rows.groupby(list(by), observed=True, sort=False, dropna=False)
-        numbers = groups.ngroup().to_numpy()
-        ordered = rows.iloc[np.argsort(numbers, kind="stable")]
-        sizes = np.bincount(numbers)
-        return cls(ordered, np.cumsum(sizes) - sizes, sizes, campaigns)
+        """Rows that stand in order of time, a number for each combination of the columns `by`, in the order met."""
+        return cls._numbered(rows, campaigns, _numbers(rows, by))
 
     @classmethod
     def of_cells(
@@ -63,9 +59,24 @@ class Values:
     ) -> Self:
         """A number for each metric of each cell, cells in the order of the matrix; with `by_machine` one for each of
         its machines."""
-        ordered = rows.iloc[np.argsort(_places(rows, campaigns), kind="stable")]
         keys = [*CELL, "metric", "machine"] if by_machine else [*CELL, "metric"]
-        return cls.of(ordered, campaigns, keys)
+        as_met = _numbers(rows, keys)
+        _, first = np.unique(as_met, return_index=True)
+        in_matrix = np.argsort(_places(rows.iloc[first], campaigns), kind="stable")
+        numbers = np.empty_like(in_matrix)
+        numbers[in_matrix] = np.arange(len(in_matrix))
+        return cls._numbered(rows, campaigns, numbers[as_met])
+
+    @classmethod
+    def _numbered(
+        cls,
+        rows: pd.DataFrame,
+        campaigns: Mapping[str, ReviewedCampaign],
+        numbers: Any,
+    ) -> Self:
+        ordered = rows.iloc[np.argsort(numbers, kind="stable")]
+        sizes = np.bincount(numbers)
+        return cls(ordered, np.cumsum(sizes) - sizes, sizes, campaigns)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -163,6 +174,14 @@ class Values:
         ]
 
     @cached_property
+    def within_machines(self) -> Mapping[tuple[Cell, str], tuple[float, ...]]:
+        """The values of each cell and metric, machines brought to one level, in order of time."""
+        return {
+            key: tuple(self.levelled[self.part(number)].tolist())
+            for key, number in self.number_of.items()
+        }
+
+    @cached_property
     def number_of(self) -> Mapping[tuple[Cell, str], int]:
         """The number of each cell and metric, where they are of one campaign and not apart by machine."""
         return {key: number for number, key in enumerate(self.cells_and_metrics)}
@@ -191,7 +210,8 @@ def rows_with_values(runs: pd.DataFrame, include: Include) -> pd.DataFrame:
 
 def texts(column: "pd.Series[Any]") -> Any:
     """A column of text as an array, empty where there is none."""
-    return column.astype("object").fillna("").to_numpy()
+    known = [*column.cat.categories, ""]
+    return np.array(known, dtype=object)[column.cat.codes]
 
 
 def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
@@ -215,14 +235,17 @@ def family_of(metric: Metric, reviewed: ReviewedCampaign) -> Family:
     return "secondary"
 
 
-def _places(chosen: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]) -> Any:
+def _numbers(rows: pd.DataFrame, by: Sequence[str]) -> Any:
+    """A number for each combination of some columns, in the order met."""
+    groups = rows.groupby(list(by), observed=True, sort=False, dropna=False)
+    return groups.ngroup().to_numpy()
+
+
+def _places(rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]) -> Any:
     """Where the cell of each row stands in the order of its campaign's matrix, campaigns one after the other."""
     order: dict[tuple[str, ...], int] = {}
     for name, reviewed in campaigns.items():
         for cell in reviewed.recorded:
             order[name, *cell] = len(order)
-    number = chosen.groupby(CELL, observed=True, sort=False).ngroup().to_numpy()
-    _, first = np.unique(number, return_index=True)
-    keys = chosen[CELL].iloc[first].itertuples(index=False, name=None)
-    places = np.array([order[key] for key in keys], dtype=np.int64)
-    return places[number]
+    cells = zip(*(texts(rows[name]) for name in CELL), strict=True)
+    return np.array([order[cell] for cell in cells], dtype=np.int64)
