@@ -76,7 +76,8 @@ def of_metric(metric: Metric) -> str:
     """Words of a metric that leads campaigns; nothing of one that a reader reaches from it."""
     if metric.headline is None:
         return ""
-    return with_synonyms([metric.label])
+    # Said several times, the words of a short page go before those that a long one says by the way.
+    return " ".join(3 * [with_synonyms([metric.label])])
 
 
 def of_board(boards: Sequence[Board]) -> str:

@@ -50,15 +50,6 @@ class MetricQuestion:
     says: str
 
 
-def address(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
-    """Where the page of a metric shows a campaign, from the root of the site; the whole page where it only lists it."""
-    page = f"metrics/{slug(metric.name)}/"
-    shown = publication.by_metric[metric.name].shown
-    if any(campaign.name == one.name for one in shown):
-        return f"{page}#{campaign.name}"
-    return page
-
-
 def context(
     publication: Publication, library: Library, gathered: Gathered
 ) -> dict[str, Any]:
