@@ -220,6 +220,11 @@ def rounding_variance(resolution: Any) -> Any:
     return resolution * resolution / 12
 
 
+def is_significant(p: float | None) -> bool:
+    """Whether a p-value is there and below 5 %."""
+    return p is not None and p < ALPHA
+
+
 def t_quantile(q: float, df: float) -> float:
     """The q quantile of Student's t."""
     return float(scipy.special.stdtrit(df, q))

@@ -9,7 +9,8 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import holm, significant
+from sparkpub.review.statistics.compare import holm
+from sparkpub.review.statistics.describe import is_significant
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
@@ -346,7 +347,7 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     found = []
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
         metric = metrics[row.metric]
-        if significant(p):
+        if is_significant(p):
             comparisons = publication.results.comparisons_of(campaign.name, metric.name)
             names = publication.names
             found.append(sentences.together(names, metric, row, comparisons))
