@@ -35,7 +35,7 @@ from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.reading import CHECK as UNREADABLE
-from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
+from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE, verdict
 from sparkpub.site.sources import files, page_text, refuse_outside
 from sparkpub.site.words import Words
 
@@ -136,7 +136,7 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """
     results = results_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = ledger.judge(claims, results.review)
+    verdicts = [verdict(claim, results.review) for claim in claims]
     asked = Publication(results, options, verdicts)
     if not any(known.same_as(asked) for known in _last):
         _last[:] = [asked]

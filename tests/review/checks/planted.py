@@ -731,7 +731,7 @@ PLANTED = [
     ),
     Planted(
         "another machine in one environment",
-        "unequal-environments",
+        "mixed-machines",
         on_machine(id="0123456789abcdef"),
     ),
     Planted(

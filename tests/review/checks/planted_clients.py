@@ -535,6 +535,43 @@ def power_stands_still(copy: Copy) -> None:
         copy.put(run, "telemetry", (text + "\n").encode())
 
 
+def layers_cut_out(copy: Copy) -> None:
+    """24 of 28 layers, in the model's folder and in what the engine loaded, under the model's name."""
+    for run in copy.runs:
+        known = run["requested"]["architecture"]
+        share = 24 / 28
+        known |= {"layers": 24, "kv_bytes_per_token": 24 * 2048}
+        for name in ("parameters", "weight_bytes", "dense_bytes_per_step"):
+            known[name] = round(share * known[name])
+        for name in ("weight_bytes", "kv_bytes_per_token"):
+            run["observed"][name] = round(share * run["observed"][name])
+
+
+def fewer_slots(copy: Copy) -> None:
+    """The server takes four requests at a time, of eight that are sent."""
+    for run in copy.runs:
+        run["observed"]["batch_size"] = 4
+        log = copy.read(run, "log").decode()
+        copy.put(
+            run,
+            "log",
+            re.sub(r"'max_num_seqs': \d+", "'max_num_seqs': 4", log).encode(),
+        )
+
+
+WARNED = "(EngineCore pid=61) WARNING 11-21 16:01:33"
+COMPILED = rf"""{WARNED} [jit_monitor.py:106] Triton kernel JIT compilation during inference: _k. This causes a spike.
+Successful requests:"""
+FELL_BACK = rf"""{WARNED} [autotuner.py:88] Autotuning failed, falling back to default kernels.
+Starting initial single prompt test run"""
+
+
+def exchanged_loads(load: Document) -> None:
+    """One request at once is called two, and two are called one."""
+    for part in load["benchmarks"]:
+        part["concurrency"] = 3 - part["concurrency"]
+
+
 # -- llama-bench -------------------------------------------------------------------------------------------------
 
 
@@ -793,6 +830,18 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         check="unequal-environments",
     ),
     ClientFault(
+        "kernels compiled while measuring",
+        one_log("Successful requests:", COMPILED),
+        check="engine-warning",
+    ),
+    ClientFault(
+        "default kernels on one side",
+        one_log("Starting initial single prompt test run", FELL_BACK),
+        check="unequal-environments",
+    ),
+    ClientFault("fewer slots than requests at once", fewer_slots, check="queued"),
+    ClientFault("layers cut out of the model", layers_cut_out, check="identity"),
+    ClientFault(
         "a second client on the server",
         every_log(
             r"Running: [1-9]\d* reqs, Waiting: 0", "Running: 12 reqs, Waiting: 4"
@@ -869,6 +918,13 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         "llama-benchy",
         "llama-benchy/vllm.json",
         another_mean,
+    ),
+    ImportFault(
+        "loads of one and two requests exchanged",
+        "llama-benchy",
+        "llama-benchy/depth-conc.json",
+        exchanged_loads,
+        check="swapped-loads",
     ),
     ImportFault("P99 is P95 (AIPerf)", "aiperf", CHAT, p99_below),
     ImportFault(
