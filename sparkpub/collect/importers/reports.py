@@ -26,7 +26,7 @@ from sparkpub.collect.importers.base import (
 from sparkpub.collect.importers.cells import CellError
 from sparkpub.collect.importers.figures import Figures, figures
 from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.formats import Form
+from sparkpub.collect.importers.formats import FileReader, Form
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.mapping import ResultMapping
 from sparkpub.collect.importers.matching import SAME_SIZE
@@ -85,16 +85,15 @@ class RunDocument:
     """None for what no mapping is of."""
 
 
-class ReportReader:
+class ReportReader(FileReader):
     """Reads the reports of one tool."""
 
     def __init__(self, mappings: Sequence[ResultMapping], given: Given) -> None:
+        super().__init__(given)
         self.tool = str(mappings[0].tool)
         self._mappings = mappings
         named = [mapping.forms for mapping in mappings if mapping.forms is not None]
         self._form = _FORMS[named[0] if named else None]
-        self._given = given
-        self._found: list[Draft | Left] = []
         self._cells: dict[tuple[str, str], Report] = {}
         """The first run of each cell."""
 
@@ -131,10 +130,6 @@ class ReportReader:
                 content = json.dumps(run.kept, indent=1).encode()
             if run.mapping is not None:
                 yield self._run(source, run, content, beside)
-
-    def found(self) -> Iterator[Draft | Left]:
-        """The runs of the files that were taken."""
-        yield from self._found
 
     def passes_over(self, file: ResultFile) -> bool:
         """Whether a file is one of those that lie beside reports; a CSV may be one itself."""

@@ -211,6 +211,28 @@ def _complaints(stored: Stored) -> Iterator[str]:
         yield from events
 
 
+def engine_warning(view: View) -> Iterator[Finding]:
+    """Runs in which the engine warned while it was measured."""
+
+    def warned(stored: Stored) -> Iterator[str]:
+        answer = view.evidence.of(stored).answer
+        texts = (
+            [] if answer is None else [w.text for w in answer.warnings if w.measured]
+        )
+        if len(texts) > 1:
+            yield f"{len(texts)} warnings, the first: {texts[0]}"
+        else:
+            yield from texts
+
+    yield from view.faulty(
+        "engine-warning",
+        "warning",
+        warned,
+        "was measured while the engine warned",
+        "were measured while the engine warned",
+    )
+
+
 def telemetry_gap(view: View) -> Iterator[Finding]:
     """Runs in which the sampler was silent for a while, or whose samples are gone."""
     lost = []
@@ -305,6 +327,14 @@ CHECKS = (
         "Any kernel or driver warnings?",
         kernel_warning,
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
+    ),
+    Check(
+        "engine-warning",
+        "evidence",
+        ("warning",),
+        "Did the engine work without a warning while it was measured?",
+        engine_warning,
+        remedy="Warm up with the same lengths and number of requests, so that nothing is compiled or loaded later.",
     ),
     Check(
         "telemetry-gap",

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -20,7 +21,7 @@ _MORE_ROOM = "more slots, or more memory for the KV cache, would serve them at o
 
 
 def queued(view: View) -> Iterator[Finding]:
-    """Runs whose requests waited for one another."""
+    """Runs whose requests waited for one another, or had to make room."""
     cases: list[Case] = []
     for stored in view.happened:
         why = _waited(stored.record)
@@ -28,6 +29,18 @@ def queued(view: View) -> Iterator[Finding]:
             cases.append((stored, why))
     what = "requests that waited for their turn, which is part of the time to the first token"
     yield from view.cases("queued", "info", cases, f"had {what}", f"had {what}")
+    yield from view.faulty(
+        "queued",
+        "info",
+        _preempted,
+        "had requests that lost their place because the KV cache was full, and were computed again",
+    )
+
+
+def _preempted(stored: Stored) -> Iterator[str]:
+    times = stored.record.value("preemptions_per_request")
+    if times:
+        yield f"{times:.2g} times for each request that was answered; {_MORE_ROOM}"
 
 
 def _waited(record: Record) -> str | None:
@@ -38,12 +51,10 @@ def _waited(record: Record) -> str | None:
         return (
             f"{share:.0f} % of their time on the server; {_MORE_ROOM}" if long else None
         )
-    if "url" not in options_of(record):
+    slots, sent = record.observed.batch_size, load_of(record).in_flight
+    if slots is None or sent is None or slots >= sent:
         return None
-    slots, at_once = record.observed.batch_size, load_of(record).at_once
-    if slots is None or at_once is None or slots >= at_once:
-        return None
-    return f"{at_once} requests at once, and {slots} slots; {_MORE_ROOM}"
+    return f"{sent} requests at once, and {slots} slots; {_MORE_ROOM}"
 
 
 CHECKS = (

@@ -22,6 +22,7 @@ from sparkpub.record.record import (
 )
 from sparkpub.review.checks.bookkeeping import memory_bookkeeping
 from sparkpub.review.checks.conditions import (
+    engine_warning,
     foreign_load,
     kernel_warning,
     slow_clock,
@@ -29,7 +30,7 @@ from sparkpub.review.checks.conditions import (
     thermal_gate,
     throttled,
 )
-from sparkpub.review.checks.evidence import POWER_CAP
+from sparkpub.review.checks.evidence import POWER_CAP, Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.proofs import identity
@@ -311,8 +312,8 @@ def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
     other = with_metrics(lost, iteration=2)
     found = told(null_metric, a_view(one, other))
     assert [text.partition(":")[0] for text in found] == ["info", "warning"]
-    assert "in any of 1 runs" in found[0]
-    assert "in any of 2 runs" in found[1]
+    assert "None of 1 runs" in found[0]
+    assert "None of 2 runs" in found[1]
     assert "not printed" in found[1]
     assert (
         told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
@@ -508,6 +509,25 @@ def test_containers_of_one_host_do_not_measure_at_once() -> None:
     for other in (on_gpu(1, 9.0, **of("m2", "c")), on_gpu(2, 9.0, **of("m2", "b"))):
         words = "\n".join(told(mixed_machines, a_view(one, other)))
         assert "one host" not in words
+
+
+def test_what_the_engine_warns_of_while_it_is_measured_is_told() -> None:
+    early = Warned("ulimit is low", measured=False)
+    late = Warned("kernel compiled", measured=True)
+
+    def warned(*warnings: Warned) -> View:
+        return a_view(a_run(), answer=answered(warnings=warnings))
+
+    said(engine_warning, warned(early), None)
+    said(engine_warning, warned(early, late), "warning: Iteration 1 of m/native/w was")
+    said(engine_warning, warned(late, late), "2 warnings, the first: kernel compiled")
+
+
+def test_preempted_requests_are_a_note() -> None:
+    """The figures are true, and of requests whose prompts were computed twice."""
+    view = a_view(a_run({"preemptions_per_request": 0.25}))
+    said(queued, view, "0.25 times for each request that was answered")
+    assert told(queued, view)[0].startswith("info: ")
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
@@ -725,7 +745,7 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
             {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0},
             {"requests": 100},
             {},
-            "info: P99 is the maximum",
+            "info: P99 is the slowest request",
         ),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {"requests": 101}, {}, None),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {}, {"requests": 101}, None),
