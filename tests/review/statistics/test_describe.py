@@ -12,7 +12,6 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     around,
     autocorrelation,
-    bootstrap,
     bootstrap_many,
     describe,
     effective_n,
@@ -20,7 +19,7 @@ from sparkpub.review.statistics.describe import (
     resolution_of,
     rounding_variance,
 )
-from tests.review.statistics.samples import apart
+from tests.review.statistics.samples import apart, bootstrap
 from tests.study.published import MICHELSON
 
 
