@@ -366,11 +366,20 @@ class Words:
         return intercept.say(predicted, decimals)
 
     def claim(self, name: str) -> str:
-        """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests."""
-        return f"{self.says(name)} ({self.verdict(name)})"
+        """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests. Of what
+        is undecided the bound comes before the verdict."""
+        told = [reference.bound(self._verdict(name)), self._word(name)]
+        return f"{self.says(name)} ({'; '.join(filter(None, told))})"
 
     def verdict(self, name: str) -> str:
-        """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed."""
+        """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed. What is
+        undecided has its bound behind it."""
+        bound = reference.bound(self._verdict(name))
+        if bound and self._links:
+            return f"{self._word(name)} ({bound})"
+        return self._word(name)
+
+    def _word(self, name: str) -> str:
         verdict = self._verdict(name)
         word = verdict.verdict
         text: str = word
