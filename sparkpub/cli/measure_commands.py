@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sparkpub.plan.matrix import Matrix
 
 
-@cli.command()
+@cli.command("quick")
 @click.argument("url")
 @DATA
 @click.option("--model", help="Model to measure, if the server has several.")
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     "--open", "open_page", is_flag=True, help="Build the campaign's page and open it."
 )
 @JSON
-def quick(
+def quick_(
     url: str,
     data: Path,
     model: str | None,
@@ -84,33 +84,33 @@ def quick(
 
     Example: sparkpub quick localhost:8000
     """
-    from sparkpub.collect import quick as door
+    from sparkpub.collect import quick
     from sparkpub.review import published
 
     say = partial(click.echo, err=as_json)
     alone = _alone() if open_page else None
-    found = door.look(url, model, random=random_weights)
+    found = quick.look(url, model, random=random_weights)
     for line in found.lines:
         say(coloured(line))
-    wanted = door.Wanted(**load)
-    left_out = found.left_out(wanted, door.fitting(found, wanted))
+    wanted = quick.Wanted(**load)
+    left_out = found.left_out(wanted, quick.fitting(found, wanted))
     if left_out is not None:
         say(left_out)
-    document = door.declare(found, wanted, door.free_name(found, data), tokenizer)
-    path, matrix = door.write_matrix(document)
-    say(f"matrix {path}; if you interrupt it: {door.continuing(path, data)}")
-    outcome = door.measure(matrix, data, say if as_json else None)
-    records = door.measured(matrix, data)
-    for line in door.summary(records):
+    document = quick.declare(found, wanted, quick.free_name(found, data), tokenizer)
+    path, matrix = quick.write_matrix(document)
+    say(f"matrix {path}; if you interrupt it: {quick.continuing(path, data)}")
+    outcome = quick.measure(matrix, data, say if as_json else None)
+    records = quick.measured(matrix, data)
+    for line in quick.summary(records):
         say(line)
     compared = None
     if records:
         compared = published.beside(matrix.campaign, data, DEFAULT_DATA)
     if compared is not None:
         say(coloured(compared))
-    for line in door.next_steps(matrix, path, data, outcome):
+    for line in quick.next_steps(matrix, path, data, outcome):
         say(line)
-    print_as(as_json, partial(door.document, matrix, path, records, outcome), list)
+    print_as(as_json, partial(quick.document, matrix, path, records, outcome), list)
     if alone is not None and records:
         with alone.page(data / matrix.campaign, matrix.title) as (address, end):
             _show(address, end, say)
@@ -139,7 +139,7 @@ def _show(address: str, end: Event, say: Callable[[str], None]) -> None:
         say("")
 
 
-@cli.command()
+@cli.command("doctor")
 @click.argument("matrix_file", metavar="[MATRIX]", required=False, type=PATH)
 @DATA
 @click.option(
@@ -149,7 +149,7 @@ def _show(address: str, end: Event, say: Callable[[str], None]) -> None:
 )
 @ON
 @JSON
-def doctor(
+def doctor_(
     matrix_file: Path | None,
     data: Path,
     smoke: bool,
@@ -162,7 +162,7 @@ def doctor(
 
     Example: sparkpub doctor matrix/demo.yaml --smoke
     """
-    from sparkpub.collect import doctor as physician
+    from sparkpub.collect import doctor
 
     if smoke and matrix_file is None:
         raise click.UsageError("--smoke needs a MATRIX")
@@ -172,10 +172,8 @@ def doctor(
             raise click.UsageError("--smoke runs on this machine, and --on asks others")
         _doctor_on(declared, address, as_json)
         return
-    found = physician.examine(declared, data, smoke=smoke)
-    print_as(
-        as_json, physician.document, partial(physician.lines, matrix=declared), found
-    )
+    found = doctor.examine(declared, data, smoke=smoke)
+    print_as(as_json, doctor.document, partial(doctor.lines, matrix=declared), found)
     failed = any(item.state == "missing" for item in found)
     if matrix_file is None:
         next_step(
@@ -187,11 +185,11 @@ def doctor(
 
 
 def _doctor_on(declared: "Matrix | None", address: str, as_json: bool) -> None:
-    from sparkpub.collect.fleet import doctor as physician
+    from sparkpub.collect.fleet import doctor
 
-    found = physician.examine(declared, address)
-    print_as(as_json, physician.document, physician.lines, found)
-    finish(failed=physician.fails(found))
+    found = doctor.examine(declared, address)
+    print_as(as_json, doctor.document, doctor.lines, found)
+    finish(failed=doctor.fails(found))
 
 
 @cli.command()
@@ -282,9 +280,9 @@ def collect(
     if address is None:
         outcome = session.collect(declared, choice, say)
     else:
-        from sparkpub.collect.fleet import session as fleet
+        from sparkpub.collect.fleet import session as fleet_session
 
-        outcome = fleet.collect(declared, choice, address, say)
+        outcome = fleet_session.collect(declared, choice, address, say)
     # For people the last line of the progress has said it.
     print_as(as_json, partial(asdict, outcome), list)
     if outcome.left:

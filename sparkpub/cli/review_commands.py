@@ -203,25 +203,25 @@ def values(
         )
 
 
-@cli.command()
+@cli.command("quarantine")
 @click.argument("run_id")
 @click.option("--reason", help="Why the run is excluded; shown publicly.")
 @click.option("--undo", is_flag=True, help="Restore the run.")
 @DATA
 @JSON
-def quarantine(
+def quarantine_(
     run_id: str, reason: str | None, undo: bool, data: Path, as_json: bool
 ) -> None:
     """Exclude a run from the results (--undo restores it). Nothing is deleted.
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
     """
-    from sparkpub.review.checks import quarantine as quarantines
+    from sparkpub.review.checks import quarantine
     from sparkpub.review.dataset import load
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason or --undo")
-    campaign = quarantines.quarantine(load(data), run_id, reason)
+    campaign = quarantine.quarantine(load(data), run_id, reason)
     done = "excluded from"
     if undo:
         done = "included in"

@@ -132,6 +132,8 @@ def needed_by(matrix: Matrix) -> frozenset[str]:
         needed.add("page cache")
     if matrix.gates.lock_clocks_mhz is not None:
         needed.add("clocks")
+    if getattr(matrix.gates, "power_mode", None) is not None:
+        needed.add("power mode")
     return frozenset(needed)
 
 

@@ -100,7 +100,7 @@ def opened(
 
 
 def _not_set(controlled: Sequence[Gate]) -> list[str]:
-    """What the matrix asks of the machine and could not be set, a line each."""
+    """Clocks and power modes that the matrix asks for and the machine does not have, a line each."""
     lines = []
     for gate in controlled:
         wanted = gate.wanted

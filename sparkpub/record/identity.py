@@ -18,6 +18,8 @@ _PROOFS = (
     "layers",
 )
 
+_SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "experts")
+
 
 def expected(requested: Requested) -> Architecture | None:
     """What is known about the requested model: from the run's own folder or matrix, else the catalogue."""
@@ -48,6 +50,7 @@ def contradictions(
             f"weights are {words[not requested.random_weights]} instead of {words[requested.random_weights]}"
         )
     problems += _other_format(observed)
+    problems += _other_configuration(requested)
     known = expected(requested)
     if known is None:
         return problems
@@ -58,6 +61,22 @@ def contradictions(
                 f"{name.replace('_', ' ')} is {_number(got)} and that model has {_number(want)}"
             )
     return problems
+
+
+def _other_configuration(requested: Requested) -> list[str]:
+    """Where the model's folder says another architecture than the catalogue has of that name: layers that were cut out,
+    or another model's folder."""
+    given = requested.architecture
+    known = catalogue.models().get(requested.model_id)
+    if given is None or known is None:
+        return []
+    return [
+        f"its folder has {_number(getattr(given, name))} {name.replace('_', ' ')} and that model has "
+        f"{_number(getattr(known, name))}"
+        for name in _SHAPE
+        if None not in (getattr(given, name), getattr(known, name))
+        and getattr(given, name) != getattr(known, name)
+    ]
 
 
 def _other_format(seen: Observed) -> list[str]:

@@ -29,13 +29,21 @@ from sparkpub.site.content import (
 from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
+from sparkpub.site.pages import (
+    blog,
+    downloads,
+    feed,
+    placing,
+    preview_pictures,
+    programs,
+    runs,
+)
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.reading import CHECK as UNREADABLE
-from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE
+from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE, verdict
 from sparkpub.site.sources import files, page_text, refuse_outside
 from sparkpub.site.words import Words
 
@@ -77,7 +85,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
         _add(tree, downloads.contents(publication, templates))
-        _add(tree, blog.previews(publication, posts, templates, cache))
+        _add(tree, preview_pictures.pictures(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
 
@@ -136,7 +144,7 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """
     results = results_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = ledger.judge(claims, results.review)
+    verdicts = [verdict(claim, results.review) for claim in claims]
     asked = Publication(results, options, verdicts)
     if not any(known.same_as(asked) for known in _last):
         _last[:] = [asked]
@@ -259,7 +267,7 @@ def _short_pages(
 
 def _forms(
     publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.Form]:
+) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
     telemetry there is, so that they are kept."""
     name = key("forms", pages.state)

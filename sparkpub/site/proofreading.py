@@ -26,6 +26,7 @@ from sparkpub.site.reading import (
     facts,
     read_page,
     unreadable_page,
+    verdict,
 )
 from sparkpub.site.sources import FRONT
 
@@ -195,22 +196,22 @@ def _matches(
 def claim(sources: Path, review: Review, _speak: Speak | None) -> Iterator[Finding]:
     """Claims that the data now judge otherwise than when the text was written, with the places to reread."""
     path = sources / CLAIMS_FILE
-    for verdict in _verdicts(sources, review):
-        if verdict.changed:
-            places = prose.uses(sources, verdict.claim.id)
+    for found in _verdicts(sources, review):
+        if found.changed:
+            places = prose.uses(sources, found.claim.id)
             text = (
-                f"Claim {verdict.claim.id} was recorded as {verdict.claim.recorded} and is now {verdict.verdict}: "
-                f"{verdict.text} Reread {', '.join(places) if places else 'what rests on it'}, then record the verdict."
+                f"Claim {found.claim.id} was recorded as {found.claim.recorded} and is now {found.verdict}: "
+                f"{found.text} Reread {', '.join(places) if places else 'what rests on it'}, then record the verdict."
             )
             yield _finding(
                 "claim",
                 path,
                 1,
                 text,
-                campaign=verdict.claim.campaign,
-                claim=verdict.claim.id,
-                recorded=verdict.claim.recorded,
-                verdict=verdict.verdict,
+                campaign=found.claim.campaign,
+                claim=found.claim.id,
+                recorded=found.claim.recorded,
+                verdict=found.verdict,
                 places=places,
             )
 
@@ -219,7 +220,7 @@ def _verdicts(sources: Path, review: Review) -> Iterator[ledger.Verdict]:
     """The verdicts on the claims that can be judged."""
     for statement in claims(sources):
         with suppress(ClaimError):
-            yield from ledger.judge([statement], review)
+            yield verdict(statement, review)
 
 
 def dead_evidence(

@@ -59,6 +59,23 @@ def claims(sources: Path) -> list[ledger.Claim]:
         return []
 
 
+def verdict(claim: ledger.Claim, review: Review) -> ledger.Verdict:
+    """The verdict on a claim. Raises ClaimError where it names what its campaign does not have.
+
+    Those of the last review are kept: claims are proofread, judged for the pages, and judged again in a preview.
+    """
+    if not _judged or _judged[0][0] is not review:
+        _judged[:] = [(review, {})]
+    known = _judged[0][1]
+    if claim.id not in known or known[claim.id].claim != claim:
+        known[claim.id] = ledger.judge([claim], review)[0]
+    return known[claim.id]
+
+
+_judged: list[tuple[Review, dict[str, ledger.Verdict]]] = []
+"""The last review, and the verdicts on claims by their ids."""
+
+
 def facts(sources: Path) -> dict[str, facts_file.Fact]:
     """The facts by id, none where they cannot be read."""
     try:
@@ -115,7 +132,7 @@ def _of_claims(sources: Path, review: Review) -> Iterator[Problem]:
         return
     for claim in written:
         try:
-            ledger.judge([claim], review)
+            verdict(claim, review)
         except ClaimError as error:
             line = _line_with(path.read_text(encoding="utf-8"), claim.id)
             yield path, line, error.lines()[0]

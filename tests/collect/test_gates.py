@@ -305,6 +305,18 @@ def test_clocks_that_may_not_be_locked_are_said_to_be_so(driver: FakeNvml) -> No
         assert "Insufficient Permissions" in (gate.reason or "")
 
 
+def test_the_power_mode_is_set_and_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "platform_profile"
+    profile.write_text("balanced\n")
+    monkeypatch.setattr(controls, "_PROFILE", profile)
+    with controls.applied(Gates(power_mode="performance"), None, "no GPU") as (gate,):
+        assert gate.met is True
+        assert profile.read_text() == "performance"
+    assert profile.read_text() == "balanced"
+
+
 def test_dropping_caches_says_whether_it_worked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,10 +322,12 @@ def test_a_reason_that_lasts_is_said_instead(
 def test_what_the_machine_could_not_be_set_to_is_said() -> None:
     controlled = [
         a_gate("lock_clocks_mhz", met=False, wanted=2100.0),
+        a_gate("power_mode", met=None, wanted="MAXN"),
         a_gate("drop_caches"),
     ]
     assert station._not_set(controlled) == [
         "lock_clocks_mhz 2100 was not set: no right to; running anyway (recorded)",
+        "power_mode MAXN was not set: no right to; running anyway (recorded)",
     ]
 
 

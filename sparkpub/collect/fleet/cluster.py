@@ -152,29 +152,29 @@ class Cluster:
 
 
 class PostOnNode:
-    """A `Post` on another machine."""
+    """A `StationOnNode` on another machine, called from here."""
 
     def __init__(self, ray: Any, handle: Any) -> None:
         self._ray, self._handle = ray, handle
 
     def open(self) -> Call[NodeAnswer]:
-        """See `Post.open`."""
+        """See `StationOnNode.open`."""
         return Call(self._handle.open.remote())
 
     def measure(self, order: Order) -> Call[NodeAnswer]:
-        """See `Post.measure`."""
+        """See `StationOnNode.measure`."""
         return Call(self._handle.measure.remote(order))
 
     def forget(self, stem: str) -> None:
-        """See `Post.forget`. Nobody waits for it: what is not forgotten comes again and is known."""
+        """See `StationOnNode.forget`. Nobody waits for it: what is not forgotten comes again and is known."""
         self._handle.forget.remote(stem)
 
     def stop(self, reason: str, *, now: bool) -> None:
-        """See `Post.stop`."""
+        """See `StationOnNode.stop`."""
         self._handle.stop.remote(reason, now)
 
     def close(self) -> Call[None]:
-        """See `Post.close`."""
+        """See `StationOnNode.close`."""
         return Call(self._handle.close.remote())
 
     def kill(self) -> None:

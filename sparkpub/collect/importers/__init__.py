@@ -12,7 +12,6 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from sparkpub.collect.importers import (
-    benchmark_spark,
     mapping_starter,
     placing,
     table,
@@ -25,6 +24,7 @@ from sparkpub.collect.importers.base import (
     Left,
     read_about,
 )
+from sparkpub.collect.importers.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
 from sparkpub.collect.importers.mapping import of_tools, read_mapping
@@ -48,19 +48,17 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 READERS: Mapping[str, MakeReader] = {
     **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
+    "benchmark-spark": BenchmarkSpark,
     "llama-bench": LlamaBench,
     "trtllm-bench": TrtllmBench,
 }
 """Formats that are read file by file."""
 IMPORTERS: Mapping[str, Importer] = {
-    "benchmark-spark": benchmark_spark.read,
     "table": _by_mapping,
-} | {
-    name: partial(read_files, make=(reader,)) for name, reader in READERS.items()
-}  # fmt: skip
+    **{name: partial(read_files, make=(reader,)) for name, reader in READERS.items()},
+}
 _FOUND_BY_THEMSELVES: Mapping[str, MakeReader] = {
     **READERS,
-    "benchmark-spark": benchmark_spark.BenchmarkSpark,
     "trtllm-bench": partial(TrtllmBench, among_others=True),
 }
 

@@ -8,14 +8,13 @@ The metadata hold what the runner script was told, not what ran. Native runs wer
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
-from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.files import ResultFile, documents
+from sparkpub.collect.importers.formats import FileReader
 from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.record import outside
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import MetricValue, Status
 
 _NAME = re.compile(
@@ -30,6 +29,8 @@ _PUBLISHED = {
     "start_temp_celsius": "gpu_temp_start_celsius",
     "end_temp_celsius": "gpu_temp_end_celsius",
 }
+_NEEDED = frozenset({"environment", "model_name", "timestamp", "iteration"})
+"""What every run says in a file with the figures of many."""
 _TEMPERATURES = ("start_temp_celsius", "end_temp_celsius")
 _FACTS = frozenset(
     {
@@ -47,72 +48,48 @@ _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
 
-class BenchmarkSpark:
-    """Reads the runs of folders in which other things may lie."""
+class BenchmarkSpark(FileReader):
+    """Reads the metadata and logs of runs, and files with the figures of many."""
 
     tool = "benchmark-spark"
 
-    def __init__(self, given: Given) -> None:
-        self._given = given
-        self._metadata: list[Path] = []
-
     def takes(self, file: ResultFile) -> bool:
-        """Whether a file is of a run: its metadata, or the log beside them."""
-        if _NAME.match(file.name) is None:
+        """Whether a file is of a run, or has the figures of some. Raises FileError."""
+        is_of_run = _NAME.match(file.name) is not None
+        if is_of_run and file.name.endswith(_METADATA):
+            self._found.append(_run_or_why_not(file, self._given))
+        elif is_of_run and file.suffix == ".log":
+            metadata = file.path.with_name(file.name.removesuffix(".log") + _METADATA)
+            if not metadata.is_file():
+                reason = "no metadata beside it: nothing says what it was"
+                self._found.append(Left(file.source, reason))
+        elif file.suffix == ".json":
+            found = list(_of_all(file, self._given))
+            self._found += found
+            return bool(found)
+        else:
             return False
-        if file.name.endswith(_METADATA):
-            self._metadata.append(file.path)
-            return True
-        metadata = file.path.with_name(file.name.removesuffix(".log") + _METADATA)
-        return file.name.endswith(".log") and metadata.is_file()
-
-    def found(self) -> Iterator[Draft | Left]:
-        """The runs of all metadata."""
-        for path in self._metadata:
-            yield _run_or_why_not(path, self._given)
-
-    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
-        """Every file is spoken of."""
-        return False
+        return True
 
 
-def read(path: Path, given: Given) -> Iterator[Draft | Left]:
-    """Runs of a folder, or of an aggregated file."""
-    if path.is_dir():
-        yield from _folder(path, given)
-        return
-    try:
-        content = outside.content(path)
-    except outside.UnfitError as error:
-        raise ImportFormatError(
-            f"cannot be read: {error}",
-            where=str(path),
-            remedy="give the folder of the results, or one file",
-        ) from None
-    try:
-        document = reading.strict_json(content)
-    except ValueError as problem:
-        unfit = isinstance(problem, outside.UnfitError)
-        what = str(problem) if unfit else "not JSON, or cut short"
-        raise ImportFormatError(
-            what, where=str(path), remedy="fetch the file again"
-        ) from None
-    entries = list(_entries(document))
-    if not entries:
-        remedy = "give a list of runs, or models with their environments and runs"
-        raise ImportFormatError("no runs in it", where=str(path), remedy=remedy)
+def _of_all(file: ResultFile, given: Given) -> Iterator[Draft | Left]:
+    """The runs of a file with the figures of many. Raises FileError."""
+    entries = [entry for item in documents(file) for entry in _entries(item)]
+    entries = [(place, entry) for place, entry in entries if entry.keys() >= _NEEDED]
     unused = {name for _, entry in entries for name in entry} - _FACTS - set(_PUBLISHED)
     for name in sorted(unused):
-        yield Left(path.name, f"the field {name} is not used", refused=False)
-    for place, entry in entries:
-        yield _published(f"{path.name}, {place}", entry, given, content)
+        yield Left(file.source, f"the field {name} is not used", refused=False)
+    for number, (place, entry) in enumerate(entries, 1):
+        source = f"{file.source}, {place or f'entry {number}'}"
+        yield _published(source, entry, given, file.content)
 
 
-def _entries(document: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each run with where it stands; in the nested form the place gives model and environment."""
-    for index, entry in enumerate(reading.objects(document)):
-        yield f"entry {index + 1}", entry
-    models = document.get("models", document) if isinstance(document, dict) else None
+def _entries(document: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A run alone, or each run with where it stands in the nested form, whose names give model and environment."""
+    if "environment" in document:
+        yield "", document
+        return
+    models = document.get("models", document)
     for model, environments in models.items() if isinstance(models, dict) else ():
         for environment, runs in (
             environments.items() if isinstance(environments, dict) else ()
@@ -160,44 +137,20 @@ def _figure(name: str, value: Any) -> MetricValue:
     )
 
 
-def _folder(folder: Path, given: Given) -> Iterator[Draft | Left]:
-    names = sorted(path for path in folder.iterdir() if path.is_file())
-    metadata = [path for path in names if path.name.endswith(_METADATA)]
-    if not metadata:
-        raise ImportFormatError(
-            "no *_metadata.json in it",
-            where=str(folder),
-            remedy="give the folder of the results",
-        )
-    used = set()
-    for path in metadata:
-        used |= {path, _log_of(path)}
-        yield _run_or_why_not(path, given)
-    for path in (path for path in names if path not in used):
-        orphan = path.suffix == ".log"
-        reason = (
-            "no metadata beside it: nothing says what it was" if orphan else "not a run"
-        )
-        yield Left(path.name, reason, refused=orphan)
-
-
-def _log_of(metadata: Path) -> Path:
-    return metadata.with_name(metadata.name.removesuffix(_METADATA) + ".log")
-
-
-def _run_or_why_not(path: Path, given: Given) -> Draft | Left:
-    log = _log_of(path)
+def _run_or_why_not(file: ResultFile, given: Given) -> Draft | Left:
+    log = file.path.with_name(file.name.removesuffix(_METADATA) + ".log")
     try:
-        return _run(path, log if log.is_file() else None, given)
+        printed = outside.content(log) if log.is_file() else None
     except (OSError, outside.UnfitError) as error:
-        return Left(path.name, f"cannot be read: {error}")
+        return Left(file.source, f"cannot be read: {error}")
+    return _run(file, printed, given)
 
 
-def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
+def _run(file: ResultFile, log: bytes | None, given: Given) -> Draft | Left:
     """One run from its metadata and log; the name fills in what damaged metadata do not say."""
-    content = outside.content(path)
+    content = file.content
     entry = reading.json_object(content)
-    named = _NAME.match(path.name)
+    named = _NAME.match(file.name)
     facts = (named.groupdict() if named else {}) | (entry or {})
     notes = []
     if entry is None:
@@ -209,7 +162,7 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
     }
     if log is None:
         return _draft(
-            path.name,
+            file.source,
             facts,
             given,
             metrics=temperatures,
@@ -218,11 +171,11 @@ def _run(path: Path, log: Path | None, given: Given) -> Draft | Left:
             trouble="no log: nothing was measured that is known",
             unavailable={"log": "no log lay beside it", "observed": _UNSEEN},
         )
-    files = {"original": content, "log": outside.content(log)}
+    files = {"original": content, "log": log}
     answer = WORKLOADS["trtllm-bench"].parse(files["log"], {}, None)
     notes += answer.problems if answer.complete else []
     return _draft(
-        path.name,
+        file.source,
         facts,
         given,
         metrics=dict(answer.metrics) | temperatures,

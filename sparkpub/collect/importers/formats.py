@@ -1,9 +1,10 @@
 """Which format each file of a folder has: the readers are offered every file, and the first that takes it has it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left
 from sparkpub.collect.importers.files import (
@@ -32,19 +33,26 @@ class Form:
     """What the text beside a report says of it, by the names of the report."""
 
 
-class FileReader(Protocol):
+class FileReader(ABC):
     """Reads the results of one tool."""
 
     tool: str
 
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._found: list[Draft | Left] = []
+
+    @abstractmethod
     def takes(self, file: ResultFile) -> bool:
         """Whether a file holds results of the tool, which are then kept. Raises FileError for one that is damaged."""
 
     def found(self) -> Iterator[Draft | Left]:
         """What the files that were taken hold."""
+        yield from self._found
 
-    def passes_over(self, file: ResultFile) -> bool:
+    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002 - where others are to look
         """Whether nothing has to be said of a file that is not taken."""
+        return False
 
 
 MakeReader = Callable[[Given], FileReader]

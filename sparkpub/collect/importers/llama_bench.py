@@ -21,6 +21,7 @@ from sparkpub.collect.importers.files import (
     ResultFile,
     documents,
 )
+from sparkpub.collect.importers.formats import FileReader
 from sparkpub.collect.importers.layout import machine_named
 from sparkpub.collect.importers.sidecars import Sidecars
 from sparkpub.plan.workloads import WORKLOADS, reading
@@ -91,14 +92,13 @@ class _TestsOfRun:
     workload: str
 
 
-class LlamaBench:
+class LlamaBench(FileReader):
     """Reads files of the tool."""
 
     tool = "llama-bench"
 
     def __init__(self, given: Given) -> None:
-        self._given = given
-        self._found: list[Draft | Left] = []
+        super().__init__(given)
         self._named: dict[str, str] = {}
 
     def takes(self, file: ResultFile) -> bool:
@@ -108,14 +108,6 @@ class LlamaBench:
             return False
         self._found += _drafts(file, rows, self._given, self._named)
         return True
-
-    def found(self) -> Iterator[Draft | Left]:
-        """The runs of all files."""
-        yield from self._found
-
-    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
-        """Every file is spoken of."""
-        return False
 
 
 def _drafts(

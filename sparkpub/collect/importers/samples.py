@@ -9,7 +9,7 @@ when the report began: such telemetry is taken to end with the measurement.
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,22 +19,21 @@ from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
 
 _OURS = "elapsed_seconds"
-_COLUMNS: Mapping[str, str] = {
-    "utilization.gpu": "gpu_utilization_percent",
-    "utilization.memory": "gpu_memory_utilization_percent",
-    "memory.used": "gpu_memory_used_gib",
-    "temperature.gpu": "gpu_temp_celsius",
-    "power.draw": "gpu_power_watt",
-    "power.draw.instant": "gpu_power_watt",
-    "clocks.sm": "gpu_clock_sm_mhz",
-    "clocks.current.sm": "gpu_clock_sm_mhz",
-    "clocks.mem": "gpu_clock_mem_mhz",
-    "clocks.current.memory": "gpu_clock_mem_mhz",
-    "pstate": "gpu_performance_state",
-    "clocks_throttle_reasons.active": "gpu_throttle_reasons",
-    "clocks_event_reasons.active": "gpu_throttle_reasons",
+_NVIDIA_SMI: Mapping[str, TelemetryColumn] = {
+    name: TelemetryColumn.model_validate(place)
+    for name, place in {
+        "gpu_utilization_percent": "utilization.gpu",
+        "gpu_memory_utilization_percent": "utilization.memory",
+        "gpu_memory_used_gib": {"at": "memory.used", "unit": "MiB"},
+        "gpu_temp_celsius": "temperature.gpu",
+        "gpu_power_watt": "power.draw.instant|power.draw",
+        "gpu_clock_sm_mhz": "clocks.current.sm|clocks.sm",
+        "gpu_clock_mem_mhz": "clocks.current.memory|clocks.mem",
+        "gpu_performance_state": "pstate",
+        "gpu_throttle_reasons": "clocks_event_reasons.active|clocks_throttle_reasons.active",
+    }.items()
 }
-"""What nvidia-smi calls a sensor (`nvidia-smi --help-query-gpu`), and our column."""
+"""Our column, and what nvidia-smi calls the sensor (`nvidia-smi --help-query-gpu`)."""
 _GPU = ("index", "uuid", "pci.bus_id", "gpu_uuid", "gpu_bus_id")
 """Columns that tell GPUs apart."""
 _UNIT = re.compile(r"\s*\[[^\]]*\]$")
@@ -66,19 +65,25 @@ def samples(
     except csv.Error:
         return TelemetryBeside()
     rows = [[cell.strip() for cell in row] for row in table_rows if row]
+    table = _table(rows) if rows else []
     theirs = (columns or {}).get(_OURS)
     if columns and theirs is not None and rows and theirs.at in rows[0]:
-        return TelemetryBeside(_written(_counted(_table(rows), columns, seconds)))
+        return TelemetryBeside(
+            _written(table, columns, _counted(table, theirs, seconds))
+        )
     if not rows or "timestamp" not in rows[0]:
         return TelemetryBeside()
-    table = _table(rows)
     if started is None:
         problem = "the telemetry beside it has times of day, and the report has none"
         return TelemetryBeside(problem=problem)
     for name in _GPU:
         if len({row.get(name) for row in table}) > 1:
             return TelemetryBeside(problem="the telemetry beside it is of several GPUs")
-    return TelemetryBeside(_written(list(_converted(table, started))))
+    times = [_time(row["timestamp"]) for row in table]
+    elapsed = [
+        None if time is None else (time - started).total_seconds() for time in times
+    ]
+    return TelemetryBeside(_written(table, _NVIDIA_SMI, elapsed))
 
 
 def _table(rows: list[list[str]]) -> list[dict[str, str]]:
@@ -90,59 +95,27 @@ def _table(rows: list[list[str]]) -> list[dict[str, str]]:
 
 
 def _counted(
-    table: list[dict[str, str]],
-    columns: Mapping[str, TelemetryColumn],
-    seconds: float | None,
-) -> list[dict[str, str]]:
-    """Each row with our columns, its seconds counted from the start of the measurement, which ends with the rows."""
-    times = [reading.number(row.get(str(columns[_OURS].at))) for row in table]
+    table: list[dict[str, str]], elapsed: TelemetryColumn, seconds: float | None
+) -> list[float | None]:
+    """Seconds counted from the start of the measurement, which ends with the rows."""
+    times = [reading.number(row.get(str(elapsed.at))) for row in table]
     known = [time for time in times if time is not None]
     begin = 0.0
     if seconds is not None and known:
         begin = max(0.0, known[-1] - seconds)
-    found = []
-    for time, row in zip(times, table, strict=True):
-        if time is None:
-            continue
-        ours = {_OURS: f"{time - begin:.3f}"}
-        for name, column in columns.items():
-            value = reading.number(row.get(str(column.at)))
-            if name != _OURS and value is not None:
-                ours[name] = f"{value * _scale(column.unit, name):g}"
-        found.append(ours)
-    return found
+    return [None if time is None else time - begin for time in times]
 
 
-def _converted(
-    table: list[dict[str, str]], started: datetime
-) -> Iterator[dict[str, str]]:
-    """Each row with our columns; one without a time is left out."""
-    for row in table:
-        time = _time(row["timestamp"])
-        if time is None:
-            continue
-        ours = {_OURS: f"{(time - started).total_seconds():.3f}"}
-        for theirs, column in _COLUMNS.items():
-            value = _value(column, row.get(theirs, ""))
-            if value:
-                ours[column] = value
-        yield ours
-
-
-def _value(column: str, text: str) -> str:
-    """A cell in our unit; empty for `[N/A]` and for whatever is no number."""
-    if column in TEXT_COLUMNS:
-        return "" if text.startswith("[") else text
-    number = reading.number(text.partition(" ")[0])
-    if number is None:
-        return ""
-    unit = "MiB" if column == "gpu_memory_used_gib" else None
-    return f"{number * _scale(unit, column):g}"
-
-
-def _scale(unit: str | None, column: str) -> float:
-    """What a number in a unit is multiplied with for a column of ours; without a unit it is that of the column."""
-    return 1.0 if unit is None else factor(unit, unit_of(column)) or 1.0
+def _value(name: str, column: TelemetryColumn, row: Mapping[str, str]) -> str:
+    """A cell in the unit of our column; empty for `[N/A]` and for whatever is no number. The first of several columns
+    counts that holds anything."""
+    said = [row.get(place, "") for place in str(column.at).split("|")]
+    if name in TEXT_COLUMNS:
+        return next((text for text in said if text and not text.startswith("[")), "")
+    numbers = [reading.number(text.partition(" ")[0]) for text in said]
+    known = next((number for number in numbers if number is not None), None)
+    scale = factor(column.unit, unit_of(name)) if column.unit else None
+    return "" if known is None else f"{known * (scale or 1.0):g}"
 
 
 def _time(text: str) -> datetime | None:
@@ -154,12 +127,28 @@ def _time(text: str) -> datetime | None:
     return None
 
 
-def _written(rows: list[dict[str, str]]) -> bytes:
-    """CSV with those of our columns that hold anything."""
-    filled = {column for row in rows for column in row}
-    columns = [column for column in COLUMNS if column in filled]
+def _written(
+    table: list[dict[str, str]],
+    columns: Mapping[str, TelemetryColumn],
+    elapsed: list[float | None],
+) -> bytes:
+    """CSV with those of our columns that hold anything; a row without a time is left out."""
+    rows = []
+    for row, time in zip(table, elapsed, strict=True):
+        if time is not None:
+            values = {
+                name: _value(name, column, row) for name, column in columns.items()
+            }
+            rows.append(values | {_OURS: f"{time:.3f}"})
+    filled = {column for row in rows for column, value in row.items() if value}
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer = csv.DictWriter(
+        text,
+        [column for column in COLUMNS if column in filled],
+        restval="",
+        extrasaction="ignore",
+        lineterminator="\n",
+    )
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().encode()

@@ -17,6 +17,7 @@ from typing import Any
 
 from sparkpub.collect.importers.base import Draft, Given, Left, as_key
 from sparkpub.collect.importers.files import ResultFile
+from sparkpub.collect.importers.formats import FileReader
 from sparkpub.plan.workloads import WORKLOADS, reading, trtllm_answer
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import Moment
@@ -39,16 +40,15 @@ _FLAGS = {
 """Flags with a number, and the options of our workload that they are."""
 
 
-class TrtllmBench:
+class TrtllmBench(FileReader):
     """Reads files of the tool, several of which make a run."""
 
     tool = "trtllm-bench"
 
     def __init__(self, given: Given, *, among_others: bool = False) -> None:
-        self._given = given
+        super().__init__(given)
         self._among_others = among_others
         self._groups: dict[str, dict[str, ResultFile]] = defaultdict(dict)
-        self._found: list[Draft | Left] = []
 
     def takes(self, file: ResultFile) -> bool:
         """Whether a file is a log or a report."""
@@ -64,13 +64,9 @@ class TrtllmBench:
 
     def found(self) -> Iterator[Draft | Left]:
         """The runs of all files."""
-        yield from self._found
+        yield from super().found()
         for stem, files in self._groups.items():
             yield from _FilesOfRun(stem, files).drafts(self._given)
-
-    def passes_over(self, file: ResultFile) -> bool:  # noqa: ARG002
-        """Every file is spoken of."""
-        return False
 
 
 def _is_surely(file: ResultFile) -> bool:

@@ -3,6 +3,7 @@
 What must be undone is noted on disk before it is done, so that the next collector undoes it after a crash.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from sparkpub.collect.machine.nvml import Gpus, opened
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.record import Gate, Reading
 
-_NOTE = "clocks.txt"
+_NOTE = "restore.json"
 _PROFILE = Path("/sys/firmware/acpi/platform_profile")
 DROP = Path("/proc/sys/vm/drop_caches")
 
@@ -44,19 +45,32 @@ def drop_caches() -> Gate:
 def applied(
     gates: Gates, gpus: Gpus | None, why_no_gpu: str
 ) -> Iterator[tuple[Gate, ...]]:
-    """Clocks locked where the matrix asks; released at the end, whatever happens."""
-    mhz = gates.lock_clocks_mhz
-    if mhz is None:
-        yield ()
-        return
+    """Clocks locked and power mode set where the matrix asks; restored at the end, whatever happens."""
+    done: list[Gate] = []
     try:
-        reason: str | None = why_no_gpu
-        if gpus is not None:
-            state.write(_NOTE, f"clocks locked at {mhz} MHz\n")
-            reason = gpus.lock_clocks(mhz)
-        yield (_gate("lock_clocks_mhz", mhz, "MHz", reason),)
+        if (mhz := gates.lock_clocks_mhz) is not None:
+            if gpus is not None:
+                _note(clocks=True)
+            done.append(
+                _gate(
+                    "lock_clocks_mhz",
+                    mhz,
+                    "MHz",
+                    why_no_gpu if gpus is None else gpus.lock_clocks(mhz),
+                )
+            )
+        if gates.power_mode is not None:
+            reason: str | None = (
+                "this machine offers no power modes that are known here"
+            )
+            if (before := power_mode()) is not None:
+                _note(power_mode=before)
+                reason = _switch(gates.power_mode)
+            done.append(_gate("power_mode", gates.power_mode, "", reason))
+        yield tuple(done)
     finally:
-        release(gpus)
+        if done:
+            restore(gpus)
 
 
 def _gate(
@@ -87,6 +101,21 @@ def power_mode() -> str | None:
     return _said("powerprofilesctl", "get")
 
 
+def _switch(mode: str) -> str | None:
+    """Set a power mode; None when done, else the reason why not."""
+    if not _PROFILE.exists():
+        if _said("powerprofilesctl", "set", mode) is None:
+            return f"powerprofilesctl refuses {mode}"
+        return None
+    try:
+        _PROFILE.write_text(mode)
+    except OSError as error:
+        choices = _PROFILE.with_name("platform_profile_choices")
+        known = choices.read_text().strip() if choices.exists() else "unknown"
+        return f"{error.strerror}; the choices are {known}"
+    return None
+
+
 def _said(*argv: str) -> str | None:
     if shutil.which(argv[0]) is None:
         return None
@@ -96,17 +125,31 @@ def _said(*argv: str) -> str | None:
     return ended.stdout.strip() if ended.returncode == 0 else None
 
 
-def release(gpus: Gpus | None) -> None:
-    """Unlock the clocks, and forget that they were locked."""
-    if gpus is not None:
+def restore(gpus: Gpus | None) -> list[str]:
+    """Undo what is noted as changed; says what was undone."""
+    noted, said = {}, []
+    with suppress(ValueError, TypeError):
+        noted = dict(json.loads(state.read(_NOTE) or "{}"))
+    if noted.get("clocks") and gpus is not None:
         gpus.unlock_clocks()
+        said.append("unlocked the GPU clocks")
+    if (
+        isinstance(noted.get("power_mode"), str)
+        and _switch(noted["power_mode"]) is None
+    ):
+        said.append(f"set the power mode back to {noted['power_mode']}")
     state.write(_NOTE, None)
+    return said
 
 
 def restore_after_crash() -> list[str]:
-    """The same at the start of a collector, for one that was killed; says what was undone."""
+    """The same at the start of a collector, for one that was killed."""
     if state.read(_NOTE) is None:
         return []
     with opened() as (gpus, _):
-        release(gpus)
-        return [] if gpus is None else ["unlocked the GPU clocks"]
+        return restore(gpus)
+
+
+def _note(**changes: object) -> None:
+    noted = json.loads(state.read(_NOTE) or "{}")
+    state.write(_NOTE, json.dumps(noted | changes))

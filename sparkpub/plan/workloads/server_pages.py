@@ -41,6 +41,9 @@ _WAITING = (
     "vllm:request_queue_time_seconds_sum",
 )
 """Counters of the seconds that requests were on the server, and of those that they waited for their turn."""
+_PREEMPTED = ("vllm:num_preemptions_total",)
+_ANSWERED = ("vllm:request_success_total",)
+"""Counters of requests that were taken out of the batch, and of those that were answered."""
 _OF_SGLANG = (
     *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
     *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
@@ -220,14 +223,15 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
-    """What vLLM counts: the capacity of its KV cache, which it gives as blocks, how much of the prompts was in it, and
-    how long requests waited for their turn."""
+    """What vLLM counts: the capacity of its KV cache, which it gives as blocks, how much of the prompts was in it, how
+    long requests waited for their turn, and how often they lost it."""
     hits = _share(server, _PROMPTS)
     shares = {
         "prefix_cache_hit_percent": _share(server, _LOOKED_UP)
         if hits is None
         else hits,
         "queue_time_percent": _share(server, _WAITING),
+        "preemptions_per_request": _preempted(server),
     }
     return _capacity(server) | reading.metrics(
         {name: share for name, share in shares.items() if share is not None}, "report"
@@ -240,6 +244,14 @@ def _share(server: Mapping[str, Any], names: tuple[str, str]) -> float | None:
     if not whole or part is None or not 0 <= part <= whole:
         return None
     return 100 * part / whole
+
+
+def _preempted(server: Mapping[str, Any]) -> float | None:
+    """Preemptions while the client ran, by the requests answered; None where there was no preemption."""
+    preempted, answered = (_growth(server, names) for names in (_PREEMPTED, _ANSWERED))
+    if not preempted or not answered or min(preempted, answered) < 0:
+        return None
+    return preempted / answered
 
 
 def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:

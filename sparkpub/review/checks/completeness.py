@@ -38,8 +38,8 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
         were = "was" if len(again) == 2 else "were"
         others = f" {more} {were} recorded repeatedly too."
     text = (
-        f"{capital(view.where(first[:1])[0])} was recorded {len(first)} times.{others} The first record of each "
-        "counts; later records are excluded, so that results cannot be picked."
+        f"{capital(view.where(first[:1])[0])} was recorded {len(first)} times.{others} Only the first record "
+        "of each counts, so that nobody picks the better one."
     )
     cells = dict.fromkeys(same[0].record.cell for same in again)
     yield view.finding(

@@ -6,9 +6,12 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
+from sparkpub.review.reviewed import Cell
+from sparkpub.review.statistics import describe
 
 DIGITS = Threshold(
     "copied digits",
@@ -20,6 +23,12 @@ RATIOS = Threshold(
     4,
     "Number of ratios between the times of a run that must equal those of another run, to eight digits, before one "
     "counts as a multiple of the other.",
+)
+COMBINATIONS = Threshold(
+    "copied combinations",
+    1e5,
+    "Combinations of figures between the least and the largest of a cell from which two published runs do not agree "
+    "in all of them by chance: among ten runs there are 45 pairs.",
 )
 LOG_BYTES = Threshold(
     "copied log bytes",
@@ -59,7 +68,10 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
                 yield f"their {item.role}", item.sha256
     published = _published(record)
     if published is not None:
+        cell, _, figures = published
         yield "their start and all their figures", published
+        if _combinations(view, record.cell) >= COMBINATIONS:
+            yield "all their figures", (cell, figures)
     samples = view.evidence.of(stored).samples
     if samples is not None and samples.trace is not None:
         yield "the power drawn, sample by sample", samples.trace
@@ -75,7 +87,19 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
         )
 
 
-def _published(record: Record) -> Hashable | None:
+def _combinations(view: View, cell: Cell) -> float:
+    """How many combinations of figures the runs of a cell can show: of each measurement as many as its rounding leaves
+    between the least and the largest."""
+    found = 1.0
+    for name in view.once(independent):
+        values = view.figures(cell, name, ran=True)
+        if values:
+            step = describe.resolution_of(values)
+            found *= 1 + (max(values) - min(values)) / step
+    return found
+
+
+def _published(record: Record) -> tuple[Cell, str, Hashable] | None:
     """Cell, start and figures of a run of which a table says no more; None where they may agree by chance: no two runs
     of a cell begin in the same second, but many on the same day."""
     values = [value for value in record.metrics.values() if value.value is not None]
@@ -141,7 +165,7 @@ CHECKS = (
         ("error",),
         "Is every run an independent measurement?",
         copied_evidence,
-        thresholds=(DIGITS, RATIOS, LOG_BYTES),
+        thresholds=(DIGITS, RATIOS, LOG_BYTES, COMBINATIONS),
         remedy="Quarantine the copy, and measure it.",
     ),
 )

@@ -1,23 +1,34 @@
-"""Whether environments that are compared differ in nothing else: in facts that runs state, and in conditions read."""
+"""Whether runs that are pooled, and environments that are compared, differ in nothing that they must share."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, variance
+from typing import TypeVar
 
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.facts import FACTS, Fact, apart
+from sparkpub.review.checks.facts import (
+    ABSENT,
+    FACTS,
+    MACHINE,
+    Common,
+    Groups,
+    Seen,
+    apart,
+    machines_of,
+)
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     Sides,
     View,
+    about_cells,
     few,
+    ids,
     label,
     listed,
     named_values,
@@ -54,92 +65,141 @@ CONDITION_SD = Threshold(
 CONDITION_RUNS = 3
 """Runs on each side below which means say nothing."""
 
-
 Group = tuple[str, str]
 """A model and a workload."""
-Groups = Mapping[Group, Mapping[Cell, Sequence[Record]]]
-"""What is compared: the cells of the environments of each, with their runs."""
+Where = TypeVar("Where", Cell, Group)
+Apart = dict[str, dict[str, set[str]]]
+"""Name to the values of each run of a cell, or of each environment of a group."""
+
+
+def _seen(view: View, runs: Iterable[Stored]) -> list[Seen]:
+    return [Seen(run.record, view.evidence.of(run).answer) for run in runs]
+
+
+def _differing(
+    places: Mapping[Where, Groups], elsewhere: Collection[Where]
+) -> Iterator[tuple[Common, dict[Where, Apart]]]:
+    """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
+    machine differs, which is told by itself."""
+    told: dict[str, Collection[Where]] = {MACHINE: elsewhere}
+    for fact in FACTS:
+        explained: Collection[Where] = told.get(fact.follows or "", ())
+        new: dict[Where, Apart] = {}
+        for place, groups in places.items():
+            names = apart(fact, groups)
+            if names and place not in explained:
+                new[place] = names
+        told[fact.what] = set(new).union(explained)
+        yield fact, new
+
+
+# -- within a cell -----------------------------------------------------------------------------------------------
+
+
+def mixed_runs(view: View, elsewhere: Collection[Cell]) -> Iterator[Finding]:
+    """Cells that pool runs which differ in something, one finding per fact; those of `elsewhere` are of several
+    machines that did not measure the same."""
+    cells = {
+        cell: {run.run_id: _seen(view, [run]) for run in runs}
+        for cell, runs in view.counted.items()
+    }
+    for fact, found in _differing(cells, elsewhere):
+        if fact.pooled is None:
+            continue
+        by_severity: dict[Severity, dict[Cell, dict[str, set[str]]]] = defaultdict(dict)
+        for cell, names in found.items():
+            for name, values in names.items():
+                seen = set().union(*values.values())
+                severity = fact.lacked if ABSENT in seen else fact.pooled
+                if severity is not None:
+                    by_severity[severity].setdefault(cell, {})[name] = seen
+        for severity, mixed in by_severity.items():
+            yield _mixed(view, fact, severity, mixed)
+
+
+def _mixed(
+    view: View,
+    fact: Common,
+    severity: Severity,
+    mixed: Mapping[Cell, Mapping[str, set[str]]],
+) -> Finding:
+    together: dict[str, set[str]] = defaultdict(set)
+    for names in mixed.values():
+        for name, found in names.items():
+            together[name] |= found
+    values = {name: sorted(found) for name, found in together.items()}
+    sides = named_values(fact.what, values)
+    cells = listed([label(cell) for cell in mixed], "cells")
+    text = f"Runs of {cells} are averaged although they differ in {fact.what}: {sides.words}."
+    if severity != "info":
+        text += " Quarantine those that are not as planned, and re-run them."
+    return view.finding(
+        "mixed-machines",
+        severity,
+        text,
+        **about_cells(mixed),
+        runs=[run for cell in mixed for run in ids(view.counted[cell])],
+        what=fact.what,
+        values=sides.values,
+    )
+
+
+# -- between environments ----------------------------------------------------------------------------------------
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
     """Comparisons that are not only between environments: what else differs, one finding per cause."""
-    groups = _compared(view)
-    told: dict[str, set[Group]] = defaultdict(set)
-    for fact in FACTS:
-        if fact.compared is None:
-            continue
-        differing, cells = _differing(fact, groups, told[fact.follows or ""])
-        told[fact.what] = differing.keys() | told[fact.follows or ""]
-        if differing:
-            names = {
-                name: words for of in differing.values() for name, words in of.items()
-            }
-            sides = named_values(fact.what, names)
-            yield _unequal(
-                view, fact.what, fact.compared, list(differing), cells, sides
-            )
-    yield from _conditions(view, groups)
-
-
-def _compared(view: View) -> Groups:
-    """The groups of several environments with runs, and what their evidence says of the engine's settings today: a
-    record may be older than a setting."""
-    groups: dict[Group, dict[Cell, Sequence[Stored]]] = defaultdict(dict)
-    for cell, runs in view.counted.items():
+    groups: dict[Group, dict[str, Sequence[Stored]]] = defaultdict(dict)
+    for (model, environment, workload), runs in view.counted.items():
         if runs:
-            groups[cell[0], cell[2]][cell] = runs
-    return {
-        group: {
-            cell: [_with_settings(view, run) for run in runs]
-            for cell, runs in cells.items()
-        }
-        for group, cells in groups.items()
-        if len(cells) > 1
+            groups[model, workload][environment] = runs
+    compared = {group: sides for group, sides in groups.items() if len(sides) > 1}
+    yield from _unequal_facts(view, compared)
+    for condition in CONDITIONS:
+        yield from _unequal_condition(view, condition, compared)
+
+
+Environments = Mapping[str, Sequence[Stored]]
+"""The runs of each environment that is compared."""
+
+
+def _unequal_facts(
+    view: View, compared: Mapping[Group, Environments]
+) -> Iterator[Finding]:
+    elsewhere = [
+        group
+        for group, sides in compared.items()
+        if len({machines_of(runs) for runs in sides.values()}) > 1
+    ]
+    seen = {
+        group: {environment: _seen(view, runs) for environment, runs in sides.items()}
+        for group, sides in compared.items()
     }
-
-
-def _with_settings(view: View, run: Stored) -> Record:
-    record, answer = run.record, view.evidence.of(run).answer
-    if answer is None:
-        return record
-    settings = answer.observed.settings | record.observed.settings
-    observed = record.observed.model_copy(update={"settings": settings})
-    return record.model_copy(update={"observed": observed})
-
-
-def _differing(
-    fact: Fact, groups: Groups, explained: set[Group]
-) -> tuple[dict[Group, dict[str, list[str]]], list[Cell]]:
-    """Groups whose environments differ in a fact that no other one explains, with the values of each name, in words;
-    and the cells that do."""
-    found: dict[Group, dict[str, list[str]]] = {}
-    concerned: dict[Cell, None] = {}
-    for group, places in groups.items():
-        if group in explained:
-            continue
-        for one, other in combinations(places, 2):
-            for name, first, then in apart(fact, places[one], places[other]):
-                words = [
-                    f"{few(sorted(first))} ({one[1]})",
-                    f"{few(sorted(then))} ({other[1]})",
-                ]
-                found.setdefault(group, {})[name] = words
-                concerned |= {one: None, other: None}
-    return found, list(concerned)
+    for fact, found in _differing(seen, elsewhere):
+        names: dict[str, list[str]] = {}
+        cells: dict[Cell, None] = {}
+        for (model, workload), apart_in in found.items():
+            for name, values in apart_in.items():
+                known = {
+                    environment: few(sorted(has))
+                    for environment, has in values.items()
+                    if fact.absence_counts or ABSENT not in has
+                }
+                if len(set(known.values())) > 1:
+                    names[name] = [f"{has} ({of})" for of, has in known.items()]
+                    cells |= dict.fromkeys((model, of, workload) for of in known)
+        if fact.compared is not None and names:
+            told = named_values(fact.what, names)
+            yield _unequal(view, fact.what, fact.compared, list(cells), told)
 
 
 def _unequal(
-    view: View,
-    what: str,
-    severity: Severity,
-    groups: Sequence[Group],
-    cells: Sequence[Cell],
-    sides: Sides,
+    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: Sides
 ) -> Finding:
-    which = listed(["/".join(group) for group in groups], "comparisons")
+    groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
     text = (
-        f"The environments of {which} differ in more than the environment: {what} is {sides.words}. The comparison "
-        "includes that difference."
+        f"More than the environment differs in {listed(list(groups), 'comparisons')}: {what} {told.words}. The "
+        "comparison includes that difference."
     )
     return view.finding(
         "unequal-environments",
@@ -147,114 +207,103 @@ def _unequal(
         text,
         cells=[label(cell) for cell in cells],
         what=what,
-        values=sides.values,
+        values=told.values,
     )
 
 
 @dataclass(frozen=True)
 class MeasuredCondition:
     """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
-    from that share of the mean where `relative`."""
+    from that share of the mean where `relative`. It stands in `Samples` under one name, and in records under another.
+    """
 
     name: str
     unit: str
-    read: Callable[[View, Stored], float | None]
     least: Threshold
+    sample: str | None = None
+    metric: str | None = None
     relative: bool = False
     of_resources: bool = False
     """Whether it follows from the processors that an environment is given."""
 
-
-def _start(_view: View, stored: Stored) -> float | None:
-    return stored.record.value("gpu_temp_start_celsius")
-
-
-def _clock(view: View, stored: Stored) -> float | None:
-    samples = view.evidence.of(stored).samples
-    if samples is None:
-        return stored.record.value("gpu_clock_sm_mean_mhz")
-    return samples.clock_under_load_mhz
-
-
-def _memory_clock(view: View, stored: Stored) -> float | None:
-    samples = view.evidence.of(stored).samples
-    return None if samples is None else samples.memory_clock_under_load_mhz
-
-
-def _processors(view: View, stored: Stored) -> float | None:
-    samples = view.evidence.of(stored).samples
-    return None if samples is None else samples.cpu_percent
-
-
-def _swapped(view: View, stored: Stored) -> float | None:
-    samples = view.evidence.of(stored).samples
-    return None if samples is None else samples.swap_used_gib
+    def read(self, view: View, runs: Iterable[Stored]) -> list[float]:
+        """Its value in those runs of which it is known."""
+        values = []
+        for run in runs:
+            samples = view.evidence.of(run).samples
+            if samples is not None and self.sample is not None:
+                values.append(getattr(samples, self.sample))
+            elif self.metric is not None:
+                values.append(run.record.value(self.metric))
+        return [value for value in values if value is not None]
 
 
 CONDITIONS = (
-    MeasuredCondition("start temperature", "°C", _start, START_DIFFERENCE_CELSIUS),
     MeasuredCondition(
-        "SM clock under load", "MHz", _clock, CLOCK_DIFFERENCE_SHARE, relative=True
+        "start temperature",
+        "°C",
+        START_DIFFERENCE_CELSIUS,
+        metric="gpu_temp_start_celsius",
+    ),
+    MeasuredCondition(
+        "SM clock under load",
+        "MHz",
+        CLOCK_DIFFERENCE_SHARE,
+        sample="clock_under_load_mhz",
+        metric="gpu_clock_sm_mean_mhz",
+        relative=True,
     ),
     MeasuredCondition(
         "memory clock under load",
         "MHz",
-        _memory_clock,
         CLOCK_DIFFERENCE_SHARE,
+        sample="memory_clock_under_load_mhz",
         relative=True,
     ),
     MeasuredCondition(
         "processor load",
         "%",
-        _processors,
         PROCESSOR_DIFFERENCE_PERCENT,
+        sample="cpu_percent",
         of_resources=True,
     ),
-    MeasuredCondition("swap in use", "GiB", _swapped, SWAP_DIFFERENCE_GIB),
+    MeasuredCondition(
+        "swap in use", "GiB", SWAP_DIFFERENCE_GIB, sample="swap_used_gib"
+    ),
 )
 
 
-def _conditions(view: View, groups: Groups) -> Iterator[Finding]:
-    """Conditions whose means lie apart between environments, one finding per condition."""
-    for condition in CONDITIONS:
-        unequal: dict[tuple[str, str], str] = {}
-        cells: list[Cell] = []
-        for group, places in groups.items():
-            for one, other in combinations(places, 2):
-                words = _means_apart(view, condition, one, other)
-                if words is not None:
-                    unequal[group] = words
-                    cells += [one, other]
-        if unequal:
-            told = Sides(next(iter(unequal.values())), list(unequal.values()))
-            yield _unequal(view, condition.name, "warning", list(unequal), cells, told)
+def _unequal_condition(
+    view: View, condition: MeasuredCondition, compared: Mapping[Group, Environments]
+) -> Iterator[Finding]:
+    """A condition whose means lie apart between environments that are given the same resources."""
+    words: list[str] = []
+    cells: dict[Cell, None] = {}
+    for (model, workload), sides in compared.items():
+        for one, other in combinations(sides, 2):
+            pair = [(model, environment, workload) for environment in (one, other)]
+            first, then = (condition.read(view, sides[name]) for name in (one, other))
+            given = [resources(view, cell) for cell in pair]
+            if condition.of_resources and given[0] != given[1]:
+                continue
+            if _lie_apart(condition, first, then):
+                unit = f"{condition.unit} on average in"
+                words.append(
+                    f"{fmean(first):.0f} {unit} {one} and {fmean(then):.0f} {unit} {other}"
+                )
+                cells |= dict.fromkeys(pair)
+    if words:
+        told = Sides(words[0], words)
+        yield _unequal(view, condition.name, "warning", list(cells), told)
 
 
-def _means_apart(
-    view: View, condition: MeasuredCondition, one: Cell, other: Cell
-) -> str | None:
-    """The means of a condition in two cells, in words, where they lie apart and nobody wanted them to."""
-    if condition.of_resources and resources(view, one) != resources(view, other):
-        return None
-    first, then = _read(view, condition, one), _read(view, condition, other)
-    if min(len(first), len(then)) < CONDITION_RUNS:
-        return None
-    least = float(condition.least)
-    if condition.relative:
-        least *= fmean(first)
-    if not _lie_apart(first, then, least):
-        return None
-    unit = f"{condition.unit} on average in"
-    return f"{fmean(first):.0f} {unit} {one[1]} and {fmean(then):.0f} {unit} {other[1]}"
-
-
-def _read(view: View, condition: MeasuredCondition, cell: Cell) -> list[float]:
-    values = [condition.read(view, run) for run in view.counted[cell]]
-    return [value for value in values if value is not None]
-
-
-def _lie_apart(one: Sequence[float], other: Sequence[float], least: float) -> bool:
-    """Whether two means differ by more than `least` and by several standard errors."""
+def _lie_apart(
+    condition: MeasuredCondition, one: Sequence[float], other: Sequence[float]
+) -> bool:
+    """Whether two means differ by more than may be, and by several standard errors."""
+    if min(len(one), len(other)) < CONDITION_RUNS:
+        return False
+    least = condition.least * (fmean(one) if condition.relative else 1.0)
     difference = abs(fmean(one) - fmean(other))
     error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
     return difference > least and difference > CONDITION_SD * error

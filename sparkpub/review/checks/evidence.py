@@ -1,16 +1,20 @@
 """What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.base import MEASURING
+from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
 from sparkpub.record.record import Evidence, Observed, Phase
 from sparkpub.record.store import EVIDENCE_CAP, Stored
@@ -30,6 +34,15 @@ POWER_CAP = 0x4
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 
 
+WARNING_LETTERS = 100
+"""Of a warning's first sentence that are kept."""
+_BEGINS = (CLIENT_BEGINS, MEASURING)
+"""What a log says when the measurement begins."""
+_WARNING = re.compile(
+    r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+)
+"""A line of Python's logging, with or without a time and a place in the source, and of TensorRT-LLM's."""
+_CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
 
@@ -44,6 +57,13 @@ class FileSum:
     def is_of(self, item: Evidence) -> bool:
         """Whether it is the file that was recorded."""
         return self.size == item.bytes and self.sha256 == item.sha256
+
+
+class Warned(NamedTuple):
+    """A warning or an error in a log, without its numbers and paths; `measured` where it came while measuring."""
+
+    text: str
+    measured: bool
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,7 @@ class Reread:
     series: tuple[float, ...]
     printed: Mapping[str, tuple[float, float]]
     observed: Observed
+    warnings: tuple[Warned, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +93,7 @@ class Samples:
     """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
 
     `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
-    `swap_used_gib` are the mean and the highest from the launch on. `metrics` holds the figures that records take from
+    `swap_used_gib` are the mean and the highest in it. `metrics` holds the figures that records take from
     the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
     sample: no two runs draw the same. `power_values` counts the different readings of power, and `power_share` is the
     energy by these readings in that of the counter.
@@ -180,7 +201,21 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         series=answer.series or _repeated(answer.samples),
         printed={} if workload.printed is None else workload.printed(log),
         observed=answer.observed,
+        warnings=_warnings(log.decode("utf-8", errors="replace")),
     )
+
+
+def _warnings(log: str) -> tuple[Warned, ...]:
+    """What a log warns of, each once, in the order of the first time."""
+    found: dict[Warned, None] = {}
+    measured = False
+    for line in log.splitlines():
+        measured = measured or any(begins in line for begins in _BEGINS)
+        warned = _WARNING.search(line)
+        if warned is not None:
+            text = _CHANGING.sub("…", warned[1]).split(". ")[0].strip()
+            found[Warned(text[:WARNING_LETTERS], measured)] = None
+    return tuple(found)
 
 
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
@@ -245,8 +280,8 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         available_before_gib=table.before("mem_available_gib"),
         load_before_percent=_summary(idle, median),
         load_measured_percent=_highest_load(table, phase),
-        cpu_percent=_summary(table.during("cpu_percent"), fmean),
-        swap_used_gib=_summary(table.during("swap_used_gib"), max),
+        cpu_percent=_summary(_measured(table, "cpu_percent", phase), fmean),
+        swap_used_gib=_summary(_measured(table, "swap_used_gib", phase), max),
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
         metrics=sampled_metrics.by_every_definition(table, duration, phase),
@@ -261,6 +296,12 @@ def _summary(
 ) -> float | None:
     """Some values in one figure; None where there are none."""
     return summary(values) if values else None
+
+
+def _measured(table: Telemetry, column: str, phase: Phase | None) -> Sequence[float]:
+    """A column while measuring; from the launch on where nobody says when that was."""
+    values = () if phase is None else table.within(column, phase)
+    return values or table.during(column)
 
 
 def _highest_load(table: Telemetry, phase: Phase | None) -> float | None:

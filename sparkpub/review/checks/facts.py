@@ -1,24 +1,40 @@
 """What runs must share to be pooled or compared: machine, software, settings. How to read it, and where runs differ."""
 
+import math
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations, pairwise
+from typing import NamedTuple
 
 from sparkpub.record.record import Gpu, Record
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Severity
 from sparkpub.review.checks.requested import flag_values, is_path
 from sparkpub.review.checks.values import memory_gib
+from sparkpub.review.grouping import grouped
 
-ABSENT = "not given"
+ABSENT = "absent"
 """Stands for a name that a run lacks."""
-Values = Mapping[str, set[str]]
-"""Name to the values that some runs have."""
+Named = Mapping[str, str]
+"""Name to value: packages with their versions, or one thing under its own name."""
+
+
+class Seen(NamedTuple):
+    """A run, and what its evidence says of it today: a record may be older than a setting."""
+
+    record: Record
+    answer: Reread | None = None
+
+
+Groups = Mapping[str, Sequence[Seen]]
+"""Runs that must share a fact with those of the other groups, by what the group is called."""
 
 
 @dataclass(frozen=True)
-class Fact:
-    """Something that runs must share, by name: packages with their versions, or one thing under its own name.
+class Common:
+    """Something that runs must share.
 
     `pooled` and `compared` say how bad it is where the runs of one cell, or those of environments that are compared, do
     not: an error where the figures are of two things, a warning where they are open to doubt, a note where a reader
@@ -26,35 +42,36 @@ class Fact:
     """
 
     what: str
-    read: Callable[[Record], Mapping[str, str]]
     pooled: Severity | None
     compared: Severity | None
+    read: Callable[[Seen], Named | None]
+    """None where nothing is known."""
     own: bool = False
-    """Whether every machine has one of its own, which whole blocks may differ in."""
+    """Whether every machine has one of its own, so that it is asked of each machine by itself."""
     follows: str | None = None
     """The fact that explains this one: where both differ, the other is told."""
     absence_counts: bool = False
-    """Whether a name that one environment lacks is a difference."""
-    alike_in_each: bool = False
-    """Whether it is a difference between environments only where all runs of each agree."""
+    """Whether a name that one side lacks is a difference between environments."""
+    lacked: Severity | None = None
+    """How bad it is where some runs of a cell lack a name."""
 
 
 def _one(
     what: str,
-    read: Callable[[Record], object],
     pooled: Severity | None,
     compared: Severity | None,
+    read: Callable[[Record], object],
     *,
     own: bool = False,
     follows: str | None = None,
-) -> Fact:
+) -> Common:
     """A fact of one value, which a run may not know."""
 
-    def named(record: Record) -> Mapping[str, str]:
-        value = read(record)
-        return {} if value is None else {what: str(value)}
+    def named(seen: Seen) -> Named | None:
+        value = read(seen.record)
+        return None if value is None else {what: str(value)}
 
-    return Fact(what, named, pooled, compared, own, follows)
+    return Common(what, pooled, compared, named, own, follows)
 
 
 def _of_gpus(read: Callable[[Gpu], str | None]) -> Callable[[Record], str | None]:
@@ -129,21 +146,20 @@ _OWN_TO_A_RUN = re.compile(r"server|.*_sha256|graph_reuse")
 """Settings that are no settings: which server answered, digests of what was generated, and what came of a run."""
 
 
-def _packages(record: Record) -> Mapping[str, str]:
+def _packages(seen: Seen) -> Named | None:
     """Packages but for sparkpub itself, whose version is a fact of its own: see `_collector`."""
-    known = record.reproducibility
-    if known is None:
-        return {}
-    packages = known.packages.items()
-    return {name: version for name, version in packages if name != "sparkpub"}
+    known = seen.record.reproducibility
+    if known is None or not known.packages:
+        return None
+    return {name: has for name, has in known.packages.items() if name != "sparkpub"}
 
 
-def _inherited(record: Record) -> Mapping[str, str]:
+def _inherited(record: Record) -> Named | None:
     """Environment variables that the environment does not set itself; those that name places differ with every root
     file system."""
     known = record.reproducibility
-    if known is None:
-        return {}
+    if known is None or not known.variables:
+        return None
     declared = record.requested.environment.get("env") or {}
     return {
         name: value
@@ -152,174 +168,155 @@ def _inherited(record: Record) -> Mapping[str, str]:
     }
 
 
-def _variables(record: Record) -> Mapping[str, str]:
-    given = _inherited(record).items()
-    return {name: value for name, value in given if not _STEERS.fullmatch(name)}
+def _variables(seen: Seen) -> Named | None:
+    given = _inherited(seen.record) or {}
+    return {name: has for name, has in given.items() if not _STEERS.fullmatch(name)}
 
 
-def _steering(record: Record) -> Mapping[str, str]:
+def _steering(seen: Seen) -> Named | None:
     """Those that steer an engine or a library: one that is left over on one side is a difference."""
-    given = _inherited(record).items()
-    return {name: value for name, value in given if _STEERS.fullmatch(name)}
+    given = _inherited(seen.record)
+    if given is None:
+        return None
+    return {name: has for name, has in given.items() if _STEERS.fullmatch(name)}
 
 
-def _settings(record: Record) -> Mapping[str, str]:
+def _settings(seen: Seen) -> Named:
     """What the engine said of its settings."""
-    said = record.observed.settings.items()
+    today = {} if seen.answer is None else seen.answer.observed.settings
+    said = (today | seen.record.observed.settings).items()
     return {name: value for name, value in said if not _OWN_TO_A_RUN.fullmatch(name)}
 
 
-def _flags(record: Record) -> Mapping[str, str]:
-    given = flag_values(record.argv).items()
+def _flags(seen: Seen) -> Named:
+    given = flag_values(seen.record.argv).items()
     return {flag: value or "given" for flag, value in given if not is_path(value)}
 
 
-MACHINE = _one("machine", lambda record: record.machine.id, "error", "error", own=True)
+def _warnings(seen: Seen) -> Named | None:
+    """What the engine warned of before it was measured: a kernel that fell back on one side is a difference that no
+    setting shows. None where no log is the engine's own."""
+    answer = seen.answer
+    if answer is None or answer.observed.engine_version is None:
+        return None
+    texts = [warning.text for warning in answer.warnings if not warning.measured]
+    return dict.fromkeys(texts, "given")
+
+
+def _gates(seen: Seen) -> Named | None:
+    """The limits that a run had to meet before it started."""
+    gates = seen.record.gates
+    return {gate.name: f"{gate.wanted} {gate.unit}".strip() for gate in gates} or None
+
+
+MACHINE = "machine"
+"""Whether machines measured the same is a question of its own, see `machines`; what follows from it is told there."""
 SHARED = (
-    MACHINE,
-    _one("GPU", _of_gpus(lambda gpu: gpu.name), "error", "error", follows="machine"),
-    _one(
-        "GPU id",
-        _of_gpus(lambda gpu: gpu.id),
-        "error",
-        "error",
-        own=True,
-        follows="GPU",
-    ),
-    _one("memory", _memory, "error", "error", follows="GPU"),
-    _one(
-        "engine version",
-        lambda record: record.observed.engine_version,
-        "error",
-        "warning",
-    ),
-    _one("container image", _image, "error", None),
-    _one(
-        "driver", lambda record: record.machine.driver, "warning", "warning", own=True
-    ),
-    _one(
-        "CUDA driver",
-        lambda record: record.machine.cuda_driver,
-        "warning",
-        "warning",
-        own=True,
-        follows="driver",
-    ),
-    _one("firmware", _firmware, "warning", "warning", own=True, follows="GPU"),
-    _one(
-        "kernel", lambda record: record.machine.kernel, "warning", "warning", own=True
-    ),
-    _one(
-        "number of processors",
-        lambda record: record.machine.cpu_count,
-        "warning",
-        "warning",
-        own=True,
-    ),
-    _one(
-        "power mode",
-        lambda record: record.machine.power_mode or "not set",
-        "warning",
-        "warning",
-    ),
-    _one("power limit", _of_gpus(_power_limit), "warning", "warning", own=True),
-    _one(
-        "locked clock",
-        lambda record: record.machine.clocks_locked_mhz or "none",
-        "warning",
-        "warning",
-    ),
-    _one("number format", lambda record: record.observed.dtype, "error", "error"),
-    _one("quantization", _quantization, "error", "error"),
-    _one(
-        "KV cache format",
-        lambda record: record.observed.kv_cache_dtype,
-        "error",
-        "warning",
-    ),
-    _one("limits of memory and processors", _limits, "warning", "warning"),
-    _one("collector version", _collector, "info", "warning"),
-    _one("state of the collector's source", _modified, "info", "warning"),
-)
-"""Facts of one value, in the order of their weight."""
+    _one("GPU", "error", "error", _of_gpus(lambda gpu: gpu.name), follows=MACHINE),
+    _one("GPU id", "error", "error", _of_gpus(lambda gpu: gpu.id), own=True, follows="GPU"),
+    _one("memory", "error", "error", _memory, follows="GPU"),
+    _one("engine version", "error", "warning", lambda record: record.observed.engine_version),
+    _one("container image", "error", None, _image),
+    _one("driver", "warning", "warning", lambda record: record.machine.driver, own=True),
+    _one("CUDA driver", "warning", "warning", lambda record: record.machine.cuda_driver, own=True, follows="driver"),
+    _one("firmware", "warning", "warning", _firmware, own=True, follows="GPU"),
+    _one("kernel", "warning", "warning", lambda record: record.machine.kernel, own=True),
+    _one("number of processors", "warning", "warning", lambda record: record.machine.cpu_count, own=True),
+    _one("power mode", "warning", "warning", lambda record: record.machine.power_mode or "not set"),
+    _one("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
+    _one("locked clock", "warning", "warning", lambda record: record.machine.clocks_locked_mhz or "none"),
+    _one("number format", "error", "error", lambda record: record.observed.dtype),
+    _one("quantization", "error", "error", _quantization),
+    _one("KV cache format", "error", "warning", lambda record: record.observed.kv_cache_dtype),
+    _one("limits of memory and processors", "warning", "warning", _limits),
+    _one("collector version", "info", "warning", _collector),
+    _one("state of the collector's source", "info", "warning", _modified),
+)  # fmt: skip
+"""Facts of one value, in the order of their weight: where they are pooled, and where they are compared."""
+SOFTWARE = Common("software", "warning", "warning", _packages, lacked="info")
 NAMED = (
-    Fact("software", _packages, "warning", "warning", alike_in_each=True),
-    Fact(
-        "command line",
-        _flags,
-        None,
-        "warning",
-        absence_counts=True,
-        alike_in_each=True,
-    ),
-    Fact("engine setting", _settings, None, "warning", alike_in_each=True),
-    Fact("environment variable", _variables, None, "warning", alike_in_each=True),
-    Fact(
-        "variable of the engine",
-        _steering,
-        None,
-        "warning",
-        absence_counts=True,
-        alike_in_each=True,
-    ),
+    SOFTWARE,
+    Common("gate", "warning", "warning", _gates),
+    Common("command line", None, "warning", _flags, absence_counts=True),
+    Common("engine setting", None, "warning", _settings),
+    Common("environment variable", None, "warning", _variables),
+    Common("variable of the engine", None, "warning", _steering, absence_counts=True),
+    Common("warning of the engine", None, "warning", _warnings, absence_counts=True),
 )
+"""Facts of several names."""
 FACTS = (*SHARED, *NAMED)
 """What is asked of every run."""
 
 
-def values(fact: Fact, runs: Sequence[Record]) -> Values:
-    """Each name to the values that runs have of it, `ABSENT` among them where some lack it; runs of which nothing is
-    known are left out."""
-    known = [read for run in runs if (read := fact.read(run))]
-    names = dict.fromkeys(name for one in known for name in one)
-    return {name: {one.get(name, ABSENT) for one in known} for name in names}
+def machines_of(runs: Iterable[Stored]) -> tuple[str, ...]:
+    """The machines that runs name, in alphabetical order."""
+    return tuple(
+        sorted({run.record.machine.id for run in runs if run.record.machine.id})
+    )
 
 
-def several(fact: Fact, runs: Sequence[Record]) -> Values:
-    """The names of which runs have several values."""
-    found = values(fact, runs).items()
-    return {name: seen for name, seen in found if len(seen) > 1}
+def apart(fact: Common, groups: Groups) -> dict[str, dict[str, set[str]]]:
+    """The names of which groups have no value in common, each with the values of every group that knows some.
+
+    What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. What
+    every machine has of its own is held against the runs of the same machine.
+    """
+    found: dict[str, dict[str, set[str]]] = {}
+    for part in _by_machine(groups) if fact.own else [groups]:
+        known = {group: _known(fact, runs) for group, runs in part.items()}
+        every = list(chain(*known.values()))
+        if all(one == other for one, other in pairwise(every)):
+            continue  # the usual case, and names can be many
+        for name in sorted(set(chain(*every))):
+            values = _values(name, known, alike=fact.pooled is None)
+            if len(set().union(*values.values())) > 1 and _are_apart(values.values()):
+                found[name] = found.get(name, {}) | values
+    return found
 
 
-def apart(
-    fact: Fact, one: Sequence[Record], other: Sequence[Record]
-) -> Iterator[tuple[str, set[str], set[str]]]:
-    """Names of which two environments have other values, with those of each."""
-    first, then = values(fact, one), values(fact, other)
-    for name in sorted(first.keys() | then.keys()):
-        left, right = first.get(name, {ABSENT}), then.get(name, {ABSENT})
-        if left == right:
-            continue
-        if ABSENT in left | right and not fact.absence_counts:
-            continue
-        if fact.alike_in_each and len(left) + len(right) > 2:
-            continue
-        yield name, left, right
+def _known(fact: Common, runs: Sequence[Seen]) -> list[Named]:
+    return [named for seen in runs if (named := fact.read(seen)) is not None]
+
+
+def _values(
+    name: str, known: Mapping[str, Sequence[Named]], *, alike: bool
+) -> dict[str, set[str]]:
+    """The values of each group that knows some; those of groups whose runs are `alike`, where only these count."""
+    values = {
+        group: {run.get(name, ABSENT) for run in runs} for group, runs in known.items()
+    }
+    most = 1 if alike else math.inf
+    return {group: one for group, one in values.items() if 0 < len(one) <= most}
+
+
+def _are_apart(values: Iterable[set[str]]) -> bool:
+    return any(one.isdisjoint(other) for one, other in combinations(values, 2))
+
+
+def _by_machine(groups: Groups) -> list[Groups]:
+    """The same groups for each machine by itself; runs that name none together."""
+    parts: dict[str | None, dict[str, list[Seen]]] = {}
+    for group, runs in groups.items():
+        for machine, of_it in grouped(
+            runs, lambda seen: seen.record.machine.id
+        ).items():
+            parts.setdefault(machine, {})[group] = of_it
+    return list(parts.values())
 
 
 def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
     """The names of what several campaigns that repeat one another do not share, environment by environment: facts that
     would be an error within one of them, and versions of packages. What a campaign does not know is left out."""
-    environments = {record.environment for runs in sessions for record in runs}
     found: dict[str, None] = {}
-    for environment in sorted(environments):
-        parts = [
-            [record for record in runs if record.environment == environment]
-            for runs in sessions
-        ]
-        for fact in FACTS:
-            asked = fact.pooled == "error" or (fact in NAMED and fact.pooled)
-            if asked and not fact.own and not _alike(fact, parts):
-                found[fact.what] = None
+    for environment in sorted({run.environment for runs in sessions for run in runs}):
+        groups = {
+            str(number): [Seen(run) for run in runs if run.environment == environment]
+            for number, runs in enumerate(sessions)
+        }
+        for fact in (*SHARED, SOFTWARE):
+            if fact.own or (fact.pooled != "error" and fact is not SOFTWARE):
+                continue
+            for values in apart(fact, groups).values():
+                if ABSENT not in set().union(*values.values()):
+                    found[fact.what] = None
     return list(found)
-
-
-def _alike(fact: Fact, sessions: Sequence[Sequence[Record]]) -> bool:
-    """Whether the sessions that know something have the same values of every name that all of them know."""
-    each = [known for runs in sessions if (known := values(fact, runs))]
-    shared = set.intersection(*(set(known) for known in each)) if each else set()
-    kept: dict[str, list[set[str]]] = defaultdict(list)
-    for known in each:
-        for name in shared:
-            kept[name].append(known[name] - {ABSENT})
-    return all(seen == kinds[0] for kinds in kept.values() for seen in kinds)

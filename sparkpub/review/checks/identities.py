@@ -152,7 +152,7 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
         "info",
         [run for run in view.happened if _has_few_requests(run.record)],
         lambda runs: (
-            f"P99 is the maximum in {runs}, because they have 100 requests or fewer."
+            f"P99 is the slowest request in {runs}: they have 100 requests or fewer."
         ),
         what="p99",
     )

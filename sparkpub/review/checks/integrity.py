@@ -121,7 +121,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         given,
         lambda runs: (
-            f"There is no log for {runs}: the figures come from the report, without evidence of memory or model."
+            f"Without a log: {runs}. The figures are the report's; nothing shows the model, or the memory that it took."
         ),
     )
     yield from view.together(
@@ -129,7 +129,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "warning",
         published,
         lambda runs: (
-            f"There is no log for {runs}: the figures are as published and cannot be checked."
+            f"Without a log: {runs}. The figures are as published and cannot be checked."
         ),
         reasons=sorted(
             {run.record.unavailable.get("log", "not given") for run in published}
@@ -140,7 +140,7 @@ def missing_log(view: View) -> Iterator[Finding]:
         "error",
         [run for run in without if run not in published and run not in given],
         lambda runs: (
-            f"The log is missing for {runs}, so there is no evidence for the figures."
+            f"Without a log: {runs}. Nothing shows that the figures are right."
         ),
     )
 
@@ -195,15 +195,27 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
 def _mismatched_figures(
     view: View, figures: Mapping[str, list[Case]]
 ) -> Iterator[Finding]:
-    """One finding for all metrics that one thing moves; each run is told by its first figure."""
+    """One finding for all metrics that one thing moves, and for those that differ in no further run: a log of another
+    run differs in all. Each run is told by its first figure."""
     by_cause: dict[str, list[str]] = defaultdict(list)
     for name in figures:
         by_cause[cause(view.metrics[name])].append(name)
+    groups: list[tuple[list[str], dict[str, Case]]] = []
     for names in by_cause.values():
         runs: dict[str, Case] = {}
         for name in names:
             for case in figures[name]:
-                runs.setdefault(case[0].record.run_id, case)
+                runs.setdefault(case[0].run_id, case)
+        groups.append((names, runs))
+    told: list[tuple[list[str], dict[str, Case]]] = []
+    for names, runs in sorted(groups, key=lambda group: -len(group[1])):
+        wider = (named for named, more in told if runs.keys() <= more.keys())
+        found = next(wider, None)
+        if found is None:
+            told.append((names, runs))
+        else:
+            found += names
+    for names, runs in told:
         labels = listed([view.metrics[name].label for name in names], "metrics")
         about = about_metrics(names) | {"unit": view.metrics[names[0]].unit}
         yield from view.cases(

@@ -1,155 +1,135 @@
-"""Whether runs that are pooled are of one machine, one software and one treatment."""
+"""Whether runs that are set side by side are of one machine, or whole blocks on each: what differs otherwise may be the
+machine."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
+from itertools import chain, combinations
+from typing import Any
 
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.blocks import (
-    Broken,
-    broken_blocks,
-    ranked_over_machines,
-    several_machines,
-    swept_over_machines,
-)
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.facts import ABSENT, FACTS, MACHINE, Fact, several
-from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.review.checks.equality import mixed_runs
+from sparkpub.review.checks.facts import MACHINE, machines_of
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.timing import began, ended_at
-from sparkpub.review.checks.view import (
-    View,
-    about_cells,
-    few,
-    ids,
-    label,
-    listed,
-    named_values,
-)
+from sparkpub.review.checks.view import View, about_cells, few, ids, label, listed
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
-Mixed = dict[Cell, dict[str, set[str]]]
-"""Cell to the names of a fact in which its runs differ, each with its values."""
+RunsByCell = Mapping[Cell, Sequence[Stored]]
+"""The cells of one model and workload, a cell an environment, with the runs that count."""
+Broken = tuple[RunsByCell, str]
+"""What is wrong with blocks, in words."""
 
 
 def mixed_machines(view: View) -> Iterator[Finding]:
-    """Cells that pool runs of different machines, but for whole blocks, or of different software; one finding per
-    cause. And models that are ranked, or workloads of a model, on different machines."""
-    blocks = list(broken_blocks(view))
-    for severity in SEVERITIES:
-        alike = [block for block in blocks if block.severity == severity]
-        if alike:
-            yield _broken(view, alike)
+    """Runs that are pooled, compared or ranked although their machines or their software differ, one finding per
+    cause."""
+    alone, torn = _broken(view)
+    yield from _not_whole(view, "error", alone)
+    yield from _not_whole(view, "warning", torn)
     yield from _one_gpu_of_several(view)
     yield from _one_host_at_once(view)
-    errors = [block for block in blocks if block.severity == "error"]
-    broken = {cell for block in errors for cell in block.cells}
-    told: dict[str, set[Cell]] = {MACHINE.what: broken}
-    for fact in FACTS:
-        if fact is MACHINE or fact.pooled is None:
-            continue
-        explained = told.get(fact.follows or "", set())
-        mixed = _mixed_cells(view, fact, broken)
-        told[fact.what] = mixed.keys() | explained
-        new = {cell: names for cell, names in mixed.items() if cell not in explained}
-        yield from _mixed(view, fact, fact.pooled, new)
-    models = swept_over_machines(view)
-    if models:
-        yield _swept(view, models)
-    apart = ranked_over_machines(view)
-    if apart:
-        yield _ranked(view, apart)
+    yield from mixed_runs(view, {cell for blocks, _ in alone for cell in blocks})
+    yield from _workloads_apart(view)
+    yield from _models_apart(view)
 
 
-def _mixed_cells(view: View, fact: Fact, broken: Collection[Cell]) -> Mixed:
-    """Cells whose runs have several values of a fact; of what every machine has of its own, on one machine."""
-    mixed: Mixed = {}
+# -- whole blocks ------------------------------------------------------------------------------------------------
+
+
+def _broken(view: View) -> tuple[list[Broken], list[Broken]]:
+    """Those of several machines with what is wrong with them: where a machine measured one side alone, and
+    where rounds are torn, which the comparison within machines leaves out and the means of cells do not."""
+    groups: dict[tuple[str, str], dict[Cell, Sequence[Stored]]] = defaultdict(dict)
     for cell, runs in view.counted.items():
-        parts = [[run.record for run in runs]]
-        if fact.own and cell not in broken:
-            parts = _by_machine(runs)
-        for part in parts:
-            for name, found in several(fact, part).items():
-                mixed.setdefault(cell, {}).setdefault(name, set()).update(found)
-    return mixed
+        if runs:
+            groups[cell[0], cell[2]][cell] = runs
+    alone: list[Broken] = []
+    torn: list[Broken] = []
+    for blocks in groups.values():
+        if len(machines_of(chain(*blocks.values()))) < 2:
+            continue
+        if why := _measured_alone(view, blocks):
+            alone.append((blocks, why))
+        elif rounds := _torn(blocks):
+            which = listed([f"round {number}" for number in rounds], "rounds")
+            why = f"The environments of {which} ran on different machines; quarantine those runs."
+            torn.append((blocks, why))
+    return alone, torn
 
 
-def _by_machine(runs: Sequence[Stored]) -> list[list[Record]]:
-    """Runs by machine; those that name none together."""
-    groups = grouped(runs, lambda run: run.record.machine.id).values()
-    return [[run.record for run in of_machine] for of_machine in groups]
+def _measured_alone(view: View, blocks: RunsByCell) -> str:
+    """Why one side was measured alone on a machine; empty where none was."""
+    if len(blocks) == 1:
+        planned = view.reviewed.replicated
+        return "" if planned else "Nobody planned to repeat it on each machine."
+    for machine in machines_of(chain(*blocks.values())):
+        there = [
+            cell[1] for cell, runs in blocks.items() if machine in machines_of(runs)
+        ]
+        if len(there) < len(blocks):
+            return f"On machine {machine} only {listed(there, 'environments')} ran."
+    return ""
 
 
-def _mixed(
-    view: View, fact: Fact, severity: Severity, mixed: Mixed
+def _torn(blocks: RunsByCell) -> list[int]:
+    """The iterations that two environments ran on different machines alone, repeats left out."""
+    torn = set()
+    rounds = [
+        grouped(
+            [
+                run
+                for run in runs
+                if run.record.repeat_of is None and machines_of([run])
+            ],
+            lambda run: run.record.iteration,
+        )
+        for runs in blocks.values()
+    ]
+    for one, other in combinations(rounds, 2):
+        for iteration in one.keys() & other.keys():
+            places = [set(machines_of(side[iteration])) for side in (one, other)]
+            if not places[0] & places[1]:
+                torn.add(iteration)
+    return sorted(torn)
+
+
+def _not_whole(
+    view: View, severity: Severity, broken: Sequence[Broken]
 ) -> Iterator[Finding]:
-    """One finding for values that differ, and a note for names that some runs of a cell lack."""
-    lacking: Mixed = {}
-    differing: Mixed = {}
-    for cell, names in mixed.items():
-        for name, found in names.items():
-            kind = lacking if ABSENT in found else differing
-            kind.setdefault(cell, {})[name] = found
-    if differing:
-        yield _mixed_finding(view, fact, severity, differing)
-    if lacking:
-        yield _mixed_finding(view, fact, "info", lacking)
+    """Cells with one kind of fault; the first of them is told."""
+    if not broken:
+        return
+    cells = list(chain.from_iterable(blocks for blocks, _ in broken))
+    runs = _runs_of(view, cells)
+    values = machines_of(runs)
+    names = listed([label(cell) for cell in cells], "cells")
+    text = f"Runs of {names} are averaged or compared although they differ in machine: {few(values)}. {broken[0][1]}"
+    if len(broken) > 1:
+        text += f" {len(broken) - 1} more models or workloads are concerned."
+    yield _finding(view, severity, text, cells, MACHINE, values, runs=ids(runs))
 
 
-def _mixed_finding(view: View, fact: Fact, severity: Severity, mixed: Mixed) -> Finding:
-    together: dict[str, set[str]] = defaultdict(set)
-    for names in mixed.values():
-        for name, found in names.items():
-            together[name] |= found
-    sides = named_values(
-        fact.what, {name: sorted(found) for name, found in together.items()}
-    )
-    cells = list(mixed)
-    names_of = [label(cell) for cell in cells]
-    text = f"Runs of {listed(names_of, 'cells')} are pooled although they differ in {fact.what}: {sides.words}."
-    if severity != "info":
-        text += " Quarantine those that are not as planned, and re-run them."
-    return view.finding(
-        "mixed-machines",
-        severity,
-        text,
-        **about_cells(cells),
-        runs=ids(_runs_of(view, cells)),
-        what=fact.what,
-        values=sides.values,
-    )
+# -- one machine under several names -----------------------------------------------------------------------------
 
 
 def _one_gpu_of_several(view: View) -> Iterator[Finding]:
     """GPUs that stand under several machines: their runs are of one machine, and say nothing of another."""
-    machines: dict[str, dict[str, None]] = defaultdict(dict)
+    by_gpu: dict[str, list[Stored]] = defaultdict(list)
     for run in view.happened:
-        machine = run.record.machine
-        for gpu in machine.gpus:
-            if gpu.id is not None and machine.id is not None:
-                machines[gpu.id][machine.id] = None
-    for gpu_id, ids_of in machines.items():
-        if len(ids_of) < 2:
-            continue
-        runs = [
-            run
-            for run in view.happened
-            if any(gpu.id == gpu_id for gpu in run.record.machine.gpus)
-        ]
-        text = (
-            f"GPU {gpu_id} is recorded as part of {len(ids_of)} machines ({few(list(ids_of))}): its runs are of one "
-            "machine, and do not repeat one another on another one."
-        )
-        yield view.finding(
-            "mixed-machines",
-            "error",
-            text,
-            cells=list(dict.fromkeys(label(run.record.cell) for run in runs)),
-            runs=ids(runs),
-            what="GPU of several machines",
-        )
+        for gpu in run.record.machine.gpus:
+            if gpu.id is not None:
+                by_gpu[gpu.id].append(run)
+    for gpu_id, runs in by_gpu.items():
+        machines = machines_of(runs)
+        if len(machines) > 1:
+            text = (
+                f"GPU {gpu_id} is recorded as part of {len(machines)} machines ({few(machines)}): its runs are of one "
+                "machine, and do not repeat one another on another one."
+            )
+            yield _of_runs(view, text, runs, "GPU of several machines")
 
 
 def _one_host_at_once(view: View) -> Iterator[Finding]:
@@ -157,25 +137,14 @@ def _one_host_at_once(view: View) -> Iterator[Finding]:
     so one does not repeat the other independently."""
     hosts = grouped(view.happened, lambda run: run.record.machine.boot)
     for boot, runs in hosts.items():
-        machines = several_machines(runs)
-        if boot is None or len(machines) < 2:
-            continue
-        at_once = _at_once(runs)
-        if not at_once:
-            continue
-        cells = list(dict.fromkeys(run.record.cell for run in at_once))
-        text = (
-            f"{len(machines)} machines ({few(machines)}) are parts of one host, and {len(at_once)} of their runs ran "
-            "beside another one's: they are not independent. Measure one machine after the other."
-        )
-        yield view.finding(
-            "mixed-machines",
-            "error",
-            text,
-            **about_cells(cells),
-            runs=ids(at_once),
-            what="host of several machines",
-        )
+        at_once = [] if boot is None else _at_once(runs)
+        if at_once:
+            machines = machines_of(runs)
+            text = (
+                f"{len(machines)} machines ({few(machines)}) are parts of one host, and {len(at_once)} of their runs "
+                "ran beside another one's: they are not independent. Measure one machine after the other."
+            )
+            yield _of_runs(view, text, at_once, "host of several machines")
 
 
 def _at_once(runs: Sequence[Stored]) -> list[Stored]:
@@ -190,24 +159,63 @@ def _at_once(runs: Sequence[Stored]) -> list[Stored]:
     return found
 
 
-def _broken(view: View, blocks: Sequence[Broken]) -> Finding:
-    """Machines that did not measure whole blocks, all of one severity."""
-    cells = list(chain.from_iterable(block.cells for block in blocks))
-    runs = _runs_of(view, cells)
-    values = several_machines(runs)
-    names = listed([label(cell) for cell in cells], "cells")
-    text = f"Runs of {names} are pooled or compared although they differ in machine: {few(values)}. {blocks[0].why}"
-    if len(blocks) > 1:
-        text += f" {len(blocks) - 1} more models or workloads are concerned."
-    return view.finding(
-        "mixed-machines",
-        blocks[0].severity,
-        text,
-        **about_cells(cells),
-        runs=ids(runs),
-        what=MACHINE.what,
-        values=values,
+# -- what readers set side by side -------------------------------------------------------------------------------
+
+
+def _workloads_apart(view: View) -> Iterator[Finding]:
+    """Workloads of a model that ran on different machines, so that a line through them would join machines."""
+    models = [
+        model
+        for model, cells in _by_model(view).items()
+        if len(_sets_of_machines(view, grouped(cells, lambda cell: cell[2]).values()))
+        > 1
+    ]
+    if models:
+        cells = [cell for cell in _counted(view) if cell[0] in models]
+        text = (
+            f"The workloads of {listed(models, 'models')} ran on different machines: what differs between them may be "
+            "the machine."
+        )
+        values = machines_of(_runs_of(view, cells))
+        yield _finding(view, "warning", text, cells, "machine of a workload", values)
+
+
+def _models_apart(view: View) -> Iterator[Finding]:
+    """Models that only a ranking sets side by side, and that did not all run on the same machines. A campaign of
+    several environments compares those, within each machine."""
+    models = _by_model(view)
+    environments = {cell[1] for cell in _counted(view)}
+    if len(environments) > 1 or len(_sets_of_machines(view, models.values())) < 2:
+        return
+    known = [
+        model for model, cells in models.items() if machines_of(_runs_of(view, cells))
+    ]
+    text = (
+        f"Models ran on different machines ({listed(known, 'models')}): a ranking of them includes the difference "
+        "between the machines. To rank models, measure each of them on every machine (machines: replicate)."
     )
+    cells = _counted(view)
+    values = machines_of(_runs_of(view, cells))
+    yield _finding(view, "warning", text, cells, "machine of a model", values)
+
+
+def _counted(view: View) -> list[Cell]:
+    return [cell for cell, runs in view.counted.items() if runs]
+
+
+def _by_model(view: View) -> dict[str, list[Cell]]:
+    return grouped(_counted(view), lambda cell: cell[0])
+
+
+def _sets_of_machines(
+    view: View, parts: Iterable[Collection[Cell]]
+) -> set[tuple[str, ...]]:
+    """On which machines some groups of cells ran; those that name none are not counted."""
+    found = {machines_of(_runs_of(view, cells)) for cells in parts}
+    return found - {()}
+
+
+# -- words -------------------------------------------------------------------------------------------------------
 
 
 def _runs_of(view: View, cells: Iterable[Cell]) -> list[Stored]:
@@ -215,38 +223,28 @@ def _runs_of(view: View, cells: Iterable[Cell]) -> list[Stored]:
     return list(chain.from_iterable(view.counted[cell] for cell in cells))
 
 
-def _swept(view: View, models: Sequence[str]) -> Finding:
-    """The workloads of a model on different machines."""
-    cells = [cell for cell, runs in view.counted.items() if cell[0] in models and runs]
-    text = (
-        f"The workloads of {listed(models, 'models')} ran on different machines: what differs between them may be the "
-        "machine."
-    )
-    return view.finding(
-        "mixed-machines",
-        "warning",
-        text,
-        cells=[label(cell) for cell in cells],
-        what="machine of a workload",
-        values=several_machines(_runs_of(view, cells)),
-    )
+def _of_runs(view: View, text: str, runs: Sequence[Stored], what: str) -> Finding:
+    cells = dict.fromkeys(run.record.cell for run in runs)
+    return _finding(view, "error", text, cells, what, machines_of(runs), runs=ids(runs))
 
 
-def _ranked(view: View, machines: Mapping[str, Sequence[str]]) -> Finding:
-    """Models that only a ranking sets side by side, each on a machine of its own."""
-    cells = [cell for cell, runs in view.counted.items() if runs]
-    names = listed(list(machines), "models")
-    text = (
-        f"Models ran on different machines ({names}): a ranking of them includes the difference between the "
-        "machines. To rank models, measure each of them on every machine (machines: replicate)."
-    )
+def _finding(
+    view: View,
+    severity: Severity,
+    text: str,
+    cells: Iterable[Cell],
+    what: str,
+    machines: Sequence[str],
+    **evidence: Any,
+) -> Finding:
     return view.finding(
         "mixed-machines",
-        "warning",
+        severity,
         text,
-        cells=[label(cell) for cell in cells],
-        what="machine of a model",
-        values=sorted(set(chain.from_iterable(machines.values()))),
+        **about_cells(cells),
+        what=what,
+        values=list(machines),
+        **evidence,
     )
 
 
@@ -257,6 +255,5 @@ CHECKS = (
         ("error", "warning", "info"),
         "Same software in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
-        implies=frozenset({"unequal-environments"}),
     ),
 )

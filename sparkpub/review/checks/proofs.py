@@ -1,13 +1,12 @@
-"""Which model really ran, and whether the machine can do what the figures say."""
+"""Which model really ran: by its configuration, by the memory it takes, and beside other models."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import options_of
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -20,8 +19,15 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, about_cells, ids, label, listed
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import compare, physics
+from sparkpub.review.statistics import compare
 from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.traffic import (
+    THROUGHPUT,
+    bandwidth,
+    batch_of,
+    read_per_step,
+    traffic,
+)
 
 IDENTITY_TOLERANCE = Threshold(
     "identity tolerance",
@@ -33,11 +39,6 @@ WEIGHTS_TOLERANCE = Threshold(
     identities.WEIGHTS_TOLERANCE,
     "Allowed relative difference in weight bytes, because of padding and unquantised layers: TensorRT-LLM loads "
     "4 % more than the files of gpt-oss-120b contain.",
-)
-ROOFLINE_SUSPICIOUS = Threshold(
-    "roofline suspicious",
-    0.85,
-    "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %.",
 )
 SAME_NUMBERS_MARGIN_PERCENT = Threshold(
     "same numbers margin percent",
@@ -55,22 +56,6 @@ SAME_NUMBERS_BOUND_BY_MEMORY = Threshold(
     "Share of the machine's bandwidth used by the larger model from which equal throughput is an error. Below it, a "
     "warning: something else may limit both models, such as kernel launches.",
 )
-
-EMBEDDING_SHARE = Threshold(
-    "embedding share",
-    0.2,
-    "Share of a dense model's weights that a step may not read: the input embedding, 7 % of Llama 3 8B and of "
-    "Qwen2.5 7B in 16 bits, more where only it is not quantised.",
-)
-
-THROUGHPUT = "output_throughput_tok_s"
-BEYOND_CACHES = 2**30
-"""Bytes from which weights fit in no cache of a GPU, so that each step reads them from memory."""
-DENSE_FAMILIES = frozenset(
-    {"llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "mistral3"}
-)
-"""Architectures of llama.cpp without experts, where the size does not name any."""
-_DENSE_SIZE = re.compile(r"[\d.]+[BM] ")
 
 
 def identity(view: View) -> Iterator[Finding]:
@@ -96,7 +81,7 @@ def identity(view: View) -> Iterator[Finding]:
         "warning",
         silent,
         lambda runs: (
-            f"There is no evidence of which model ran in {runs}: the name is what was requested, not what was observed."
+            f"Nothing shows which model ran: {runs}. The name is what was asked for, not what was seen."
         ),
     )
     names = {str(stored.record.observed.model_path) for stored in told}
@@ -218,189 +203,7 @@ def _memory_need(record: Record) -> Need | None:
     return Need(weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB)
 
 
-def bandwidth(record: Record) -> float | None:
-    """Nominal memory bandwidth of the machine in bytes per second; None where nothing says what machine it was."""
-    facts = _machine(record)
-    return None if facts is None else float(facts.bandwidth_bytes_s)
-
-
-def _machine(record: Record) -> catalogue.MachineFacts | None:
-    """What the catalogue knows of the machine of a run."""
-    names = [
-        record.machine.kind,
-        *(catalogue.machine_kind(gpu.name) for gpu in record.machine.gpus),
-    ]
-    known = catalogue.machines()
-    return next((known[name] for name in names if name and name in known), None)
-
-
-def _bandwidth_then(view: View, stored: Stored) -> float | None:
-    """The bandwidth of all GPUs of a run at the memory clock that its samples show; the nominal one where they show
-    none."""
-    facts, samples = _machine(stored.record), view.evidence.of(stored).samples
-    if facts is None:
-        return None
-    machine = stored.record.machine
-    devices = max(1, len(machine.gpus)) * (machine.count or 1)
-    nominal = float(facts.bandwidth_bytes_s) * devices
-    clock = None if samples is None else samples.memory_clock_under_load_mhz
-    if clock is None or facts.memory_clock_mhz is None:
-        return nominal
-    return nominal * min(1.0, clock / facts.memory_clock_mhz)
-
-
-def batch_of(record: Record) -> int | None:
-    """Most sequences that one step can have held; None where neither the run nor its options say."""
-    load = load_of(record)
-    batch = record.observed.batch_size or load.batch
-    known = [bound for bound in (batch, load.at_once) if bound is not None]
-    return min(known, default=None)
-
-
-def traffic(record: Record) -> tuple[float, float] | None:
-    """Memory traffic in bytes per second that a run's throughput implies: at least, and as expected of a mixture of
-    experts; None where batch, model or throughput is unknown, or speculative decoding makes steps uncountable."""
-    throughput, batch = record.value(THROUGHPUT), batch_of(record)
-    if throughput is None or batch is None or record.observed.speculative_decoding:
-        return None
-    per_step = read_per_step(record, batch)
-    if per_step is None:
-        return None
-    load = load_of(record)
-    tokens = record.observed.output_tokens_mean or load.output_tokens
-    requests = record.observed.requests or load.requests
-    if "requests" in record.requested.disputed or not tokens:
-        requests = None
-    least, likely = (
-        physics.implied_bandwidth(throughput, step, batch, float(tokens or 1), requests)
-        for step in (per_step.at_least, per_step.expected)
-    )
-    return least, likely
-
-
-def read_per_step(record: Record, batch: int) -> physics.Bytes | None:
-    """Bytes of weights that a decode step reads: by the model's architecture, else by the weights that a dense model of
-    llama.cpp loaded, most of which every step reads whatever their format."""
-    known = expected(record.requested)
-    if known is not None and (found := physics.bytes_per_step(known, batch)):
-        return found
-    seen = record.observed
-    weights = seen.weight_bytes
-    if weights is None or seen.engine != "llama.cpp" or weights < BEYOND_CACHES:
-        return None
-    # "llama 8B F16", "qwen2 7B Q4_K - Medium"; with experts, "llama 8x7B Q4_0" and "qwen3moe 30B.A3B Q8_0".
-    family, _, rest = seen.settings.get("model_type", "").partition(" ")
-    if family not in DENSE_FAMILIES or not _DENSE_SIZE.match(rest):
-        return None
-    return physics.Bytes((1 - EMBEDDING_SHARE) * weights, float(weights))
-
-
-def roofline(view: View) -> Iterator[Finding]:
-    """Cells whose throughput implies more memory traffic than the machine can carry, or nearly all of it."""
-    unknown: dict[str, list[Stored]] = defaultdict(list)
-    loads: dict[Severity, dict[Cell, Traffic]] = defaultdict(dict)
-    for cell, runs in view.counted.items():
-        for run in runs:
-            missing = _missing(run.record)
-            if missing is not None:
-                unknown[missing].append(run)
-        flows = [flow for run in runs if (flow := traffic(run.record)) is not None]
-        limits = [found for run in runs if (found := _bandwidth_then(view, run))]
-        if not flows or not limits:
-            continue
-        limit = fmean(limits)
-        load = Traffic(
-            fmean(flow[0] for flow in flows),
-            fmean(flow[1] for flow in flows),
-            limit,
-            len(flows),
-        )
-        if load.at_least > limit:
-            loads["error"][cell] = load
-        elif load.expected >= ROOFLINE_SUSPICIOUS * limit:
-            loads["warning"][cell] = load
-    for severity, cells in loads.items():
-        yield _overload(view, severity, cells)
-    yield from view.faulty(
-        "roofline",
-        "error",
-        lambda run: _first_token_too_soon(view, run),
-        "has first tokens that came before the weights can have been read once",
-        "have first tokens that came before the weights can have been read once",
-    )
-    yield from view.unjudged("roofline", unknown)
-
-
-def _first_token_too_soon(view: View, stored: Stored) -> Iterator[str]:
-    """A TTFT below the time that one pass over the weights takes: what came was not a token."""
-    first = stored.record.value("ttft_p50_ms")
-    limit, weights = _bandwidth_then(view, stored), read_per_step(stored.record, 1)
-    if first is None or limit is None or weights is None:
-        return
-    least = 1e3 * weights.at_least / limit
-    if first < least:
-        yield f"{first:.3g} ms, and {weights.at_least / 1e9:.3g} GB take {least:.3g} ms"
-
-
-class Traffic(NamedTuple):
-    """Memory traffic of a cell in bytes per second: at least, as expected, and what the machine has; `n` runs."""
-
-    at_least: float
-    expected: float
-    limit: float
-    n: int
-
-    def share(self, severity: Severity) -> float:
-        """Of the bandwidth: the bound that cannot be doubted for an error, the expected traffic for a warning."""
-        if severity == "error":
-            return self.at_least / self.limit
-        return self.expected / self.limit
-
-
-def _overload(view: View, severity: Severity, cells: Mapping[Cell, Traffic]) -> Finding:
-    worst = max(cells, key=lambda cell: cells[cell].share(severity))
-    load = cells[worst]
-    share = load.share(severity)
-    end = "Engines rarely come that close"
-    if severity == "error":
-        end = "A different model must have run"
-    also = ""
-    if len(cells) > 1:
-        also = f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
-    text = (
-        f"The throughput of {label(worst)} would need {share * load.limit / 1e9:,.0f} GB/s of memory traffic, "
-        f"{100 * share:,.0f} % of the {load.limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
-    )
-    return view.finding(
-        "roofline",
-        severity,
-        text,
-        **about_cells(cells),
-        n=load.n,
-        batch=batch_of(view.counted[worst][0].record),
-        bytes_per_second_at_least=load.at_least,
-        bytes_per_second_expected=load.expected,
-        bandwidth_bytes_per_second=load.limit,
-        share_by_cell={label(cell): cells[cell].share(severity) for cell in cells},
-    )
-
-
-def _missing(record: Record) -> str | None:
-    """The fact without which the memory traffic of a language model's run cannot be judged; None where none is."""
-    if record.value(THROUGHPUT) is None:
-        return None
-    if bandwidth(record) is None:
-        return "the memory bandwidth of the machine, which is not in the catalogue"
-    if record.observed.speculative_decoding:
-        return "the number of decode steps, which speculative decoding hides"
-    if batch_of(record) is None:
-        return "the batch size"
-    if read_per_step(record, 1) is None:
-        return "the bytes that the model reads per step"
-    return None
-
-
-class Same(NamedTuple):
+class AlikeModels(NamedTuple):
     """Models with one throughput in one environment and workload although their steps read different numbers of bytes:
     cells, mean rates in tok/s and bytes per step by model."""
 
@@ -421,7 +224,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
     for (model, environment, workload), runs in view.counted.items():
         if len(view.figures((model, environment, workload), THROUGHPUT)) > 1:
             places[environment, workload][model] = runs
-    by_severity: dict[Severity, list[Same]] = defaultdict(list)
+    by_severity: dict[Severity, list[AlikeModels]] = defaultdict(list)
     for place, models in places.items():
         for same in _same_in(view, place, models):
             by_severity[_severity_of_same(view, same)].append(same)
@@ -431,7 +234,7 @@ def same_numbers(view: View) -> Iterator[Finding]:
 
 def _same_in(
     view: View, place: tuple[str, str], models: Mapping[str, Sequence[Stored]]
-) -> Iterator[Same]:
+) -> Iterator[AlikeModels]:
     sizes: dict[str, float] = {}
     values: dict[str, Sequence[float]] = {}
     for model, runs in models.items():
@@ -440,7 +243,7 @@ def _same_in(
             sizes[model] = size
             values[model] = view.figures((model, *place), THROUGHPUT)
     for group in _equivalent(values):
-        same = Same(
+        same = AlikeModels(
             cells=[(model, *place) for model in group],
             means={model: fmean(values[model]) for model in group},
             sizes={model: sizes[model] for model in group},
@@ -449,14 +252,14 @@ def _same_in(
             yield same
 
 
-def _severity_of_same(view: View, same: Same) -> Severity:
+def _severity_of_same(view: View, same: AlikeModels) -> Severity:
     """An error where memory bounds the largest model, or nobody knows."""
     largest = max(same.cells, key=lambda cell: same.sizes[cell[0]])
     record = view.counted[largest][0].record
     flow, limit = traffic(record), bandwidth(record)
     if flow is None or limit is None:
         return "error"
-    if flow[1] >= SAME_NUMBERS_BOUND_BY_MEMORY * limit:
+    if flow.expected >= SAME_NUMBERS_BOUND_BY_MEMORY * limit:
         return "error"
     return "warning"
 
@@ -482,7 +285,9 @@ def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
     return [sorted(group) for group in groups if len(group) > 1]
 
 
-def _same_finding(view: View, severity: Severity, found: Sequence[Same]) -> Finding:
+def _same_finding(
+    view: View, severity: Severity, found: Sequence[AlikeModels]
+) -> Finding:
     worst = max(found, key=lambda same: same.ratio)
     cells = [label(cell) for same in found for cell in same.cells]
     rates = ", ".join(f"{model} {mean:.1f}" for model, mean in worst.means.items())
@@ -524,15 +329,6 @@ CHECKS = (
         "Do weights and KV cache fit into memory?",
         does_not_fit,
         remedy="Look in the log for the weights that were loaded, and correct the model's name.",
-    ),
-    Check(
-        "roofline",
-        "meaning",
-        ("error", "warning"),
-        "Is the throughput possible with the machine's memory bandwidth?",
-        roofline,
-        thresholds=(ROOFLINE_SUSPICIOUS, EMBEDDING_SHARE),
-        remedy="Look in the log for model, batch size and number of requests before you publish.",
     ),
     Check(
         "same-numbers",

@@ -134,7 +134,7 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
     why = (
         f"That is the ratio of {worst.units}: check the units"
         if worst.units
-        else "Inspect these runs"
+        else "Look in their logs for what else differed"
     )
     also = ""
     if len(odd) > 1:

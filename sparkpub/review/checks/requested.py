@@ -3,13 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
-from sparkpub.plan.requested import load_of
+from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.load import BATCH, Load
@@ -29,12 +29,20 @@ LENGTH_TOLERANCE = Threshold(
     "prompts are decoded and encoded again. Answers that the tool forces to a length have exactly that length.",
 )
 LENGTH_TOKENS = 2
-"""Tokens of a request that may be more or fewer than asked for, whatever its length."""
+"""Tokens that decoding and encoding again may add or take."""
+TEMPLATE_TOKENS = 64
+"""Tokens that a chat template may add to a prompt, in an imported run of which nobody knows whether it had one."""
 PROMPT_TOLERANCE = Threshold(
     "prompt tolerance",
     0.1,
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
-    "whole has on average.",
+    "whole has on average. And for prompts of imported runs, to which a chat template may add.",
+)
+
+RANGE_ERRORS = Threshold(
+    "range standard errors",
+    4.0,
+    "Standard errors by which the mean of prompts of random length may be off: less than 1 in 10,000 by chance.",
 )
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
@@ -46,38 +54,44 @@ _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 def not_as_requested(view: View) -> Iterator[Finding]:
     """Runs that were asked for something else than the matrix declares, or that did something else than asked for."""
     matrix = view.campaign.matrix
-    if matrix is None:
-        yield from view.unjudged(
-            "not-as-requested", {"a matrix that declares the campaign": view.happened}
-        )
-        return
-    planned = {run.slot: run for run in plan(matrix)}
+    planned = {} if matrix is None else {run.slot: run for run in plan(matrix)}
     wrong: dict[str, list[Case]] = defaultdict(list)
-    unknown, undated = [], []
+    lacking: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
-        for what, problem in _problems(matrix, planned, record):
+        differs = _work_done(record)
+        if matrix is not None:
+            differs = chain(_problems(matrix, planned, record), differs)
+        for what, problem in differs:
             wrong[what].append((stored, problem))
-        if record.plan.order == "as-published":
-            unknown.append(stored)
-        elif record.plan.analysis is None:
-            undated.append(stored)
+        missing = _missing(matrix, record)
+        if missing is not None:
+            lacking[missing].append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
-    yield from _declared_anew(view, matrix)
+    if matrix is not None:
+        yield from _declared_anew(view, matrix)
+    source = "what was asked for" if matrix is None else "the matrix"
     for what, cases in wrong.items():
         yield from view.cases(
             "not-as-requested",
             "error",
             cases,
-            f"differs from the matrix in {what}",
-            f"differ from the matrix in {what}",
+            f"differs from {source} in {what}",
+            f"differ from {source} in {what}",
             what=what,
         )
-    lacking = {
-        "the command line of the tool": unknown,
-        "margin and primary metrics as declared when the run began": undated,
-    }
     yield from view.unjudged("not-as-requested", lacking)
+
+
+def _missing(matrix: Matrix | None, record: Record) -> str | None:
+    """The fact without which a run cannot be held against its campaign."""
+    if matrix is None:
+        return "a matrix that declares the campaign"
+    if record.plan.order == "as-published":
+        return "the command line of the tool"
+    if record.plan.analysis is None:
+        return "margin and primary metrics as declared when the run began"
+    return None
 
 
 def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
@@ -125,7 +139,6 @@ def _problems(
         yield from _container(record)
         yield from _variables(record)
         yield from _command_line(matrix, record)
-    yield from _work_done(record)
 
 
 def _declared(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
@@ -237,7 +250,7 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
                 found,
                 wanted,
                 rel_tol=tolerance,
-                abs_tol=LENGTH_TOKENS if tolerance else 0.0,
+                abs_tol=_few_tokens(record) if tolerance else 0.0,
             )
         )
         yield from _unlike(
@@ -256,6 +269,11 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         )
 
 
+def _few_tokens(record: Record) -> int:
+    """Tokens of a request that may be more or fewer than asked for, whatever its length."""
+    return TEMPLATE_TOKENS if record.plan.order == "as-published" else LENGTH_TOKENS
+
+
 def _sent(record: Record) -> int | None:
     """The requests that a run sent: those that succeeded, which it counted, and those that failed."""
     succeeded = record.observed.requests
@@ -269,6 +287,15 @@ def _lengths(record: Record, load: Load) -> dict[str, tuple[int | None, float]]:
     """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
     asked = record.requested.workload
     prompt, answer, tolerance = load.input_tokens, load.output_tokens, LENGTH_TOLERANCE
+    if (
+        record.plan.order == "as-published"
+        and asked.get("type") not in _OF_EXACT_LENGTH
+    ):
+        # Whether answers had to have that length, and what a chat template added, is not known. SGLang counts its range
+        # from the other end.
+        if "range_ratio" in asked and asked.get("type") != "vllm-bench":
+            return {}
+        return {"input_tokens": (prompt, PROMPT_TOLERANCE + _of_range(record))}
     if asked.get("type") == "llama-benchy":
         tolerance = PROMPT_TOLERANCE
         if prompt is not None:
@@ -280,6 +307,16 @@ def _lengths(record: Record, load: Load) -> dict[str, tuple[int | None, float]]:
         "input_tokens": (prompt, tolerance),
         "output_tokens": (answer, 0.0 if exact else float(LENGTH_TOLERANCE)),
     }
+
+
+def _of_range(record: Record) -> float:
+    """How far the mean of lengths that are drawn from a range may be off its middle, as a share of it: four standard
+    errors. A share of 0.9 means lengths from 0.1 to 1.9 times the middle, each as likely."""
+    share = options_of(record).get("range_ratio")
+    requests = record.observed.requests
+    if not isinstance(share, int | float) or not requests:
+        return 0.0
+    return RANGE_ERRORS * share / math.sqrt(3 * requests)
 
 
 def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
@@ -379,7 +416,7 @@ CHECKS = (
         ("error",),
         "Did the runs follow the matrix?",
         not_as_requested,
-        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE),
+        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, RANGE_ERRORS),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
     ),
 )

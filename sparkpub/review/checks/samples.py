@@ -30,6 +30,12 @@ POWER_SHARE = Threshold(
     0.3,
     "Relative difference between energy by the readings of power and by the counter: 0.16 at most in 268 real runs.",
 )
+REST_PERCENT = Threshold(
+    "rest percent",
+    5.0,
+    "Highest utilisation of the GPU in a measured phase below which it did not serve this run: a desktop needs this "
+    "much.",
+)
 POWER_SAMPLES = Threshold(
     "power samples",
     50,
@@ -76,8 +82,11 @@ def _problem(record: Record, samples: Samples) -> str | None:
     measured = next((phase for phase in record.phases if phase.name == "measure"), None)
     if measured is not None and _unsampled(measured, samples):
         return "no sample lies within the measured phase"
-    if samples.load_measured_percent == 0:
-        return "the GPU was at rest throughout the measured phase"
+    load = samples.load_measured_percent
+    if load is not None and load < REST_PERCENT:
+        return (
+            f"the GPU was at rest throughout the measured phase ({load:.0f} % at most)"
+        )
     for name, given in samples.metrics.items():
         recorded = record.metrics.get(name)
         if recorded is None or recorded.value is None or recorded.source != "sampler":
@@ -159,6 +168,7 @@ CHECKS = (
             LEVEL_GIB,
             POWER_SHARE,
             POWER_SAMPLES,
+            REST_PERCENT,
         ),
         remedy="Quarantine the runs, or import them without this telemetry.",
     ),

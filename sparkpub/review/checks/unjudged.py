@@ -6,6 +6,7 @@ A campaign tells it in one note: many checks lack the same data, and a reader as
 from collections.abc import Iterable
 from itertools import chain
 
+from sparkpub.record.text import listed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 
@@ -29,7 +30,7 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
     for note in notes:
         for lacking in note.evidence["lacking"]:
             checks.setdefault(lacking, []).extend(note.evidence["about"])
-    parts = [f"{lacking}: {_named(names)}" for lacking, names in checks.items()]
+    parts = [f"{lacking}, for {_named(names)}" for lacking, names in checks.items()]
     missing = chain.from_iterable(note.evidence["missing"] for note in notes)
     note = Finding(
         "unjudged",
@@ -37,9 +38,7 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
         notes[0].campaign,
         None,
         None,
-        "Some checks lack data. What is missing, and which checks it would let judge: "
-        + "; ".join(parts)
-        + ".",
+        "Some checks lack data: " + "; ".join(parts) + ".",
         {
             "cells": list(
                 dict.fromkeys(chain.from_iterable(one.cells for one in notes))
@@ -53,4 +52,4 @@ def together(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _named(checks: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(checks))
+    return listed(tuple(dict.fromkeys(checks)))

@@ -118,7 +118,7 @@ def null_metric(view: View) -> Iterator[Finding]:
             for run in view.runs
             if any(name in run.record.metrics for name in names)
         ]
-        text = f"Not available in any of {len(runs)} runs: {labels}. Recorded reason: {'; '.join(reasons)}."
+        text = f"None of {len(runs)} runs has this figure: {labels}. Recorded reason: {'; '.join(reasons)}."
         yield view.finding(
             "null-metric",
             severity,

@@ -247,6 +247,8 @@ class View:
             total = len(self.recorded[cells[0]])
             number = f"all {total}" if len(runs) == total else f"{len(runs)} of {total}"
             return f"{number} runs of {label(cells[0])}", cells
+        if len(cells) == len(runs) > LISTED_NAMES:
+            return f"{len(runs)} runs", cells  # each of a cell of its own
         return (
             f"{len(runs)} runs of {listed([label(cell) for cell in cells], 'cells')}",
             cells,
@@ -305,7 +307,7 @@ class View:
             ]
             runs = chain.from_iterable(lacking.values())
             cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
-            text = f"The check {check} lacks data. Missing: {'; '.join(parts)}."
+            text = f"The check {check} lacks data: {'; '.join(parts)}."
             yield self.finding(
                 "unjudged",
                 "info",

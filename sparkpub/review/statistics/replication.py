@@ -32,7 +32,6 @@ from sparkpub.review.statistics.compare import (
     Tests,
     better_of,
     overhead,
-    significant,
 )
 from sparkpub.review.statistics.describe import (
     ALPHA,
@@ -42,6 +41,7 @@ from sparkpub.review.statistics.describe import (
     Interval,
     around,
     describe,
+    is_significant,
     t_quantile,
 )
 from sparkpub.review.statistics.design import order_over_machines
@@ -341,7 +341,7 @@ def replication(
     if together is None:
         return "undecided"
     decided = {verdict for verdict in verdicts if verdict != "undecided"}
-    if len(decided) > 1 and significant(together.heterogeneity_p):
+    if len(decided) > 1 and is_significant(together.heterogeneity_p):
         return "does not replicate"
     if overall != "undecided" and decided <= {overall}:
         return "replicates"

@@ -11,15 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from sparkpub.plan.requested import load_of
-from sparkpub.record import catalogue
 from sparkpub.record.record import Record
-from sparkpub.review.checks.proofs import bandwidth
-from sparkpub.review.models import stated_sizes
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.physics import implied_bandwidth, nominal_bytes
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.traffic import bandwidth, stated
 
 OUTPUT = "output_throughput_tok_s"
 COLUMNS: Columns = {
@@ -51,40 +47,20 @@ def bandwidths(
 
 
 def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
-    load, memory = load_of(record), bandwidth(record)
-    if load.at_once != 1 or memory is None or not row.mean:
+    size, memory = stated(record), bandwidth(record)
+    if size is None or memory is None or not row.mean:
         return
-    if record.observed.speculative_decoding or (record.machine.count or 1) > 1:
-        return
-    weights = setup_of(record).quantization
-    active = active_parameters(record)
-    size = None if active is None else nominal_bytes(active, weights or "")
-    if active is None or size is None:
-        return
-    needed = implied_bandwidth(row.mean, size, batch=1, output_tokens=1)
+    needed = row.mean * size.bytes_per_token
     yield {
         "campaign": row.campaign,
         "model": row.model,
         "environment": row.environment,
         "workload": row.workload,
-        "weights": weights,
-        "active_parameters": active,
-        "bytes_per_token": size,
+        "weights": setup_of(record).quantization,
+        "active_parameters": size.parameters,
+        "bytes_per_token": size.bytes_per_token,
         "output_throughput_tok_s": row.mean,
         "milliseconds_per_token": 1000 / row.mean,
         "bandwidth_bytes_s": memory,
         "share_percent": 100 * needed / memory,
     }
-
-
-def active_parameters(record: Record) -> float | None:
-    """The parameters that take part in a token, in the publisher's words; None where they say none."""
-    model_id = record.requested.model_id
-    build = catalogue.builds().get(model_id)
-    if build is not None and build.active_parameters is not None:
-        return float(build.active_parameters)
-    known = record.requested.architecture or catalogue.models().get(model_id)
-    if known is not None and known.active_parameters is not None:
-        return float(known.active_parameters)
-    sizes = stated_sizes(model_id.rpartition("/")[2])
-    return sizes.get("A") or sizes.get("E") or sizes.get("")

@@ -17,13 +17,13 @@ from sparkpub.site.figures.drawings import as_png
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
-from sparkpub.site.pages.campaign_page import problems
+from sparkpub.site.pages.findings import problems
 from sparkpub.site.pages.templating import Templates
 
 _DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)
-CAVEATS = '<details class="sp-caveats'
+CAVEATS = '<details class="sp-plain sp-caveats'
 """Where a page speaks of its caveats itself."""
-INLINE = 2
+INLINE = 1
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
 MOST_INLINE = 200_000
 """Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""

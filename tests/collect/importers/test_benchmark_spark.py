@@ -185,9 +185,11 @@ def folder_of_runs(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_of_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["benchmark-spark", None])
+def test_a_folder_of_runs(kind: str | None, tmp_path: Path) -> None:
+    """Its logs are of TensorRT-LLM, and are not read a second time as such."""
     outcome = import_results(
-        "benchmark-spark", folder_of_runs(tmp_path / "in"), tmp_path, Given("c")
+        kind, folder_of_runs(tmp_path / "in"), tmp_path, Given("c")
     )
     assert len(outcome.imported) == 4
     assert {left.source for left in outcome.refused} == {
@@ -226,14 +228,24 @@ def test_a_folder_of_runs(tmp_path: Path) -> None:
     assert not again.imported
 
 
-@pytest.mark.parametrize(
-    "content", ["", '[{"environment": "nat', "{}", "[]", "\x00\x01"]
-)
+@pytest.mark.parametrize("content", ["{}", "[]", '[{"environment": "native"}]'])
 def test_a_file_without_runs_is_one_clear_error(content: str, tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(content)
     with pytest.raises(ImportFormatError, match=r"all\.json"):
         import_results("benchmark-spark", source, tmp_path / "data", Given("c"))
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("content", ["", '[{"environment": "nat', "\x00\x01"])
+def test_a_damaged_file_is_refused_in_one_line(content: str, tmp_path: Path) -> None:
+    source = tmp_path / "all.json"
+    source.write_text(content)
+    outcome = import_results("benchmark-spark", source, tmp_path / "data", Given("c"))
+    assert outcome.lines() == [
+        "refused all.json: not JSON, or cut short",
+        "0 imported, 0 skipped, 1 refused",
+    ]
     assert not (tmp_path / "data").exists()
 
 

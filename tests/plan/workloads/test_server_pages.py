@@ -174,6 +174,23 @@ def test_options_of_the_server_are_kept_in_its_own_words() -> None:
     }
 
 
+@pytest.mark.parametrize(("after", "found"), [(3, None), (11, 0.4)])
+def test_preemptions_are_counted_while_the_client_ran(
+    after: int, found: float | None
+) -> None:
+    """vLLM counted 3 preemptions before, and answered 20 requests meanwhile: 8 more are 0.4 of each."""
+
+    def page(preempted: int, answered: int) -> str:
+        return (
+            f'vllm:num_preemptions_total{{model_name="m"}} {preempted}.0\n'
+            f'vllm:request_success_total{{finished_reason="length"}} {answered}.0\n'
+        )
+
+    server = {"metrics_before": page(3, 5), "metrics_after": page(after, 25)}
+    told = server_pages.counted(server).get("preemptions_per_request")
+    assert (told and told.value) == found
+
+
 @pytest.mark.parametrize("pages_of", [OLLAMA, LM_STUDIO, LM_STUDIO_0_4, TGI, SGLANG])
 def test_no_damage_to_a_page_makes_its_reader_raise(pages_of: dict[str, Any]) -> None:
     for said in damaged(pages_of):

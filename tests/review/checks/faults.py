@@ -228,6 +228,17 @@ HOT = Gate(
     waited_seconds=1800.0,
     readings=(Reading(at_seconds=1800.0, value=51.0),),
 )
+
+
+def raised_gate(runs: list[Run]) -> None:
+    """From the sixth round on, runs may start at 95 °C, and do so at 88."""
+    for number, run in enumerate(sorted(runs, key=lambda run: run.started)):
+        wanted, read = (45.0, 40.0) if number < len(runs) / 2 else (95.0, 88.0)
+        reading = Reading(at_seconds=0.0, value=read)
+        update = {"wanted": wanted, "met": True, "readings": (reading,)}
+        run.gates = (HOT.model_copy(update=update),)
+
+
 LEAK = Event(
     at_seconds=45.0,
     kind="leak",
@@ -324,6 +335,7 @@ FAULTS = [
         "one run of a cell is from another machine",
         setting(machine=MACHINE.model_copy(update={"id": "m2"})),
     ),
+    Fault("mixed-machines", "a gate was raised after half of the runs", raised_gate),
     Fault(
         "time-consistency",
         "a run in the middle of a cell was deleted",

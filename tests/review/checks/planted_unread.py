@@ -254,11 +254,11 @@ def another_machine_served(copy: Copy) -> None:
 def gpu_idle_while_it_served(copy: Copy) -> None:
     """What was measured ran elsewhere: the telemetry shows a machine at rest."""
     for run in ok_runs(copy, "container"):
-        telemetry_column(copy, run, "gpu_utilization_percent", lambda _t, _v: 0)
+        telemetry_column(copy, run, "gpu_utilization_percent", lambda _t, _v: 2)
         telemetry_column(copy, run, "gpu_power_watt", lambda _t, _v: 121)
         telemetry_column(copy, run, "gpu_energy_joule", lambda t, _v: 70000 + 121 * t)
         start, end = measured(run)
-        run["metrics"]["gpu_utilization_mean_percent"]["value"] = 0.0
+        run["metrics"]["gpu_utilization_mean_percent"]["value"] = 2.0
         run["metrics"]["gpu_power_mean_watt"]["value"] = 121.0
         run["metrics"]["gpu_energy_joule"]["value"] = 121.0 * (end - start)
 
@@ -336,9 +336,15 @@ def cooler_in_the_record(copy: Copy) -> None:
 
 
 def processor_busy_with_something_else(copy: Copy) -> None:
-    """A backup ran beside the container's runs: the processor is full from the first sample to the last."""
+    """A backup ran beside the container's runs: the processor is full while they are measured, and only then."""
     for run in copy.of("container"):
-        telemetry_column(copy, run, "cpu_percent", lambda _t, _v: 97.0)
+        start, end = measured(run)
+        telemetry_column(
+            copy,
+            run,
+            "cpu_percent",
+            lambda t, v, start=start, end=end: 97.0 if start <= t <= end else v,
+        )
         telemetry_column(copy, run, "pressure_cpu_some_percent", lambda _t, _v: 60.0)
 
 

@@ -1,12 +1,15 @@
 """What a run of llama-benchy was asked for: rounds of requests at once, and prompts that are parts of a text."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Observed, Requested
+from sparkpub.record.record import Observed, Plan, Requested
+from sparkpub.record.store import Stored
 from sparkpub.review.checks import requested
 from tests.building import a_record
+from tests.review.checks.in_memory import a_view
 
 ASKED = {
     "type": "llama-benchy",
@@ -24,6 +27,38 @@ def wrong(asked: dict[str, Any], **seen: Any) -> list[str]:
         observed=Observed(**seen),
     )
     return [what for what, _ in requested._work_done(record)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "tokens", "found"),
+    [
+        # A chat template may add 10 %, and 64 tokens to a short prompt.
+        ({}, 4400.0, []),
+        ({}, 512.0, ["the input tokens"]),
+        ({"input_tokens": 32}, 96.0, []),
+        ({"input_tokens": 32}, 97.0, ["the input tokens"]),
+        # The mean of 100 lengths between 400 and 7,600 has a standard error of 5.2 %; four of them and 10 % are 30.8 %.
+        ({"range_ratio": 0.9}, 2775.0, []),
+        ({"range_ratio": 0.9}, 2765.0, ["the input tokens"]),
+        ({"range_ratio": 0.9, "type": "sglang"}, 2100.0, []),
+    ],
+)
+def test_prompts_of_an_imported_run_have_the_length_that_it_names(
+    asked: dict[str, Any], tokens: float, found: list[str]
+) -> None:
+    """Answers may end sooner than they may last: nobody knows whether they had to."""
+    given = {"type": "vllm-bench", "input_tokens": 4000, "output_tokens": 500}
+    record = a_record(
+        requested=Requested(model_id="x/m", workload=given | asked, environment={}),
+        observed=Observed(
+            requests=100, input_tokens_mean=tokens, output_tokens_mean=90.0
+        ),
+        plan=Plan(position=0, order="as-published"),
+    )
+    campaign = a_view(Stored(record, Path("r.json")))
+    assert [what for what, _ in requested._work_done(record)] == found
+    told = [item.check for item in requested.not_as_requested(campaign)]
+    assert told == ["not-as-requested"] * len(found) + ["unjudged"]
 
 
 @pytest.mark.parametrize(

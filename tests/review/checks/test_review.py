@@ -403,7 +403,7 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
         "times of single batches or requests, in the order in which they ran",
     ]
     assert found["unjudged"].evidence["about"] == ["not-as-requested", "warmed-up"]
-    assert found["unjudged"].message.startswith("Some checks lack data.")
+    assert found["unjudged"].message.startswith("Some checks lack data: ")
     assert found["time-consistency"].evidence["missing"] == [
         faults.cell(clean_runs(seed=7))[9].position
     ]

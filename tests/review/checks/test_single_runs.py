@@ -20,20 +20,15 @@ from sparkpub.record.record import (
     Plan,
     Reading,
 )
-from sparkpub.review.checks.bookkeeping import memory_bookkeeping
 from sparkpub.review.checks.conditions import (
-    foreign_load,
-    kernel_warning,
     slow_clock,
     telemetry_gap,
-    thermal_gate,
     throttled,
 )
-from sparkpub.review.checks.evidence import POWER_CAP
+from sparkpub.review.checks.evidence import POWER_CAP, Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.proofs import identity
-from sparkpub.review.checks.queue import queued
 from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
@@ -104,7 +99,7 @@ def test_a_run_starts_hot_beyond_its_gate_or_45_degrees(
     start: float, gates: tuple[Gate, ...], words: str | None
 ) -> None:
     metrics = sampled("gpu_temp_start_celsius", start, "°C")
-    said(thermal_gate, a_view(with_metrics(metrics, gates=gates)), words)
+    said("thermal-gate", a_view(with_metrics(metrics, gates=gates)), words)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +195,7 @@ def test_a_run_has_company(
     words: str | None,
 ) -> None:
     run = a_run(gates=gates, events=events)
-    said(foreign_load, a_view(run, samples=quiet(foreign_processes=processes)), words)
+    said("foreign-load", a_view(run, samples=quiet(foreign_processes=processes)), words)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +218,7 @@ def test_kernel_and_driver_complain(
     events: tuple[Event, ...], killed: bool | None, words: str | None
 ) -> None:
     container = Container(engine="e", image="i", image_id="d", oom_killed=killed)
-    said(kernel_warning, a_view(a_run(events=events, container=container)), words)
+    said("kernel-warning", a_view(a_run(events=events, container=container)), words)
 
 
 @pytest.mark.parametrize(
@@ -311,8 +306,8 @@ def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
     other = with_metrics(lost, iteration=2)
     found = told(null_metric, a_view(one, other))
     assert [text.partition(":")[0] for text in found] == ["info", "warning"]
-    assert "in any of 1 runs" in found[0]
-    assert "in any of 2 runs" in found[1]
+    assert "None of 1 runs" in found[0]
+    assert "None of 2 runs" in found[1]
     assert "not printed" in found[1]
     assert (
         told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
@@ -510,6 +505,27 @@ def test_containers_of_one_host_do_not_measure_at_once() -> None:
         assert "one host" not in words
 
 
+def test_what_the_engine_warns_of_while_it_is_measured_is_told() -> None:
+    early = Warned("ulimit is low", measured=False)
+    late = Warned("kernel compiled", measured=True)
+
+    def warned(*warnings: Warned) -> View:
+        return a_view(a_run(), answer=answered(warnings=warnings))
+
+    said("engine-warning", warned(early), None)
+    said(
+        "engine-warning", warned(early, late), "warning: Iteration 1 of m/native/w was"
+    )
+    said("engine-warning", warned(late, late), "2 warnings, the first: kernel compiled")
+
+
+def test_preempted_requests_are_a_note() -> None:
+    """The figures are true, and of requests whose prompts were computed twice."""
+    view = a_view(a_run({"preemptions_per_request": 0.25}))
+    said("queued", view, "each was computed again 0.25 times on average")
+    assert told("queued", view)[0].startswith("info: ")
+
+
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
     unknown = {"started": Moment(value="2026-11-20T10:01:00", zone="unknown")}
     one, other = a_run(minute=0), a_run(iteration=2, minute=1, **unknown)
@@ -568,8 +584,6 @@ def test_a_place_beyond_all_others_costs_no_more_than_another() -> None:
             {"device_used_peak_gib": 11.1, "gpu_memory_peak_gib": 10.0},
             "more than gpu_memory_peak_gib",
         ),
-        ({"allocated_peak_gib": 80.0}, None),
-        ({"allocated_peak_gib": 80.1}, "allocated_peak_gib is 80.10 GiB of 80.00 GiB"),
         ({"weights_gib": 6.0, "kv_cache_gib": 4.04, "allocated_peak_gib": 10.0}, None),
         (
             {"weights_gib": 6.0, "kv_cache_gib": 4.06, "allocated_peak_gib": 10.0},
@@ -602,7 +616,7 @@ def test_a_place_beyond_all_others_costs_no_more_than_another() -> None:
     ],
 )
 def test_figures_of_memory_add_up(metrics: dict[str, float], words: str | None) -> None:
-    said(memory_bookkeeping, a_view(a_run(metrics, machine=CARD)), words)
+    said("memory-bookkeeping", a_view(a_run(metrics, machine=CARD)), words)
 
 
 REQUESTS = "request_throughput_req_s"
@@ -725,7 +739,7 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
             {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0},
             {"requests": 100},
             {},
-            "info: P99 is the maximum",
+            "info: P99 is the slowest request",
         ),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {"requests": 101}, {}, None),
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {}, {"requests": 101}, None),
@@ -870,7 +884,7 @@ def test_requests_that_waited_for_their_turn_are_told(
         workload={"type": "llama-benchy", "url": "http://x", "concurrency": 16},
         observed=Observed(batch_size=slots),
     )
-    found = told(queued, a_view(run))
+    found = told("queued", a_view(run))
     assert len(found) == (waited is not None)
     assert all(waited is not None and waited in message for message in found)
 

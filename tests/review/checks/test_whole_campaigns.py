@@ -14,6 +14,7 @@ from sparkpub.record.record import (
     Architecture,
     Container,
     Evidence,
+    Gate,
     Gpu,
     Machine,
     MetricValue,
@@ -30,7 +31,7 @@ from sparkpub.review.checks.completeness import (
 )
 from sparkpub.review.checks.copies import copied_evidence
 from sparkpub.review.checks.equality import unequal_environments
-from sparkpub.review.checks.evidence import FileSum
+from sparkpub.review.checks.evidence import FileSum, Warned
 from sparkpub.review.checks.integrity import (
     checksum,
     fact_mismatch,
@@ -39,20 +40,15 @@ from sparkpub.review.checks.integrity import (
     missing_report,
 )
 from sparkpub.review.checks.order import drifts, order_confound
-from sparkpub.review.checks.proofs import (
-    bandwidth,
-    batch_of,
-    does_not_fit,
-    identity,
-    roofline,
-    same_numbers,
-)
+from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
 from sparkpub.review.checks.ratios import implausible_ratio
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
+from sparkpub.review.checks.roofline import roofline
 from sparkpub.review.checks.spread import high_variation, small_sample
 from sparkpub.review.checks.steps import step
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
+from sparkpub.review.traffic import bandwidth, batch_of
 from tests.review.checks.in_memory import a_run, a_view, answered, quiet, told
 
 TPUT = "output_throughput_tok_s"
@@ -317,7 +313,7 @@ def test_an_iteration_counts_once() -> None:
     assert found.cell == "m/native/w"
     assert found.evidence["excluded"] == [again.run_id]
     assert found.message.startswith(
-        "Iteration 1 of m/native/w was recorded 2 times. The"
+        "Iteration 1 of m/native/w was recorded 2 times. Only the first"
     )
     other = [a_run(environment="container", minute=minute) for minute in (6, 7)]
     (found,) = duplicate_iteration(a_view(a_run(), again, *other))
@@ -429,6 +425,36 @@ def test_a_run_is_no_multiple_of_another(kept: int, is_found: bool) -> None:
     double = {name: round(1.37 * value, 9) for name, value in times.items()}
     runs = [a_run(times), a_run(double, iteration=2)]
     assert len(list(copied_evidence(a_view(*runs)))) == is_found
+
+
+@pytest.mark.parametrize(
+    ("decimals", "same", "is_found"),
+    [(2, True, True), (2, False, False), (0, True, False)],
+)
+def test_a_published_run_is_not_another_one_with_another_start(
+    decimals: int, same: bool, is_found: bool
+) -> None:
+    """Of ten runs within 9 tok/s and 45 GiB, in hundredths: 901 x 4,501 combinations, and no two agree by chance.
+    Rounded to whole numbers there are 10 x 46, and two may."""
+
+    def published(number: int, other: int) -> Stored:
+        # 7 and 10 have no common factor: the second figure follows from no line through the first.
+        figures = {TPUT: 100.0 + other + 0.01 * other}
+        figures["peak_memory_gib"] = 60.0 + 5.0 * (7 * other % 10) + 0.03 * other
+        run = a_run(iteration=number)
+        metrics = {
+            name: MetricValue(
+                value=round(value, decimals),
+                unit="tok/s" if name == TPUT else "GiB",
+                source="published",
+            )
+            for name, value in figures.items()
+        }
+        return Stored(run.record.model_copy(update={"metrics": metrics}), run.path)
+
+    runs = [published(number, number) for number in range(1, 10)]
+    last = published(10, 4 if same else 10)
+    assert bool(list(copied_evidence(a_view(*runs, last)))) is is_found
 
 
 def test_copies_are_told_by_the_first_thing_they_share() -> None:
@@ -642,6 +668,29 @@ def test_a_rate_is_not_judged_without_the_facts(
     (found,) = roofline(a_view(modelled(1e6, **fields)))
     assert found.check == "unjudged"
     assert fact in found.message
+
+
+@pytest.mark.parametrize(
+    ("tput", "asked", "severity"),
+    [
+        (5.2, {}, None),
+        (5.3, {}, "warning"),
+        (18.0, {"concurrency": 4}, None),
+    ],
+)
+def test_a_rate_that_the_stated_weights_do_not_allow_is_told(
+    tput: float, asked: dict[str, Any], severity: str | None
+) -> None:
+    """31 billion parameters of 2 bytes are 62 GB a token: 5.28 tok/s are 120 % of 273 GB/s. NVFP4 under that name would
+    be three times as fast. Of several requests at once one reading serves all."""
+    name = {"concurrency": 1, "batch_size": None} | asked
+    wanted = Requested(
+        model_id="x/m-31B-it", workload={"type": "command"} | name, environment={}
+    )
+    run = modelled(tput, requested=wanted, observed=Observed(dtype="bfloat16"))
+    found = [item for item in roofline(a_view(run)) if item.check == "roofline"]
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+    assert all("other weights than BF16" in item.message for item in found)
 
 
 def test_the_last_wave_of_requests_counts_whole() -> None:
@@ -1081,6 +1130,16 @@ def test_environments_start_at_like_temperatures() -> None:
     assert len(found(5.1)) == 1
 
 
+def on_machine(name: str, **fields: Any) -> dict[str, Any]:
+    return {"machine": Machine(id=name, **fields)}
+
+
+def started_below(celsius: float) -> Gate:
+    return Gate(
+        name="max_start_temp_celsius", wanted=celsius, met=True, waited_seconds=0.0
+    )
+
+
 @pytest.mark.parametrize(
     ("native", "container", "severity"),
     [
@@ -1103,6 +1162,10 @@ def test_environments_start_at_like_temperatures() -> None:
             {"machine": Machine()},
             "warning",
         ),
+        (on_machine("m", driver="1"), on_machine("m", driver="2"), "warning"),
+        (on_machine("m", driver="1"), on_machine("n", driver="2"), None),
+        ({"gates": (started_below(45),)}, {"gates": (started_below(95),)}, "warning"),
+        ({"gates": (started_below(45),)}, {}, None),
         ({"asked_of": {"memory": "4g"}}, {}, "warning"),
         ({"asked_of": {"memory": "unlimited"}}, {}, None),
         ({"argv": ("t", "--x", "1")}, {"argv": ("t", "--x", "2")}, "warning"),
@@ -1129,6 +1192,30 @@ def test_environments_differ_in_nothing_else(
     )
     found = list(unequal_environments(view))
     assert [item.severity for item in found] == ([] if severity is None else [severity])
+
+
+def test_an_engine_that_warns_in_one_environment_only_is_not_the_same() -> None:
+    """A kernel that fell back shows in no setting; a log that is the client's alone tells nothing of the engine."""
+
+    def found(version: str | None, *environments: str) -> list[str]:
+        runs = [
+            a_run(iteration=number, environment=environment, minute=10 * at + number)
+            for at, environment in enumerate(("native", "container"))
+            for number in (1, 2)
+        ]
+        view = a_view(*runs)
+        for run in runs:
+            said = [Warned("autotuning failed", measured=False)]
+            view.evidence.answers[run.run_id] = answered(  # type: ignore[attr-defined]
+                observed=Observed(engine_version=version),
+                warnings=tuple(said * (run.record.environment in environments)),
+            )
+        return told(unequal_environments, view)
+
+    (line,) = found("1.0", "container")
+    assert "autotuning failed absent (native) and given (container)" in line
+    assert found("1.0", "native", "container") == []
+    assert found(None, "container") == []
 
 
 def test_without_samples_clocks_are_those_of_the_records() -> None:

@@ -32,6 +32,15 @@ function menu() {
 
 // ---- Charts ----------------------------------------------------------------------------------------------------
 
+function whenSeen(element, act) {
+  const watch = (seen, observer) => {
+    if (!seen.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    act();
+  };
+  new IntersectionObserver(watch).observe(element);
+}
+
 /** A chart: `start` asks for its live view, `live` is there once anybody has. */
 function chartOf(element) {
   const link = document.createElement('a');
@@ -51,10 +60,7 @@ function chartOf(element) {
     element.addEventListener(kind, chart.start, {once: true, passive: true});
   }
   // A figure that the build did not draw draws itself as it comes into view.
-  if (element.closest('[data-sp-now]')) {
-    const watch = (seen, observer) => seen.some((entry) => entry.isIntersecting) && (observer.disconnect(), chart.start());
-    new IntersectionObserver(watch).observe(element);
-  }
+  if (element.closest('[data-sp-now]')) whenSeen(element, chart.start);
   // A finger that lands on a drawing asks; only the link over a chosen mark leads away. The theme expects links of
   // HTML alone, so those of a drawing stay between the reader and the browser.
   for (const kind of ['click', 'mouseover', 'focusin']) {
@@ -67,7 +73,8 @@ function chartOf(element) {
   return chart;
 }
 
-/** A drawing in a file becomes part of the page: in WebKit the colours of an image do not follow the palette. */
+/** A drawing in a file becomes part of the page when it is seen: its points are links, and in WebKit the colours of an
+ * image do not follow the palette. */
 async function embed(image) {
   const text = await (await fetch(image.src)).text();
   // Its colours come from the page; the page's policy would refuse a style sheet in it.
@@ -205,10 +212,7 @@ function explorer(element) {
 function begin() {
   embedded();
   charts = [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map(chartOf);
-  for (const image of document.querySelectorAll('.sp-chart img')) {
-    if (image.naturalWidth) embed(image);
-    else image.addEventListener('load', () => embed(image), {once: true});
-  }
+  for (const image of document.querySelectorAll('.sp-chart img')) whenSeen(image, () => embed(image));
   document.querySelectorAll('table.sp-sortable:not([data-sp-own])').forEach(sortable);
   document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('[data-sp-explorer]').forEach(explorer);

@@ -1,0 +1,99 @@
+"""Whether more requests at once cost something: a machine that serves more of them makes more tokens in all, or lets
+each wait longer. Loads of which neither holds are not what they are called."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import fmean
+from typing import NamedTuple
+
+from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, REQUESTS
+from sparkpub.record.record import Record
+from sparkpub.record.text import counted
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import View, label, listed
+from sparkpub.review.reviewed import Cell
+from sparkpub.review.traffic import THROUGHPUT
+
+LESS_SHARE = Threshold(
+    "less share",
+    0.05,
+    "Relative fall, in throughput and in TTFT alike, from a load to the next larger one: of 664 such pairs of loads of "
+    "vLLM and llama.cpp none has both.",
+)
+
+
+class LoadedCell(NamedTuple):
+    """A cell with its requests at once and what it got."""
+
+    at_once: int
+    cell: Cell
+    throughput: float
+    first_token: float
+
+
+def swapped_loads(view: View) -> Iterator[Finding]:
+    """Loads of one kind that got less throughput and a shorter TTFT than the next smaller one."""
+    kinds: dict[object, list[LoadedCell]] = defaultdict(list)
+    for cell, runs in view.counted.items():
+        throughput = view.figures(cell, THROUGHPUT)
+        first = view.figures(cell, "ttft_mean_ms")
+        if not throughput or not first:
+            continue
+        load = load_of(runs[0].record)
+        if load.at_once is not None and load.request_rate is None:
+            found = LoadedCell(load.at_once, cell, fmean(throughput), fmean(first))
+            kinds[cell[0], cell[1], _kind(runs[0].record)].append(found)
+    swapped = [pair for loads in kinds.values() for pair in _impossible(loads)]
+    if swapped:
+        yield _finding(view, swapped)
+
+
+def _kind(record: Record) -> tuple[tuple[str, str], ...]:
+    """What a load is, but for how many requests there are."""
+    asked = options_of(record).items()
+    how_many = ("warmup", *IN_FLIGHT, *REQUESTS, *BATCH)
+    return tuple(
+        sorted((name, str(value)) for name, value in asked if name not in how_many)
+    )
+
+
+def _impossible(loads: list[LoadedCell]) -> Iterator[tuple[LoadedCell, LoadedCell]]:
+    share = 1 - LESS_SHARE
+    for small, large in pairwise(sorted(loads)):
+        slower = large.throughput < share * small.throughput
+        sooner = large.first_token < share * small.first_token
+        if slower and sooner:
+            yield small, large
+
+
+def _finding(view: View, swapped: list[tuple[LoadedCell, LoadedCell]]) -> Finding:
+    small, large = swapped[0]
+    cells = list(dict.fromkeys(label(load.cell) for pair in swapped for load in pair))
+    also = ""
+    if len(swapped) > 1:
+        also = f" The same holds in {listed(cells, 'cells')}."
+    sent = counted(small.at_once, "request")
+    text = (
+        f"{label(small.cell)} gives {sent} at once {small.throughput:.4g} tok/s with a TTFT of "
+        f"{small.first_token:.4g} ms, and {label(large.cell)} gives {large.at_once} of them {large.throughput:.4g} "
+        f"tok/s with {large.first_token:.4g} ms. More requests cannot get less and wait less: the loads may be "
+        f"swapped.{also}"
+    )
+    return view.finding("swapped-loads", "warning", text, cells=cells)
+
+
+CHECKS = (
+    Check(
+        "swapped-loads",
+        "meaning",
+        ("warning",),
+        "Do more requests at once cost something?",
+        swapped_loads,
+        thresholds=(LESS_SHARE,),
+        remedy="Compare the number of requests in the client's log with the name of the load.",
+    ),
+)
