@@ -19,6 +19,8 @@ Role = Literal["primary", "secondary", "state", "derived"]
 MemoryOf = Literal["gpu", "host"]
 
 GIB = 2**30
+LONG_MS = 10_000
+"""Milliseconds from which on a sentence says seconds."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,12 @@ class Metric:
     def rounded(self, value: float, *, unit: bool = True) -> str:
         """Text for a headline, in three significant digits: `4,108 tok/s`."""
         return text.with_unit(text.rounded(value), self.unit if unit else "")
+
+    def told(self, value: float) -> str:
+        """A value that stands alone in a sentence: as `rounded`, a long time in seconds, `2,084 s`."""
+        if self.unit == "ms" and value >= LONG_MS:
+            return text.with_unit(text.rounded(value / 1000), "s")
+        return self.rounded(value)
 
     @property
     def subject(self) -> str:

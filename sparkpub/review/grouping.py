@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Key to the items that have it, keys and items in the order met."""
+    """Key to the items that have it, keys and items in the order met: `itertools.groupby` wants them sorted first."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -89,6 +89,12 @@ def lengths_name(load: Load) -> str:
     return ", ".join(parts)
 
 
+WITH = ("with ", "without ")
+"""How the name of an environment may begin that says what is special about it: `with CUDA graphs`."""
+_BEFORE_WITH = re.compile(r"\b(?:of|in|for|at) (?=with(?:out)? )")
+"""What the text of a check says before an environment, and a name that begins with a preposition does without."""
+
+
 class Names:
     """The names of everything in a dataset. Every method takes the campaign, since keys belong to one."""
 
@@ -153,7 +159,10 @@ class Names:
         if campaign not in self._dataset.campaigns:
             return text
         known = self.campaign(campaign)
-        return _WORD.sub(lambda found: known.told(found[0]), text)
+        told = _WORD.sub(lambda found: known.told(found[0]), text)
+        if any(name.startswith(WITH) for name in known.environments.values()):
+            return _BEFORE_WITH.sub("", told)
+        return told
 
 
 @dataclass(frozen=True)

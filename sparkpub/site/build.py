@@ -29,7 +29,15 @@ from sparkpub.site.content import (
 from sparkpub.site.figures import kinds, telemetry
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import blog, downloads, feed, placing, programs, runs
+from sparkpub.site.pages import (
+    blog,
+    downloads,
+    feed,
+    placing,
+    preview_pictures,
+    programs,
+    runs,
+)
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
@@ -77,7 +85,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         _add(tree, [(uri, page) for uri, page in generated if uri not in written])
         _add(tree, written)
         _add(tree, downloads.contents(publication, templates))
-        _add(tree, blog.previews(publication, posts, templates, cache))
+        _add(tree, preview_pictures.pictures(publication, posts, templates, cache))
         atom = feed.feed(publication, posts, library, templates)
         _add(tree, {feed.ADDRESS: Content(data=atom)})
 
@@ -259,7 +267,7 @@ def _short_pages(
 
 def _forms(
     publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.Form]:
+) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
     telemetry there is, so that they are kept."""
     name = key("forms", pages.state)

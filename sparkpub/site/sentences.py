@@ -20,7 +20,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import Names
+from sparkpub.review.names import WITH, Names
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.describe import ALPHA
 from sparkpub.review.tables.column import TableRow
@@ -63,68 +63,96 @@ def _by_pair(rows: Sequence[TableRow]) -> Iterable[Sequence[TableRow]]:
     return grouped(rows, lambda row: (row.candidate, row.baseline)).values()
 
 
+_SENTENCES = {
+    "counts": "{subject}, {candidate} against {baseline}: {measured} measured ({counts}).",
+    "differs": "{subject} is {amount} {verdict} {than} for {which}{range}.",
+    "bounded": "{subject} is {most} {side} {than} for {which} (measured {measured}; {verdict}).",
+    "unbounded": "{subject} differs by {measured} between {candidate} and {baseline} for {which} "
+    "(too few runs for a bound).",
+    "confounded": "{subject} differs by {measured} for {which}; {candidate} and {baseline} ran {apart}, "
+    "so {other} explains it as well.",
+}
+"""What is said of comparisons, in words with gaps."""
+_COSTS = {"higher": "lower", "lower": "higher", "neither": "higher or lower"}
+"""Which way is better to the side whose bound is told."""
+
+
+def _say(
+    kind: str, names: Names, metric: Metric, rows: Sequence[TableRow], **more: str
+) -> str:
+    """One of the sentences, its gaps filled in from the comparisons."""
+    candidate, baseline = _sides(names, rows)
+    return _SENTENCES[kind].format(
+        subject=metric.subject,
+        measured=_measured(metric, rows),
+        candidate=candidate,
+        baseline=baseline,
+        than=f"{in_environment(candidate)} than {in_environment(baseline)}",
+        **more,
+    )
+
+
 def _counts(names: Names, metric: Metric, rows: Sequence[TableRow]) -> str:
     """`Output throughput, Docker against native: −1.2 to +0.4 % measured (3 equivalent within ±1 %, 1 undecided).`"""
-    words = {"equivalent": f"equivalent within {_margin(rows)}"}
-    numbers = Counter(row.verdict for row in rows).most_common()
-    counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
-    candidate, baseline = _sides(names, rows)
-    measured = _measured(metric, rows)
-    return f"{metric.subject}, {candidate} against {baseline}: {measured} measured ({', '.join(counts)})."
+    numbers = Counter(_verdict(row) for row in rows).most_common()
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in numbers)
+    return _say("counts", names, metric, rows, counts=counts)
+
+
+def _verdict(row: TableRow) -> str:
+    """The verdict, with the margin that it is about."""
+    if row.verdict == "equivalent":
+        return f"equivalent within ±{row.equivalence_margin_percent:g}{SPACE}%"
+    return str(row.verdict)
 
 
 def _differs(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
     """`Output throughput is 4.3 % higher in graphs than in launches for 8B (+3.9 to +4.7 %).`"""
-    candidate, baseline = _sides(names, rows)
-    verdict = rows[0].verdict
-    sides = f"{in_environment(candidate)} than {in_environment(baseline)} for {which}"
-    text = f"{metric.subject} is {_amount(metric, rows)} {verdict} {sides}"
     bounds = _bounds(rows)
-    if bounds is None:
-        return f"{text}."
-    return f"{text} ({_range(metric, rows, *bounds)})."
+    between = f" ({_range(metric, rows, *bounds)})" if bounds else ""
+    amount, verdict = _amount(metric, rows), _verdict(rows[0])
+    return _say(
+        "differs",
+        names,
+        metric,
+        rows,
+        which=which,
+        amount=amount,
+        verdict=verdict,
+        range=between,
+    )
 
 
 def _bounded(names: Names, metric: Metric, rows: Sequence[TableRow], which: str) -> str:
     """`Output throughput is at most 0.5 % lower in Docker than natively for 7B (measured +0.4 %; undecided).`"""
-    candidate, baseline = _sides(names, rows)
-    measured = _measured(metric, rows)
-    verdict = rows[0].verdict
-    if verdict == "equivalent":
-        verdict = f"equivalent within {_margin(rows)}"
-    sides = f"{in_environment(candidate)} than {in_environment(baseline)} for {which}"
     bounds = _bounds(rows)
     if bounds is None:
-        return (
-            f"{metric.subject} differs by {measured} between {candidate} and {baseline} for {which} "
-            f"(too few runs for a bound)."
-        )
+        return _say("unbounded", names, metric, rows, which=which)
     low, high = bounds
-    told = f"(measured {measured}; {verdict})."
-    if metric.direction == "higher":
-        return (
-            f"{metric.subject} is {_at_most(metric, rows, -low)} lower {sides} {told}"
-        )
-    if metric.direction == "lower":
-        return (
-            f"{metric.subject} is {_at_most(metric, rows, high)} higher {sides} {told}"
-        )
-    most = _at_most(metric, rows, max(abs(low), abs(high)))
-    return f"{metric.subject} is {most} higher or lower {sides} {told}"
+    ends = {"higher": -low, "lower": high, "neither": max(abs(low), abs(high))}
+    most = _at_most(metric, rows, ends[metric.direction])
+    side, verdict = _COSTS[metric.direction], _verdict(rows[0])
+    return _say(
+        "bounded",
+        names,
+        metric,
+        rows,
+        which=which,
+        most=most,
+        side=side,
+        verdict=verdict,
+    )
 
 
 def _told_by_time(
     names: Names, metric: Metric, rows: Sequence[TableRow], which: str
 ) -> str:
     """What was measured where something else differs with the environment: time, or the machine."""
-    candidate, baseline = _sides(names, rows)
-    other = "time"
-    apart = "in separate blocks of time"
+    other, apart = "time", "in separate blocks of time"
     if all(row.analysis == "description" and row.machines > 1 for row in rows):
         other, apart = "the machine", "on different machines"
-    return (
-        f"{metric.subject} differs by {_measured(metric, rows)} for {which}; "
-        f"{candidate} and {baseline} ran {apart}, so {other} explains it as well."
+    return _say(
+        "confounded", names, metric, rows, which=which, other=other, apart=apart
     )
 
 
@@ -151,13 +179,23 @@ def in_environment(environment: str) -> str:
     """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
     if environment == "native":
         return "natively"
-    if environment.startswith(("with ", "without ")):
+    if environment.startswith(WITH):
         return environment
     return f"in {environment}"
 
 
-def _margin(rows: Sequence[TableRow]) -> str:
-    return f"±{rows[0].equivalence_margin_percent:g}{SPACE}%"
+def runs_of(environment: str) -> str:
+    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"runs {environment}"
+    return environment
+
+
+def mean_of(environment: str) -> str:
+    """`the mean of native`, `the mean without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"the mean {environment}"
+    return f"the mean of {environment}"
 
 
 def _in_percent(rows: Sequence[TableRow]) -> bool:
@@ -179,12 +217,16 @@ def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
     return min(ends), max(ends)
 
 
-def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:
+def at_most(percent: float) -> str:
     """`at most 1.4 %`; rounded up, so that it stays a bound."""
-    least = max(most, 0.0)
+    return f"at most {math.ceil(10 * max(percent, 0.0)) / 10:.1f}{SPACE}%"
+
+
+def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:
+    """The bound in per cent, or in the metric's unit where the scale has no true zero."""
     if _in_percent(rows):
-        return f"at most {math.ceil(10 * least) / 10:.1f}{SPACE}%"
-    return f"at most {metric.format(least)}"
+        return at_most(most)
+    return f"at most {metric.format(max(most, 0.0))}"
 
 
 def _range(metric: Metric, rows: Sequence[TableRow], low: float, high: float) -> str:
@@ -295,7 +337,9 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         return f"No run has a value for {metric.within_sentence}."
     ordered = sorted(cells, key=lambda cell: cell.mean, reverse=True)
     if len(ordered) == 1:
-        return f"The mean of {metric.within_sentence} is {metric.rounded(ordered[0].mean)}."
+        return (
+            f"The mean of {metric.within_sentence} is {metric.told(ordered[0].mean)}."
+        )
     first, last = ordered[0], ordered[-1]
     extremes = "highest", "lowest"
     if metric.direction == "lower":
@@ -305,8 +349,8 @@ def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         [cell.cell for cell in ordered], partial(_in_words, names, first.campaign)
     )
     return (
-        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.rounded(first.mean)}) "
-        f"and {extremes[1]} for {called[last.cell]} ({metric.rounded(last.mean, unit=False)})"
+        f"{metric.subject} is {extremes[0]} for {called[first.cell]} ({metric.told(first.mean)}) "
+        f"and {extremes[1]} for {called[last.cell]} ({metric.told(last.mean)})"
         f"{_elsewhere(first, last)}."
     )
 

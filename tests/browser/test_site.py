@@ -230,11 +230,15 @@ def test_pages_are_small(site: Host) -> None:
     assert large == {}
 
 
+OPEN_ALL = "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
+
+
 def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
     site: Host,
 ) -> None:
     visit = site.open("campaigns/phase1/diagnostics/")
     page = visit.page
+    page.evaluate(OPEN_ALL)
     last = page.locator(".sp-chart .sp-wide").last
     address = last.locator("img").evaluate("image => image.src")
     settle(page)
@@ -257,6 +261,7 @@ def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -
             java_script_enabled=False,
             color_scheme=scheme,
         ).page
+        page.evaluate(OPEN_ALL)
         image = page.locator(".sp-chart .sp-wide img").last
         image.scroll_into_view_if_needed()
         page.wait_for_timeout(500)

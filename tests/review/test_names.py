@@ -92,6 +92,29 @@ def test_a_label_in_the_matrix_goes_before_every_other_name() -> None:
     assert names.workload("c", "w") == "Warm-up"
 
 
+def test_a_label_that_says_with_what_takes_no_second_preposition() -> None:
+    environments = {
+        "graphs": {"type": "host", "label": "with CUDA graphs"},
+        "no-graphs": {"type": "host", "label": "without CUDA graphs"},
+    }
+    matrix = {
+        "campaign": "c",
+        "title": "T",
+        "models": {"m": {"id": "x/Y-7B"}},
+        "environments": environments,
+        "workloads": {"w": {"type": "matmul"}},
+    }
+    runs = [
+        *runs_of("m", [1.0], workload="w", environment="graphs"),
+        *runs_of("m", [1.0], workload="w", environment="no-graphs"),
+    ]
+    names = names_of(*runs, matrix=matrix)
+    text = "2 runs of m/graphs are outliers; the others of m/no-graphs have less."
+    assert names.in_words("c", text) == (
+        "2 runs with CUDA graphs are outliers; the others without CUDA graphs have less."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -90,7 +90,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(built: Built) -> None:
         "12.5 s",
         "measure: 45.0 s",
         "3 of 3",
-        "<dt>measured_from</dt><dd>not set</dd>",
+        "<dt>measured from</dt><dd>not set</dd>",
     ):
         assert part in page_of(tree, RUN)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sparkpub.record.metrics import METRICS
 from sparkpub.site.content import Content
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
@@ -19,6 +20,8 @@ from tests.site.test_front_page import BF16, campaign, published
         ("8 users", "concurrency"),
         ("weights in NVFP4", "quantisation"),
         ("an NVIDIA GB10", "dgx spark"),
+        ("Time to first token, median", "ttft"),
+        ("Mean GPU power", "watt"),
     ],
 )
 def test_readers_may_type_another_word(text: str, word: str) -> None:
@@ -35,6 +38,11 @@ def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
     words = found_by.of_campaign(publication, data, ["It is 10 % less."])
     for word in ("c1", "A-7B", "x/A-7B", "Docker", "native", "slower", "BF16", "vLLM"):
         assert word in words
+
+
+def test_metrics_that_lead_are_found_by_what_readers_call_them() -> None:
+    assert "ttft" in found_by.of_metric(METRICS["ttft_p50_ms"])
+    assert found_by.of_metric(METRICS["ttft_p99_ms"]) == ""
 
 
 def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:

@@ -136,7 +136,7 @@ def test_what_is_not_ranked_is_said_in_a_sentence() -> None:
     )
     assert [text(row) for row in rows(html)] == ["n 100"]
     assert (
-        "Not ranked: m of c on machine not stated, because their figures failed checks"
+        "Not ranked: m of “ Campaign c ”, because their figures failed checks"
         in text(html)
     )
 

@@ -60,7 +60,7 @@ def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
 
 def test_a_source_without_a_command_says_so() -> None:
     html = page(*runs_of("a", [30.0], observed=BF16 | {"settings": {"kv": "fp8"}}))
-    assert "The source does not state the exact command." in html
+    assert "<dt>Command</dt><dd>not stated by the source</dd>" in html
     assert "kv: fp8" in html
 
 

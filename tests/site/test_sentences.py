@@ -250,11 +250,11 @@ def a_mean(model: str, mean: float, *machines: str) -> Any:
 @pytest.mark.parametrize(
     ("machines", "end"),
     [
-        (((), ()), "lowest for n (90.0)."),
-        ((("a",), ("a",)), "lowest for n (90.0)."),
-        ((("a",), ("b",)), "lowest for n (90.0), on different machines."),
-        ((("a", "b"), ("b", "a")), "lowest for n (90.0)."),
-        ((("a", "b"), ("a",)), "lowest for n (90.0), on different machines."),
+        (((), ()), "lowest for n (90.0 tok/s)."),
+        ((("a",), ("a",)), "lowest for n (90.0 tok/s)."),
+        ((("a",), ("b",)), "lowest for n (90.0 tok/s), on different machines."),
+        ((("a", "b"), ("b", "a")), "lowest for n (90.0 tok/s)."),
+        ((("a", "b"), ("a",)), "lowest for n (90.0 tok/s), on different machines."),
     ],
 )
 def test_a_ranking_over_machines_says_so(
@@ -263,3 +263,30 @@ def test_a_ranking_over_machines_says_so(
     best, worst = machines
     cells = [a_mean("m", 100, *best), a_mean("n", 90, *worst)]
     assert sentences.means(KEYS, METRICS[TPUT], cells).endswith(end)
+
+
+def test_a_long_time_is_said_in_seconds() -> None:
+    cells = [a_mean("m", 940), a_mean("n", 2_083_706)]
+    said = sentences.means(KEYS, METRICS["request_latency_p50_ms"], cells)
+    assert (
+        said
+        == "Median request latency is lowest for m (940 ms) and highest for n (2,084 s)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "against", "mean"),
+    [
+        ("native", "native", "the mean of native"),
+        (
+            "without CUDA graphs",
+            "runs without CUDA graphs",
+            "the mean without CUDA graphs",
+        ),
+    ],
+)
+def test_a_name_that_says_with_what_reads_like_a_sentence(
+    environment: str, against: str, mean: str
+) -> None:
+    assert sentences.runs_of(environment) == against
+    assert sentences.mean_of(environment) == mean

@@ -14,7 +14,7 @@ from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
-from sparkpub.collect.importers.sidecars import Sidecars
+from sparkpub.collect.importers.sidecars import Sidecars, begins
 from sparkpub.plan.workloads import reading
 from sparkpub.record.outside import UnfitError, unpacked
 
@@ -155,14 +155,15 @@ def _objects(file: ResultFile) -> list[dict[str, Any]]:
 
 
 def _twin(file: ResultFile) -> str | None:
-    """The report beside a text that says the same with more, or a text that does."""
+    """The report beside a text that says the same with more, or a text that does. Those of a sweep begin with the name
+    of its text: `sweep-0.1.json` with `sweep.log`."""
     if file.suffix not in SUFFIXES:
         return None
     before = SUFFIXES[: SUFFIXES.index(file.suffix)]
     for path in sorted(file.path.parent.iterdir()):
         name = path.name.removesuffix(".gz")
         is_text = name in [file.stem + suffix for suffix in before]
-        is_json = name.startswith(file.stem) and name.endswith((".json", ".jsonl"))
+        is_json = name.endswith((".json", ".jsonl")) and begins(name, file.stem)
         if (is_json or is_text) and _has_rate(path):
             return path.name
     return None

@@ -137,10 +137,8 @@ class Sidecars:
 def is_sidecar(file: ResultFile) -> bool:
     """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of it."""
     if file.suffix in (*LOGS, *_TOLD):
-        begin = f"{file.stem}"
-        return any(
-            report.name.startswith(begin) for report in _reports(file.path.parent)
-        )
+        names = [report.name for report in _reports(file.path.parent)]
+        return any(begins(name, file.stem) for name in names)
     if file.suffix == ".csv":
         words = file.stem.replace("_", "-").replace(".", "-").split("-")
         is_telemetry = words[-1] in _TELEMETRY
@@ -161,13 +159,17 @@ def _beginnings(stem: str) -> Iterator[str]:
             yield stem[:number]
 
 
+def begins(name: str, begin: str) -> bool:
+    """Whether a name begins with another one, and a mark: `c16.json` does not begin with `c1`."""
+    return name.startswith(begin) and name.removeprefix(begin)[:1] in _MARKS
+
+
 def _stems(folder: Path, begin: str) -> set[str]:
     """Names, without suffixes, of the results in a folder that begin in that way."""
     found = set()
     for path in folder.iterdir():
         name = path.name.removesuffix(".gz")
-        goes_on = name.removeprefix(begin)[:1] in _MARKS
-        if name.startswith(begin) and goes_on and not name.endswith(".csv"):
+        if begins(name, begin) and not name.endswith(".csv"):
             found.add(Path(name).stem)
     return found
 

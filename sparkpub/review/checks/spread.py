@@ -196,7 +196,7 @@ def _by_outliers(view: View, cell: Cell, name: str) -> bool:
         return False
     values = view.figures(cell, name)
     rest = [value for place, value in enumerate(values) if place not in flagged]
-    cv_percent = describe.variation(rest)[1] if len(rest) > 1 else None
+    cv_percent = describe.describe(rest).cv_percent if rest else None
     return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
 

@@ -179,7 +179,8 @@ def _possible(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats
         nothing = np.full(len(values), np.nan)
         return nothing, nothing
     positive = values.min(axis=-1) > 0
-    return np.where(positive, np.fmax(low, 0.0), low), high
+    # What is not known stays so: maximum, and not fmax.
+    return np.where(positive, np.maximum(low, 0.0), low), high
 
 
 def or_none(value: Any) -> Any:
@@ -188,13 +189,6 @@ def or_none(value: Any) -> Any:
     if isinstance(plain, float) and math.isnan(plain):
         return None
     return plain
-
-
-def variation(values: Sequence[float] | Floats) -> tuple[float, float | None]:
-    """Standard deviation of two values or more, by n - 1, and in percent of their mean; None where that is 0."""
-    array = np.asarray(values, dtype=np.float64)
-    mean, sd = float(array.mean()), float(array.std(ddof=1))
-    return sd, None if mean == 0 else 100 * sd / abs(mean)
 
 
 def percentile_supported(n: int, q: float) -> bool:
@@ -263,15 +257,6 @@ def satterthwaite(
 def error_of(ci95: Interval, df: float) -> float:
     """The standard error of an estimate from its 95 % interval, the inverse of `around`."""
     return (ci95[1] - ci95[0]) / 2 / t_quantile(1 - ALPHA / 2, df)
-
-
-def bootstrap(values: Sequence[float] | Floats) -> Interval | None:
-    """The 95 % bootstrap-t interval of the mean of one sample: see `bootstrap_many`. None below `MINIMUM_RUNS`."""
-    array = np.asarray(values, dtype=np.float64)
-    low, high = bootstrap_many(array[np.newaxis])
-    if np.isnan(low[0]):
-        return None
-    return float(low[0]), float(high[0])
 
 
 def bootstrap_many(values: Floats) -> tuple[Floats, Floats]:

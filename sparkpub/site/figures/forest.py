@@ -1,6 +1,5 @@
 """Environments against each other: the difference of each pair of cells, with its interval and its verdict."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -101,7 +100,7 @@ def figure(selection: Selection, key: str) -> Figure:
             "Verdict",
         ),
         columns=_columns,
-        title=f"Difference from {baseline}, metric by metric",
+        title=f"Difference from {sentences.runs_of(baseline)}, metric by metric",
         says=_sentence(rows, baseline, selection.campaign.margin_percent),
         sample=" ".join(_notes(selection, rows)),
     )
@@ -164,15 +163,14 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
         if row["verdict"] == "undecided"
         for end in (row["lo"], row["hi"])
     ]
-    most = math.ceil(10 * max(open_ends, default=0)) / 10
     words = {
         "equivalent": f"equal within ±{margin:g}{SPACE}%",
-        "undecided": f"that differ by at most {most:.1f}{SPACE}%",
+        "undecided": f"that differ by {sentences.at_most(max(open_ends, default=0))}",
         "confounded": "that time explains as well",
     }
     numbers = Counter(row["verdict"] for row in rows).most_common()
     counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
-    return f"{counted(len(rows), 'comparison')} with {baseline}: {listed(counts)}."
+    return f"{counted(len(rows), 'comparison')} with {sentences.runs_of(baseline)}: {listed(counts)}."
 
 
 def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:

@@ -125,8 +125,7 @@ def figure(selection: Selection, key: str) -> Figure:
     used = _used(rows)
     layout = panels.of_cells(selection, used, highest_first=True, side_by_side=False)
     sample = (
-        f"{len(used)} runs of campaign {selection.campaign.name} at their peak: "
-        f"the median run of each cell by free memory."
+        f"{len(used)} runs at their peak: the median run of each cell by free memory."
     )
     missing = [part for part in ("weights", "page cache") if part not in parts]
     if missing:

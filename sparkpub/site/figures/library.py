@@ -46,6 +46,8 @@ class Library:
         self.sources = sources
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
+        self.placed: dict[str, Figure] = {}
+        """Placeholder to the figure that it stands for."""
         self.later: list[Job] = []
         """Drawings that come into their pages as these are written."""
         self.pictures: set[str] = set()
@@ -80,12 +82,13 @@ class Library:
 
     def add(self, figure: Figure) -> str:
         """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in the tables alone."""
+        place = placeholder(figure.block)
         if figure.key in self.wanted:
-            return placeholder(figure.block)
+            return place
         if self._drawings is not None:
             self._drawings.want(figure.job)
-        self.wanted[figure.key] = figure.without_rows
-        return placeholder(figure.block)
+        self.wanted[figure.key] = self.placed[place] = figure.without_rows
+        return place
 
     def add_later(self, job: Job) -> None:
         """Have drawn what is put into its pages as these are written."""

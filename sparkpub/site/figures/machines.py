@@ -1,12 +1,15 @@
 """The effect on each machine, or in each session: its interval, that of all together, and the margin."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkpub.record.text import counted, listed, percent, significant
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
+from sparkpub.site import sentences
 from sparkpub.site.figures import forest, kind
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row
@@ -19,12 +22,12 @@ ALL = "all together"
 SINGULAR = {
     "replicates": "replicates",
     "does not replicate": "does not replicate",
-    "undecided": "is undecided",
+    "undecided": "differs",
 }
 PLURAL = {
     "replicates": "replicate",
     "does not replicate": "do not replicate",
-    "undecided": "are undecided",
+    "undecided": "differ",
 }
 ID_LETTERS = 6
 """Of a machine's id, enough to tell a few machines apart."""
@@ -39,7 +42,7 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     names = publication.joined(campaign)
     effects, together = map(table_rows, publication.results.over(names))
     several = len({_cell(row) for row in together}) > 1
-    machines = machine_names(publication, names)
+    sessions = _session_names(publication, names)
     for metric in publication.headlines(campaign):
         shown: list[Row] = []
         for row in together:
@@ -50,9 +53,7 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
                 cell = f"{row.model} ({row.workload}), "
             for effect in effects:
                 if _same(effect, row):
-                    label = f"{cell}{machines[effect.machine]}"
-                    if len(names) > 1:
-                        label += f", {effect.campaign}"
+                    label = f"{cell}{sessions[effect.campaign, effect.machine]}"
                     shown.append(_of_machine(campaign, effect, label))
             shown.append(_of_all(campaign, row, f"{cell}{ALL}"))
         for place, fields in enumerate(shown):
@@ -67,8 +68,31 @@ def machine_names(
     for campaign in campaigns:
         for record in publication.dataset.campaign(campaign).records:
             name = record.machine.id or ""
-            what = record.machine.kind or "machine"
+            what = "machine"
+            if record.machine.kind is not None:
+                what = setup_of(record).machine_in_short
             names[name] = f"{what} {name[:ID_LETTERS]}".strip()
+    return names
+
+
+def _session_names(
+    publication: Publication, campaigns: Sequence[str]
+) -> Mapping[tuple[str, str], str]:
+    """Campaign and id of a machine to what readers call the session: the machine, and of several campaigns the day; the
+    campaign, too, where that does not part them."""
+    machines = machine_names(publication, campaigns)
+    if len(campaigns) == 1:
+        return {(campaigns[0], machine): name for machine, name in machines.items()}
+    days: dict[tuple[str, str], str] = {}
+    for campaign in campaigns:
+        for record in publication.dataset.campaign(campaign).records:
+            session = campaign, record.machine.id or ""
+            days.setdefault(session, record.started.value[:10])
+    names = {session: f"{machines[session[1]]}, {day}" for session, day in days.items()}
+    alike = Counter(names.values())
+    for session, name in names.items():
+        if alike[name] > 1:
+            names[session] = f"{name}, {session[0]}"
     return names
 
 
@@ -144,14 +168,15 @@ def figure(selection: Selection, key: str) -> Figure:
             "Between machines",
         ),
         columns=_columns,
-        title=f"Difference from {baseline} on each machine",
+        title=f"Difference from {sentences.runs_of(baseline)} on each machine",
         says=_sentence(shown, names),
         sample=_sample(data.margin_percent),
     )
 
 
 def _sentence(shown: Sequence[Row], names: Mapping[str, str]) -> str:
-    """`Over 2 machines, 1 comparison replicates (median time per output token). 2 comparisons are undecided (…).`
+    """`Over 2 machines, 1 comparison replicates (median time per output token), and 2 comparisons differ by at most
+    3.2 % (output throughput and request latency; undecided).`
 
     `names` has each metric as it stands within a sentence.
     """
@@ -161,21 +186,39 @@ def _sentence(shown: Sequence[Row], names: Mapping[str, str]) -> str:
     parts = []
     for word in SINGULAR:
         if word in by_word:
-            metrics = [names[row["metric"]] for row in by_word[word]]
-            parts.append(f"{_said(word, len(metrics))} ({listed(metrics)})")
+            parts.append(_said(word, by_word[word], names))
     sessions = {row["machine"] for row in shown if not row["over"]}
     what = "machine"
     if len(sessions) != most:
         what = "session"
-    return f"Over {counted(most, what)}, {'. '.join(parts)}."
+    return f"Over {counted(most, what)}, {listed(parts)}."
 
 
-def _said(word: str, number: int) -> str:
-    """`1 comparison replicates`, `2 comparisons do not replicate`, `3 comparisons are undecided`."""
+def _said(word: str, rows: Sequence[Row], names: Mapping[str, str]) -> str:
+    """`1 comparison replicates (output throughput)`; of what is undecided the bound, and no more names than a reader
+    takes in."""
     verbs = PLURAL
-    if number == 1:
+    if len(rows) == 1:
         verbs = SINGULAR
-    return f"{counted(number, 'comparison')} {verbs[word]}"
+    text = f"{counted(len(rows), 'comparison')} {verbs[word]}"
+    behind = []
+    metrics = dict.fromkeys(names[row["metric"]] for row in rows)
+    if len(metrics) <= sentences.MOST_NAMES:
+        behind.append(listed(metrics))
+    if word == "undecided":
+        text += f" by {_bound(rows)}"
+        behind.append(word)
+    if not behind:
+        return text
+    return f"{text} ({'; '.join(behind)})"
+
+
+def _bound(rows: Sequence[Row]) -> str:
+    """`at most 3.2 %`: the farthest end of the intervals."""
+    ends = [end for row in rows for end in (row["lo"], row["hi"]) if end is not None]
+    if len(ends) < 2 * len(rows):
+        return "an amount for which these are too few runs"
+    return sentences.at_most(max(map(abs, ends)))
 
 
 def _sample(margin: float) -> str:

@@ -55,7 +55,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         chart,
         selection.data(metric, "runs"),
         flagged=metric,
-        title=f"{metric.label}: every run against {selection.scope.name(pair.baseline)}",
+        title=f"{metric.label}: every run against {sentences.runs_of(selection.scope.name(pair.baseline))}",
         says=_sentence(selection.scope, shown, pair.baseline),
         sample=f"{sample} The band is ±{margin:g} %.{note}",
         table=_table(selection.scope, shown),
@@ -67,7 +67,7 @@ def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
     baseline = scope.name(baseline)
     farthest = _farthest(scope, shown)
     if not farthest:
-        return f"None of these runs is compared with {baseline}."
+        return f"None of these runs is compared with {sentences.runs_of(baseline)}."
     part = max(farthest, key=farthest.__getitem__)
     far = percent(max(farthest[part], CLOSE)).lstrip("+")
     measured = sentences.in_environment(baseline)
@@ -156,7 +156,7 @@ def _layers(
     points = panel.runs(
         runs,
         x=panel.across(
-            "percent", f"% from the mean of {panel.layout.scope.name(baseline)}"
+            "percent", f"% from {sentences.mean_of(panel.layout.scope.name(baseline))}"
         ),
         tooltip=marks.run_tooltip(metric.label, name, share),
     )

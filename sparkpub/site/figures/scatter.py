@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import counted
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -25,7 +26,7 @@ def offers(campaign: Selection, metric: Metric) -> Iterator[Offer]:
 def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure:
     """What lies across and what up; and whether the two are one piece of evidence."""
     runs = selection.runs_with(across, up)
-    says = "Each point is a run."
+    says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
         says += " One metric is computed from the other, so this is no independent evidence."
     body: list[list[Value]] = []
@@ -40,7 +41,7 @@ def figure(across: Metric, up: Metric, selection: Selection, key: str) -> Figure
         {"runs": selection.runs_about(across, up)},
         title=f"{up.label} against {across.within_sentence}",
         says=says,
-        sample=f"n = {len(runs)} runs of campaign {selection.campaign.name}.",
+        sample="Each point is a run.",
         table=Table(("Run", across.label, up.label), body),
     )
 

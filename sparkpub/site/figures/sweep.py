@@ -232,7 +232,7 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
 def _highest(metric: Metric, found: Sequence[Curve]) -> str:
     """The largest mean at the end of a line, with the name of the line."""
     curve = max(found, key=lambda curve: curve.last)
-    return f"{metric.rounded(curve.last)} ({curve.name})"
+    return f"{metric.told(curve.last)} ({curve.name})"
 
 
 # ---- Table and drawing -----------------------------------------------------------------------------------------------

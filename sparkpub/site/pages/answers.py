@@ -6,7 +6,6 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
@@ -18,6 +17,7 @@ from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import deciding_level
 from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.review.tables.comparisons import deciding_difference
+from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
 from sparkpub.site.publication import Publication
@@ -160,7 +160,7 @@ class Cost:
             )
         if self.high <= 0:
             return "no throughput"
-        return f"at most {ceil(10 * self.high) / 10:.1f}{SPACE}% of throughput"
+        return f"{sentences.at_most(self.high)} of throughput"
 
 
 def _containers(publication: Publication) -> FrontAnswer | None:

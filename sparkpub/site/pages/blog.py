@@ -1,7 +1,6 @@
-"""The blog: posts with their place in the series and how to cite them, and preview pictures with the actual result."""
+"""The blog: posts with their place in the series and how to cite them."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -11,17 +10,12 @@ import yaml
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
-from sparkpub.site.cache import Cache
-from sparkpub.site.content import POSTS, SITE_CARD, Content, Picture
-from sparkpub.site.figures.drawings import as_png
-from sparkpub.site.pages.campaign_page import preview, value_box
+from sparkpub.site.content import POSTS, Content, Picture
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import moment
 
-CARD_BOXES = 3
-"""Leading metrics on a preview picture."""
 _FENCE = "---\n"
 _LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
@@ -239,7 +233,7 @@ def with_series(
             next=series[index + 1] if index + 1 < len(series) else None,
             bibtex=bibtex(work),
             options=options,
-            campaigns=_behind(post, publication),
+            campaigns=campaigns_behind(post, publication),
         )
         found[post.uri] = Content(
             text=f"{_front(post)}\n{_headed(post)}\n\n{end}",
@@ -258,7 +252,7 @@ def _headed(post: Post) -> str:
     return f"# {title}\n\n{body}"
 
 
-def _behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
+def campaigns_behind(post: Post, publication: Publication) -> Sequence[CampaignData]:
     """The campaign that a post names as its own; all of them where it names none."""
     for campaign in publication.campaigns:
         if campaign.name == post.meta.get("campaign"):
@@ -279,62 +273,3 @@ def _front(post: Post) -> str:
     }
     front = front_matter(slug=post.slug, **others)
     return front.replace(_FENCE, f"{_FENCE}date: {written}\n", 1)
-
-
-def previews(
-    publication: Publication, series: Sequence[Post], templates: Templates, cache: Cache
-) -> Mapping[str, Content]:
-    """A picture for each campaign and each post, and one of the site for all other pages."""
-    name = publication.options.name
-    found = {SITE_CARD: _card(templates, name, _totals(publication), name, cache)}
-    for campaign in publication.campaigns:
-        boxes = _boxes(publication, campaign)
-        found[preview(campaign).address] = _card(
-            templates, campaign.info.title, boxes, name, cache
-        )
-    for post in series:
-        boxes = []
-        for campaign in _behind(post, publication)[:1]:
-            boxes += _boxes(publication, campaign)
-        found[post.card] = _card(templates, post.title, boxes, name, cache)
-    return found
-
-
-def _totals(publication: Publication) -> list[Mapping[str, Any]]:
-    """How much the site holds."""
-    runs = publication.dataset.runs
-    numbers = {
-        "Runs": len(runs),
-        "Models": len({run.record.model for run in runs}),
-        "Campaigns": len(publication.campaigns),
-    }
-    return [
-        {
-            "metric": {"label": label},
-            "value": f"{number:,}",
-            "verdict": "",
-            "note": "",
-        }
-        for label, number in numbers.items()
-    ]
-
-
-def _boxes(publication: Publication, campaign: CampaignData) -> list[Mapping[str, Any]]:
-    """The first leading metrics of a campaign, those with a value."""
-    boxes = [
-        value_box(publication, campaign, metric)
-        for metric in publication.headlines(campaign)[:CARD_BOXES]
-    ]
-    return [box for box in boxes if box is not None]
-
-
-def _card(
-    templates: Templates,
-    title: str,
-    boxes: Sequence[Mapping[str, Any]],
-    name: str,
-    cache: Cache,
-) -> Content:
-    lines = textwrap.wrap(title, 38)[:3]
-    svg = templates.text("card.svg.j2", lines=lines, boxes=boxes, name=name)
-    return Content(data=as_png(svg, cache))

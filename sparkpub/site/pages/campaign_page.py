@@ -1,50 +1,32 @@
 """What the pages of a campaign show: the answer with its chart and table; and behind it, everything to check it by."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
-from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
-from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import SPACE, counted, listed, percent, spread
+from sparkpub.record.text import counted
 from sparkpub.review import differences
-from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
-from sparkpub.review.names import Names
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
-from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.content import Picture
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, metric_page
+from sparkpub.site.pages import campaign_kind, campaign_table, findings, metric_page
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
-from sparkpub.site.publication import (
-    Publication,
-    cell_keys,
-    cell_label,
-    slug,
-)
+from sparkpub.site.publication import Publication, slug
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
-MOST_ROWS = 20
-"""Cells in the table of the page; the explorer of runs has all of them."""
 CHARTS = 2
 """Charts beside the answer; the page behind it has the others."""
 RESULTS = 3
 """Charts of a comparison's result."""
 SWEPT = 3
 """Metrics drawn along an axis: the first of all, and of the others what a user waits for first."""
-CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
-"""Kinds of checks in the order in which a campaign's problems are listed."""
 ALONG = {
     "load": "Under load",
     "rate": "At rising request rates",
@@ -74,7 +56,7 @@ def context(
     names = publication.names
     question = campaign_kind.asked(publication, campaign)
     found = answering(publication, library, campaign, question)
-    cells = summary(publication, campaign, headlines)
+    cells = campaign_table.summary(publication, campaign, headlines)
     return {
         "campaign": campaign,
         "extent": extent(publication, campaign),
@@ -83,7 +65,9 @@ def context(
         "compares": question.compares,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
-        "problems": problems(publication.names, publication.findings_of(campaign)),
+        "problems": findings.problems(
+            publication.names, publication.findings_of(campaign)
+        ),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "models": {key: names.short_model(campaign.name, key) for key in models},
         "environments": {
@@ -91,9 +75,9 @@ def context(
         },
         "workloads": {key: names.workload(campaign.name, key) for key in workloads},
         "headlines": headlines,
-        "summary": cells[:MOST_ROWS],
-        "more": len(cells[MOST_ROWS:]),
-        "tests": tests(campaign, question),
+        "summary": cells[: campaign_table.MOST_ROWS],
+        "more": len(cells[campaign_table.MOST_ROWS :]),
+        "tests": campaign_table.asked_lengths(campaign, question),
         "charts": _leading(found),
     }
 
@@ -114,8 +98,11 @@ def diagnostics(
     return {
         "campaign": campaign,
         "sections": sections + _asking(publication, library, campaign, question),
+        "placed": library.placed,
         "together": together(publication, campaign),
-        "problems": problems(publication.names, publication.findings_of(campaign)),
+        "problems": findings.problems(
+            publication.names, publication.findings_of(campaign)
+        ),
         "environments": environments_of(campaign),
         "recipes": _differences(publication, campaign),
         "coverage": _place(library, campaign, "coverage"),
@@ -287,11 +274,6 @@ def _place(library: Library, campaign: CampaignData, *names: str) -> list[str]:
     return library.place_known(campaign, names)
 
 
-def preview(campaign: CampaignData) -> Picture:
-    """The preview picture of a campaign, for its page and those of its runs."""
-    return Picture(f"cards/{campaign.name}.png", campaign.info.title)
-
-
 def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     """What a campaign is, in a few figures and two sentences."""
     records = campaign.records
@@ -353,50 +335,6 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     return [*of_each, *others][:ANSWERS]
 
 
-@dataclass(frozen=True)
-class AskedLengths:
-    """What the workloads of a sweep ask for, as the study lists its tests: column heads, and workload to values."""
-
-    heads: tuple[str, ...] = ()
-    rows: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-
-
-def tests(campaign: CampaignData, question: CampaignQuestions) -> AskedLengths:
-    """The loads of the workloads of a sweep; where all parts are known, the tokens of all requests at once as well.
-    Empty for a campaign that sweeps nothing."""
-    if not question.sweeps:
-        return AskedLengths()
-    by_workload: dict[str, Load] = {}
-    for record in campaign.records:
-        if record.workload not in by_workload:
-            by_workload[record.workload] = load_of(record)
-    loads = list(by_workload.values())
-    columns: dict[str, list[int | None]] = {
-        "Requests at once": [load.at_once for load in loads],
-        "Depth": [load.depth for load in loads],
-        "Input tokens": [load.input_tokens for load in loads],
-        "Output tokens": [load.output_tokens for load in loads],
-        "Total tokens": [_total_tokens(load) for load in loads],
-    }
-    if not any(columns["Depth"]):
-        del columns["Depth"]
-    # What some workload does not say is not shown.
-    shown = {
-        head: column
-        for head, column in columns.items()
-        if column and None not in column
-    }
-    rows = dict(zip(by_workload, zip(*shown.values(), strict=True), strict=False))
-    return AskedLengths(tuple(shown), rows)
-
-
-def _total_tokens(load: Load) -> int | None:
-    """Tokens of all requests at once."""
-    if load.at_once is None or load.input_tokens is None or load.output_tokens is None:
-        return None
-    return load.at_once * (load.input_tokens + load.output_tokens)
-
-
 def together(publication: Publication, campaign: CampaignData) -> list[str]:
     """A sentence for each metric that matters in which all cells together show a difference, corrected for their
     number."""
@@ -414,123 +352,3 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
             names = publication.names
             found.append(sentences.together(names, metric, row, comparisons))
     return found
-
-
-def value_box(
-    publication: Publication, campaign: CampaignData, metric: Metric
-) -> dict[str, Any] | None:
-    """One leading metric as a value box: the largest difference, or the best mean."""
-    rows = publication.results.comparisons_of(campaign.name, metric.name)
-    cells = publication.results.cells_of(campaign.name, metric.name)
-    href = metric_page.address(publication, campaign, metric)
-    if rows:
-        verdicts = Counter(row.verdict for row in rows)
-        return {
-            "metric": metric,
-            "href": href,
-            "value": _change(metric, rows),
-            "verdicts": verdicts,
-            "verdict": listed(f"{n} {word}" for word, n in verdicts.items()),
-            "note": f"{rows[0].candidate} against {rows[0].baseline}",
-        }
-    if not cells:
-        return None
-    choose = min if metric.direction == "lower" else max
-    best = choose(cells, key=lambda cell: cell.mean)
-    where = cell_label(publication.names, campaign, best.cell)
-    return {
-        "metric": metric,
-        "href": href,
-        "value": metric.format(best.mean),
-        "verdict": "",
-        "verdicts": {},
-        "note": f"best mean: {where}, n = {best.n}",
-    }
-
-
-def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """The least and the largest difference, in per cent where the scale has a true zero."""
-    shares = sorted(
-        row.difference_percent for row in rows if row.difference_percent is not None
-    )
-    if shares:
-        texts = [
-            percent(share).removesuffix(f"{SPACE}%")
-            for share in (shares[0], shares[-1])
-        ]
-        return spread(texts, "%")
-    sizes = sorted(row.difference for row in rows)
-    return spread(
-        [metric.signed(size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit
-    )
-
-
-def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Findings by check, the severest first: each with its first message and how often it trips."""
-    found = [finding for finding in findings if finding.severity != "info"]
-    groups = grouped(found, lambda finding: finding.check)
-
-    def place(check: str) -> tuple[bool, int]:
-        kind = CHECKS[check].kind
-        return groups[check][0].severity != "error", CHECK_KINDS.index(kind)
-
-    return [
-        {
-            "title": check.replace("-", " "),
-            "message": names.in_words(
-                groups[check][0].campaign, groups[check][0].message
-            ),
-            "findings": groups[check],
-            "severity": groups[check][0].severity,
-            "href": anchor(groups[check][0].campaign, check),
-        }
-        for check in sorted(groups, key=place)
-    ]
-
-
-def summary(
-    publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
-) -> list[dict[str, Any]]:
-    """A row per cell: mean with interval of each leading metric."""
-    cells: dict[tuple[str, ...], TableRow] = {}
-    rivals: dict[tuple[str, ...], TableRow] = {}
-    for metric in metrics:
-        for cell in publication.results.cells_of(campaign.name, metric.name):
-            cells[metric.name, *cell.cell] = cell
-        for row in publication.results.comparisons_of(campaign.name, metric.name):
-            rivals.setdefault(
-                (metric.name, row.model, row.candidate, row.workload), row
-            )
-    reviewed = publication.review.campaigns[campaign.name]
-    rows = []
-    for key in cell_keys(campaign):
-        values = [
-            {
-                "metric": metric,
-                "cell": cells.get((metric.name, *key)),
-                "comparison": rivals.get((metric.name, *key)),
-            }
-            for metric in metrics
-        ]
-        model, environment, workload = key
-        recorded = len(reviewed.recorded.get(key, ()))
-        in_figures = len(reviewed.counted.get(key, ()))
-        runs = str(recorded)
-        if in_figures != recorded:
-            runs = f"{in_figures} of {recorded}"
-        rows.append(
-            {
-                "label": cell_label(publication.names, campaign, key),
-                "model": model,
-                "environment": environment,
-                "workload": workload,
-                "values": values,
-                "runs": runs,
-            }
-        )
-    return rows
-
-
-def anchor(campaign: str, check: str) -> str:
-    """Where the review page speaks of a check."""
-    return f"review/#{campaign}-{check}"

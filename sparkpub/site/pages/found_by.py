@@ -4,6 +4,7 @@ that mean the same."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.speeds import Speed
@@ -17,15 +18,21 @@ ALIKE = (
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
     ("ttft", "first token", "latency"),
-    ("throughput", "tok/s", "speed"),
-    ("energy", "power", "kwh", "electricity", "price"),
+    ("throughput", "tok/s", "speed", "tokens per second"),
+    ("energy", "power", "watt", "kwh", "electricity", "price"),
+    ("gpu temperature", "heat", "thermal", "cooling"),
+    ("kv cache", "peak memory", "vram", "unified memory"),
+    ("speculative decoding", "draft model", "mtp", "eagle"),
     ("long prompt", "prefill", "context"),
     ("version", "release", "upgrade"),
 )
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
 COMPARES = "faster or slower"
-MEASURE = "measure benchmark test my own Spark or server, compare mine with the published results"
+MEASURE = (
+    "measure benchmark test my own Spark or server: vLLM, llama-server, Ollama, SGLang, LM Studio; "
+    "compare mine with the published results"
+)
 """What readers type who look for a page, and what the page says in other words."""
 MOST = 2000
 """Letters for a page: the search is loaded as a whole."""
@@ -58,6 +65,19 @@ def of_campaign(
             *_about(mine),
         ]
     )
+
+
+def of_front(texts: Sequence[str]) -> str:
+    """Words of the first page: its questions and answers."""
+    return with_synonyms([COMPARES, *texts])
+
+
+def of_metric(metric: Metric) -> str:
+    """Words of a metric that leads campaigns; nothing of one that a reader reaches from it."""
+    if metric.headline is None:
+        return ""
+    # Said several times, the words of a short page go before those that a long one says by the way.
+    return " ".join(3 * [with_synonyms([metric.label])])
 
 
 def of_board(boards: Sequence[Board]) -> str:

@@ -1,5 +1,6 @@
 """The machines behind the figures, as the records describe them, and what the shipped catalogue knows of them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkpub.record import catalogue
@@ -25,10 +26,13 @@ def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
             records.setdefault(name, []).append(record)
     parts = []
     for name, of_machine in records.items():
+        ran = {record.campaign for record in of_machine}
+        here = [campaign for campaign in campaigns if campaign.name in ran]
+        numbers = {campaign.name: place for place, campaign in enumerate(here, 1)}
         rows = [
-            ("campaigns", _campaigns(campaigns, of_machine, address)),
+            ("campaigns", _campaigns(here, of_machine, address)),
             *_count_of_machines(of_machine),
-            *_recorded(of_machine),
+            *_recorded(of_machine, numbers),
         ]
         parts.append(
             f"## {plain(name)}\n\n{reference.table(('what', 'as recorded'), rows)}"
@@ -77,16 +81,13 @@ def _link(campaign: CampaignData, address: LinkOf) -> str:
 def _campaigns(
     campaigns: Iterable[CampaignData], records: Iterable[Record], address: LinkOf
 ) -> str:
-    """The campaigns that ran on a machine, with the number of their runs there."""
-    runs: dict[str, int] = {}
-    for record in records:
-        runs[record.campaign] = runs.get(record.campaign, 0) + 1
+    """The campaigns that ran on a machine, numbered, with how many runs they have there."""
+    runs = Counter(record.campaign for record in records)
     parts = []
-    for campaign in campaigns:
-        if campaign.name in runs:
-            count = counted(runs[campaign.name], "run")
-            imported = "" if campaign.info.origin is None else ", imported"
-            parts.append(f"{_link(campaign, address)} ({count}{imported})")
+    for place, campaign in enumerate(campaigns, 1):
+        count = counted(runs[campaign.name], "run")
+        imported = "" if campaign.info.origin is None else ", imported"
+        parts.append(f"{place}: {_link(campaign, address)} ({count}{imported})")
     return "<br>".join(parts)
 
 
@@ -98,8 +99,10 @@ def _count_of_machines(records: Iterable[Record]) -> list[tuple[str, str]]:
     return [("machines", f"{len(ids)}, told apart by a salted hash of their identity")]
 
 
-def _recorded(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """What the records say, field by field; where campaigns differ, each value with its campaigns."""
+def _recorded(
+    records: Sequence[Record], numbers: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """What the records say, field by field; where campaigns differ, each value with the numbers of its campaigns."""
     rows = []
     for name, read in _FIELDS.items():
         campaigns: dict[str, dict[str, None]] = {}
@@ -108,17 +111,19 @@ def _recorded(records: Sequence[Record]) -> list[tuple[str, str]]:
             if text:
                 campaigns.setdefault(text, {})[record.campaign] = None
         if campaigns:
-            rows.append((name, _values(campaigns)))
+            rows.append((name, _values(campaigns, numbers)))
     return rows
 
 
-def _values(campaigns: Mapping[str, Iterable[str]]) -> str:
-    """One value alone; several with the campaigns of each."""
+def _values(campaigns: Mapping[str, Iterable[str]], numbers: Mapping[str, int]) -> str:
+    """One value alone; several with the campaigns of each, by number."""
     if len(campaigns) == 1:
         return plain(next(iter(campaigns)))
     lines = []
     for text, names in campaigns.items():
-        lines.append(f"{plain(text)} ({', '.join(map(plain, names))})")
+        places = sorted(numbers[name] for name in names)
+        noun = "campaign" if len(places) == 1 else "campaigns"
+        lines.append(f"{plain(text)} ({noun} {', '.join(map(str, places))})")
     return "<br>".join(lines)
 
 

@@ -39,7 +39,7 @@ def context(publication: Publication) -> dict[str, Any]:
         "home": home,
         "sections": sections,
         "filters": _filters(sections),
-        "unranked": [*_unranked(publication.speeds), *_apart(boards)],
+        "unranked": [*_doubted(publication), *_apart(publication)],
     }
 
 
@@ -216,37 +216,41 @@ def _repetitions(alone: Sequence[Speed], count: int) -> str:
     return f"{who} one run."
 
 
-def _unranked(speeds: Iterable[Speed]) -> list[dict[str, str]]:
-    """Which models of which campaigns are not ranked, and by which checks."""
-    doubted = [speed for speed in speeds if speed.doubts]
+def _not_ranked(
+    publication: Publication, speeds: Iterable[Speed], why: str
+) -> list[dict[str, str]]:
+    """Which models of which campaigns are not ranked, with the reason."""
     found = []
-    for campaign, mine in grouped(doubted, lambda speed: speed.campaign).items():
-        checks = dict.fromkeys(check for speed in mine for check in speed.doubts)
+    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
+        models = _few({speed.model.name for speed in mine})
+        title = publication.dataset.campaign(campaign).info.title
         found.append(
-            {
-                "campaign": campaign,
-                "models": _few({speed.model.name for speed in mine}),
-                "machine": listed({speed.machine for speed in mine}),
-                "checks": listed(checks),
-            }
+            {"campaign": campaign, "title": title, "models": models, "why": why}
         )
     return found
 
 
-def _apart(boards: Iterable[Board]) -> list[dict[str, str]]:
-    """Which models of which campaigns are not ranked beside the others, because of the prefix cache."""
-    apart = [speed for board in boards for speed in board.unranked if not speed.doubts]
+def _doubted(publication: Publication) -> list[dict[str, str]]:
+    """What checks keep off the boards."""
+    doubted = [speed for speed in publication.speeds if speed.doubts]
+    return _not_ranked(publication, doubted, "because their figures failed checks")
+
+
+def _apart(publication: Publication) -> list[dict[str, str]]:
+    """What is not ranked beside the others because of the prefix cache."""
+    apart = [
+        speed
+        for board in publication.boards
+        for speed in board.unranked
+        if not speed.doubts
+    ]
     found = []
-    for campaign, mine in grouped(apart, lambda speed: speed.campaign).items():
-        answered = "with" if mine[0].cached else "without"
-        found.append(
-            {
-                "campaign": campaign,
-                "models": _few({speed.model.name for speed in mine}),
-                "machine": listed({speed.machine for speed in mine}),
-                "why": f"measured {answered} hits in the server's prefix cache, unlike the others",
-            }
+    for cached, mine in grouped(apart, lambda speed: bool(speed.cached)).items():
+        answered = "with" if cached else "without"
+        why = (
+            f"measured {answered} hits in the server's prefix cache, unlike the others"
         )
+        found += _not_ranked(publication, mine, why)
     return found
 
 

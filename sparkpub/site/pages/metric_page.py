@@ -41,20 +41,13 @@ class Part:
 
 @dataclass(frozen=True)
 class MetricQuestion:
-    """A question with the campaigns that answer it, and one chart where the metric leads one of them."""
+    """A question with the campaigns that answer it, and one chart where the metric leads one of them, with what it
+    says."""
 
     title: str
     chart: str
     parts: Sequence[Part]
-
-
-def address(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
-    """Where the page of a metric shows a campaign, from the root of the site; the whole page where it only lists it."""
-    page = f"metrics/{slug(metric.name)}/"
-    shown = publication.by_metric[metric.name].shown
-    if any(campaign.name == one.name for one in shown):
-        return f"{page}#{campaign.name}"
-    return page
+    says: str
 
 
 def context(
@@ -80,7 +73,8 @@ def _sections(
         if campaigns:
             parts = [_part(publication, campaign, metric) for campaign in campaigns]
             chart = _chart(publication, library, campaigns, metric)
-            yield MetricQuestion(title, chart, parts)
+            says = library.placed[chart].says if chart else ""
+            yield MetricQuestion(title, chart, parts, says)
 
 
 def _question(publication: Publication, campaign: CampaignData, metric: Metric) -> str:

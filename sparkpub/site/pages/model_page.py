@@ -99,7 +99,7 @@ def context(
         "name": model.name.name,
         "about": _about(model),
         "answers": _answers(publication.boards, model),
-        "doubts": _doubts(model),
+        "doubts": _doubts(publication, model),
         "chart": chart,
         "versions": versions_chart,
         "recipes": [
@@ -170,13 +170,14 @@ def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
     return found
 
 
-def _doubts(model: ModelPage) -> list[dict[str, str]]:
+def _doubts(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
     """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
     doubted = [speed for speed in model.speeds if speed.doubts]
     found = []
     for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
         checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
-        found.append({"campaign": campaign, "checks": listed(checks)})
+        title = publication.dataset.campaign(campaign).info.title
+        found.append({"campaign": campaign, "title": title, "checks": listed(checks)})
     return found
 
 
@@ -269,7 +270,7 @@ def _made_with(record: Record, speed: Speed) -> dict[str, str]:
     container = record.container
     image = record.requested.environment.get("image")
     found = {
-        "ModelPage": record.requested.model_id,
+        "Model": record.requested.model_id,
         "Engine": speed.engine,
         "Image": image if isinstance(image, str) else None,
         "Digest": None,

@@ -17,7 +17,7 @@ from sparkpub.site.figures.drawings import as_png
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
-from sparkpub.site.pages.campaign_page import problems
+from sparkpub.site.pages.findings import problems
 from sparkpub.site.pages.templating import Templates
 
 _DRAWING = re.compile(r"(<svg\b[^>]*>).*?</svg>", re.DOTALL)

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
+from sparkpub.record.text import counted, listed, number, spread, with_unit
 from sparkpub.review.checks import CHECKS
+from sparkpub.review.checks.check import Kind as CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
@@ -77,20 +80,39 @@ def _statistics() -> str:
     return table(("name", "unit", "meaning"), rows)
 
 
+_CONSEQUENCES: Mapping[CheckKind, str] = {
+    "meaning": "The figures stay and are flagged. An error voids claims about other runs",
+    "happened": "The run failed or is damaged, and is excluded from the pooled figures",
+    "evidence": "The figures stay and are flagged",
+    "prose": "A sentence on the site is wrong, and the build stops",
+}
+"""Kind of a check to what follows from a finding."""
+
+
 def _checks() -> str:
-    rows = []
-    for check in CHECKS.values():
-        severities = ", ".join(check.severities)
-        rows.append(
-            (
-                f"`{check.name}`",
-                check.question,
-                check.remedy or "–",
-                severities,
-                check.kind,
+    """The checks by what follows from a finding, a line for each consequence that opens."""
+    by_kind = grouped(CHECKS.values(), lambda check: check.kind)
+    parts = []
+    for kind, consequence in _CONSEQUENCES.items():
+        rows = []
+        for check in by_kind[kind]:
+            severities = ", ".join(check.severities)
+            rows.append(
+                (f"`{check.name}`", check.question, check.remedy or "–", severities)
             )
-        )
-    return table(("check", "question", "what to do", "severity", "kind"), rows)
+        found = table(("check", "question", "what to do", "severity"), rows)
+        summary = f"{consequence} ({counted(len(rows), 'check')}, kind {kind})"
+        parts.append(folded(summary, found))
+    return "\n\n".join(parts)
+
+
+def folded(summary: str, behind: str, *, is_open: bool = False) -> str:
+    """Markdown of a line that opens."""
+    state = " open" if is_open else ""
+    return (
+        f'<details class="sp-plain" markdown="1"{state}>\n'
+        f"<summary>{html.escape(summary)}</summary>\n\n{behind}\n\n</details>"
+    )
 
 
 def _thresholds() -> str:
@@ -218,11 +240,7 @@ def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:
             value += f" ({item.how})"
         source_of_fact = f"[{plain(item.source.title)}]({item.source.url})"
         rows.append((f"`{item.name}`", value, source_of_fact))
-    known = table(("fact", "value", "source"), rows)
-    summary = f"<summary>{html.escape(name)}</summary>"
-    return (
-        f'<details class="sp-plain" markdown="1">\n{summary}\n\n{known}\n\n</details>'
-    )
+    return folded(name, table(("fact", "value", "source"), rows))
 
 
 def _simulated(*, required: bool, kinds: Sequence[simulation.Simulated]) -> str:
@@ -281,13 +299,17 @@ def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
     rows = []
     for key, recorded in reviewed.recorded.items():
         said = (plain(part) for part in names.cell(campaign.name, key))
-        counted = len(reviewed.counted[key])
-        rows.append((*said, planned.get(key, "–"), len(recorded), counted))
+        in_figures = len(reviewed.counted[key])
+        rows.append((*said, planned.get(key, "–"), len(recorded), in_figures))
     return table(
         ("model", "environment", "workload", "planned", "recorded", "counted"), rows
     )
 
 
+MOST_OPEN = 1
+"""Questions whose claims are in sight; the others open."""
+_OF_OTHERS = ("highest", "lowest")
+"""Forms of expectations whose figures are those of the others."""
 _SPEED = "Speed"
 _TOPICS = {
     "GiB": "Memory",
@@ -307,10 +329,20 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
     where it was published. `links` leads to each campaign, in Markdown."""
     by_question = grouped(verdicts, lambda verdict: _question(verdict, names))
     parts = []
-    for question in sorted(by_question, key=_place):
+    for place, question in enumerate(sorted(by_question, key=_place)):
+        mine = by_question[question]
+        entries = [_entry(verdict, names, links) for verdict in mine]
         parts.append(f"## {question}")
-        parts += [_entry(verdict, names, links) for verdict in by_question[question]]
+        behind = "\n\n".join(entries)
+        parts.append(folded(_tally(mine), behind, is_open=place < MOST_OPEN))
     return "\n\n".join(parts)
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    """`14 claims: 8 supported, 4 undecided and 2 refuted`."""
+    words = Counter(verdict.verdict for verdict in verdicts)
+    counts = [f"{number} {word}" for word, number in words.most_common()]
+    return f"{counted(len(verdicts), 'claim')}: {listed(counts)}"
 
 
 def _place(question: str) -> int:
@@ -350,19 +382,51 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
         behind += f" The text was written for: {claim.recorded}."
     if claim.note:
         behind += f" *{plain(claim.note)}*"
-    line = f"{plain(claim.sentence)} **{word}**{{ .sp-verdict .sp-{word} }}"
+    found = bound(verdict)
+    line = f"{plain(claim.sentence)} {found and f'({found}) '}**{word}**{{ .sp-verdict .sp-{word} }}"
     return (
         f'<details class="sp-plain sp-claim" markdown="1">\n'
         f'<summary markdown="span">{line}</summary>\n\n{behind}\n\n</details>'
     )
 
 
+def bound(verdict: Verdict) -> str:
+    """What is known of a difference that the runs leave undecided: what was measured, and the ends of the intervals,
+    `measured −0.3 to +0.2 %, between −6.0 and +6.1 %`. Empty for other verdicts, and without an interval."""
+    expect = verdict.claim.expect
+    if (
+        verdict.verdict != "undecided"
+        or expect is None
+        or verdict.claim.compare is None
+    ):
+        return ""
+    units = verdict.evidence.get("units", ())
+    intervals = [unit["ci95"] for unit in units if unit["ci95"] is not None]
+    if not intervals or len(intervals) < len(units) or expect.form in _OF_OTHERS:
+        return ""
+    statistic = STATISTICS[units[0]["statistic"]]
+    unit, decimals = statistic.unit, 1
+    if unit == "metric":
+        metric = METRICS.get(verdict.claim.metric or "")
+        if metric is None:
+            return ""
+        unit, decimals = metric.unit, metric.decimals
+    values = sorted(unit["value"] for unit in units)
+    ends = min(low for low, _ in intervals), max(high for _, high in intervals)
+    told = [
+        number(value, decimals, signed=statistic.signed)
+        for value in (values[0], values[-1], *ends)
+    ]
+    measured = spread(told[:2], unit)
+    return f"measured {measured}, between {told[2]} and {with_unit(told[3], unit)}"
+
+
 def facts(known: Sequence[Fact]) -> str:
-    """Every fact with an anchor and its meaning, by the document that it comes from."""
+    """Every fact with an anchor and its meaning, by the document that it comes from, a line each that opens."""
     parts = []
     for document, found in grouped(known, lambda fact: fact.source.document).items():
-        parts.append(f"## {plain(document)}")
-        parts.append("\n".join(_fact(fact) for fact in found))
+        lines = "\n".join(_fact(fact) for fact in found)
+        parts.append(folded(f"{document} ({counted(len(found), 'fact')})", lines))
     return "\n\n".join(parts)
 
 

@@ -88,6 +88,7 @@ class RunPages:
         """
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
+        leading, others = self._by_rank(campaign, stored)
         around = tuple(
             campaign.runs[at] if 0 <= at < len(campaign.runs) else None
             for at in (index - 1, index + 1)
@@ -100,7 +101,8 @@ class RunPages:
             place=index + 1,
             names=self.publication.names,
             label=cell_label(self.publication.names, campaign, stored.record.cell),
-            standings=list(self._standings(stored)),
+            leading=leading,
+            others=others,
             measured=self.publication.by_metric,
             files=files,
             findings=self._findings(stored),
@@ -147,6 +149,19 @@ class RunPages:
                 cell.n,
                 cell.mean,
             )
+
+    def _by_rank(
+        self, campaign: CampaignData, stored: Stored
+    ) -> tuple[list[Standing], list[Standing]]:
+        """What leads the campaign, and the other metrics of the run."""
+        names = {metric.name for metric in self.publication.headlines(campaign)}
+        leading, others = [], []
+        for standing in self._standings(stored):
+            if standing.metric.name in names:
+                leading.append(standing)
+            else:
+                others.append(standing)
+        return leading, others
 
     def _values(self, cell: TableRow) -> list[float]:
         by_id = self.publication.dataset.by_id

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import counted, file_size, listed, percent
+from sparkpub.review.checks import CHECKS
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
 from sparkpub.site.figures.output import markup
 from sparkpub.site.publication import slug
@@ -90,6 +91,7 @@ class Templates:
         self._environment.globals |= {
             "root": ROOT,
             "front": front_matter,
+            "CHECKS": CHECKS,
             "METRICS": METRICS,
             "slug": slug,
             "drawing": markup,

@@ -7,14 +7,13 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.store import CAMPAIGN_FILE
-from sparkpub.review.checks import CHECKS
-from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import Content, Picture
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     badge,
     campaign_page,
+    findings,
     found_by,
     front_page,
     leaderboard_page,
@@ -22,6 +21,7 @@ from sparkpub.site.pages import (
     metadata,
     metric_page,
     model_page,
+    preview_pictures,
     programs,
 )
 from sparkpub.site.pages.blog import Post
@@ -74,8 +74,10 @@ class Pages:
                 "compare", compare=programs.compare(self.publication, self.library)
             ),
         )
-        reviews = [self._review(campaign) for campaign in campaigns]
-        yield "review/index.md", self._page("review", campaigns=reviews, checks=CHECKS)
+        reviews = [
+            findings.of_campaign(self.publication, campaign) for campaign in campaigns
+        ]
+        yield "review/index.md", self._page("review", campaigns=reviews)
 
     def _page(
         self,
@@ -111,7 +113,7 @@ class Pages:
         found = front_page.context(self.publication, self.posts, place)
         said = [answer.text for answer in found["answers"]]
         asked = [answer.question for answer in found["answers"]]
-        words = found_by.with_synonyms([*asked, *said])
+        words = found_by.of_front([*asked, *said])
         yield "index.md", self._page("index", front_page=found, found_by=words)
 
     def _own_chart(
@@ -142,7 +144,7 @@ class Pages:
                 lead=lead,
                 pandas=metadata.pandas_line(self.publication, campaign),
                 badge=badge.line(self.publication, campaign),
-                image=campaign_page.preview(campaign),
+                image=preview_pictures.of_campaign(campaign),
                 source=source,
                 linked_data=metadata.linked_data(
                     self.publication, campaign, lead["card"]["answer"]
@@ -182,34 +184,9 @@ class Pages:
         yield "metrics/index.md", self._page("metrics", metrics=metrics)
         for name, gathered in metrics.items():
             found = metric_page.context(self.publication, self.library, gathered)
-            yield f"metrics/{slug(name)}.md", self._page("metric", **found)
-
-    def _review(self, campaign: CampaignData) -> dict[str, Any]:
-        """What the checks found, check by check, and which runs are left out."""
-        review = self.publication.review
-        findings = self.publication.findings_of(campaign)
-        checks = [
-            {
-                "check": CHECKS[name],
-                "is_note": all(
-                    found.severity == "info"
-                    for found in findings
-                    if found.check == name
+            yield (
+                f"metrics/{slug(name)}.md",
+                self._page(
+                    "metric", found_by=found_by.of_metric(gathered.metric), **found
                 ),
-                "anchor": campaign_page.anchor(campaign.name, name).partition("#")[2],
-                "findings": [
-                    (found, review.acknowledgement(found))
-                    for found in findings
-                    if found.check == name
-                ],
-            }
-            for name in dict.fromkeys(finding.check for finding in findings)
-        ]
-        runs = {record.run_id for record in campaign.records}
-        return {
-            "campaign": campaign,
-            "checks": checks,
-            "excluded": {
-                run: reason for run, reason in review.excluded.items() if run in runs
-            },
-        }
+            )

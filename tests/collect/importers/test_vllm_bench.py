@@ -181,6 +181,21 @@ def test_throughput_and_latency(tmp_path: Path) -> None:
     assert record.value("output_throughput_tok_s") is None
 
 
+def test_a_printed_table_is_not_of_a_report_whose_name_only_begins_alike(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    granite = RESULTS.parent / "bench-spark/results/granite-4.1/granite-4.1-8b/bf16"
+    shutil.copy(granite / "08-sharegpt.md", folder / "c1.md")
+    shutil.copy(RESULTS / "rate8.json", folder / "c16.json")
+    outcome, records = imported(folder, tmp_path)
+    assert (len(records), outcome.skipped) == (2, [])
+    shutil.copy(granite / "08-sharegpt.json", folder / "c1-0.json")
+    outcome, records = imported(folder, tmp_path / "both")
+    assert (len(records), outcome.skipped) == (2, [])
+
+
 def test_a_summary_that_repeats_runs_adds_none(tmp_path: Path) -> None:
     outcome, records = imported(RESULTS / "sweep", tmp_path)
     assert len(records) == 2

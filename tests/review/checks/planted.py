@@ -8,6 +8,7 @@ contents can tell.
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,8 @@ PATTERNS = {
 }
 """Campaign to the records that a copy holds."""
 GB_PER_GIB = 2**30 / 1e9
+FEW = 3
+"""Iterations of each side in a copy that is not whole."""
 Document = dict[str, Any]
 
 
@@ -101,13 +104,49 @@ def _item(run: Document, role: str) -> Document:
 
 @dataclass(frozen=True)
 class Planted:
-    """A fault, and the check that finds it; None where no check can, and `why` not."""
+    """A fault in a copy of a committed campaign. `check` finds it; None where no check can, and `why` not."""
 
     what: str
     check: str | None
     plant: Callable[[Copy], None]
     why: str = ""
     campaign: str = "h200"
+    whole: bool = True
+    """Whether the fault needs every run of the campaign: a few are enough for most faults of a client."""
+    committed: bool = False
+    """Whether the campaign had been committed as it was."""
+
+    @property
+    def of(self) -> str:
+        """What is copied."""
+        return f"{self.campaign} whole={self.whole} committed={self.committed}"
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the campaign is there."""
+        return (DATA / self.campaign).is_dir()
+
+    def bring(self, data: Path, *, planted: bool) -> None:
+        """The campaign as it is, or with the fault."""
+        copy = Copy(self.campaign)
+        if not self.whole:
+            copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
+        if self.committed:
+            folder = copy.write(data)
+            _commit(folder)
+            for file in folder.glob("*.*"):
+                if file.is_file():
+                    file.unlink()
+        if planted:
+            self.plant(copy)
+        copy.write(data)
+
+
+def _commit(folder: Path) -> None:
+    """The folder as the first commit of a repository."""
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
     """Of which a copy is taken."""
 
 

@@ -6,7 +6,6 @@ that is made of both: no sum of a file and no second reading differs. The import
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import Given
 from sparkpub.plan.workloads import WORKLOADS
-from tests.review.checks.planted import Copy, Document
+from tests.review.checks.planted import Copy, Document, Planted
 from tests.review.checks.planted_unread import edit_llama
 
 CHAT = "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json"
@@ -45,52 +44,22 @@ PRINTED = {
     for statistic, said in STATISTICS.items()
 }
 """What a report of vLLM holds, and the words before it in the table of the log."""
-FEW = 3
-"""Iterations of each side in a copy."""
 Edit = Callable[[Document], None]
 
 
-@dataclass(frozen=True)
-class ClientFault:
-    """A fault in a copy of a committed campaign."""
-
-    what: str
-    plant: Callable[[Copy], None]
-    campaign: str = "h200-vllm"
-    check: str | None = "inconsistent-report"
-    """That finds it; None where none can, and `why` not."""
-    why: str = ""
-    whole: bool = False
-    """Whether the fault needs every run of the campaign: a few are enough for most."""
-    committed: bool = False
-    """Whether the campaign had been committed as it was."""
-
-    @property
-    def of(self) -> str:
-        """What is copied."""
-        return f"{self.campaign} whole={self.whole} committed={self.committed}"
-
-    def bring(self, data: Path, *, planted: bool) -> None:
-        """The campaign as it is, or with the fault."""
-        copy = Copy(self.campaign)
-        if not self.whole:
-            copy.runs = [run for run in copy.runs if run["iteration"] <= FEW]
-        if self.committed:
-            folder = copy.write(data)
-            _commit(folder)
-            for file in folder.glob("*.*"):
-                if file.is_file():
-                    file.unlink()
-        if planted:
-            self.plant(copy)
-        copy.write(data)
-
-
-def _commit(folder: Path) -> None:
-    """The folder as the first commit of a repository."""
-    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    for arguments in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "runs"]):
-        subprocess.run(["git", *arguments], cwd=folder, check=True)
+def of_client(
+    what: str,
+    plant: Callable[[Copy], None],
+    campaign: str = "h200-vllm",
+    check: str = "inconsistent-report",
+    *,
+    whole: bool = False,
+    committed: bool = False,
+) -> Planted:
+    """A fault in a copy of a few runs of a client."""
+    return Planted(
+        what, check, plant, campaign=campaign, whole=whole, committed=committed
+    )
 
 
 @dataclass(frozen=True)
@@ -101,13 +70,17 @@ class ImportFault:
     kind: str
     source: str
     edit: Edit
-    check: str | None = "inconsistent-report"
-    why: str = ""
+    check: str = "inconsistent-report"
 
     @property
     def of(self) -> str:
         """What is imported."""
         return self.source
+
+    @property
+    def is_possible(self) -> bool:
+        """Always: the files are part of the tests."""
+        return True
 
     def bring(self, data: Path, *, planted: bool) -> None:
         """The file as it is, or with the fault, as a campaign in `data`."""
@@ -699,94 +672,88 @@ def served_faster_than_offered(report: Document) -> None:
         report[name] *= 3
 
 
-CLIENTS: tuple[ClientFault | ImportFault, ...] = (
-    ClientFault("latencies of survivors only", one_side(survivors_only)),
-    ClientFault(
-        "latencies of survivors only, on both sides", both_sides(survivors_only)
-    ),
-    ClientFault("a client that starves the server", one_side(starving)),
-    ClientFault(
-        "a client that starves the server, on both sides", both_sides(starving)
-    ),
-    ClientFault("concurrency 4 labelled 8", both_sides(half_the_concurrency)),
-    ClientFault("TTFT from the server", both_sides(ttft_of_the_server)),
-    ClientFault(
+CLIENTS: tuple[Planted | ImportFault, ...] = (
+    of_client("latencies of survivors only", one_side(survivors_only)),
+    of_client("latencies of survivors only, on both sides", both_sides(survivors_only)),
+    of_client("a client that starves the server", one_side(starving)),
+    of_client("a client that starves the server, on both sides", both_sides(starving)),
+    of_client("concurrency 4 labelled 8", both_sides(half_the_concurrency)),
+    of_client("TTFT from the server", both_sides(ttft_of_the_server)),
+    of_client(
         "seconds for milliseconds in TTFT", both_sides(scaled(1e-3, *each("ttft")))
     ),
-    ClientFault(
+    of_client(
         "seconds for milliseconds everywhere", both_sides(scaled(1e-3, *LATENCIES))
     ),
-    ClientFault("the warm-up in the duration", both_sides(warmup_in_the_duration)),
-    ClientFault(
+    of_client("the warm-up in the duration", both_sides(warmup_in_the_duration)),
+    of_client(
         "throughput without the first tokens' time",
         both_sides(without_the_first_tokens),
     ),
-    ClientFault(
+    of_client(
         "duration until the last request started",
         both_sides(until_the_last_request_started),
     ),
-    ClientFault("percentiles shifted by one", both_sides(percentiles_shifted)),
-    ClientFault("latencies rounded to 10 ms", both_sides(rounded)),
-    ClientFault(
+    of_client("percentiles shifted by one", both_sides(percentiles_shifted)),
+    of_client("latencies rounded to 10 ms", both_sides(rounded)),
+    of_client(
         "tokens of retried requests", one_side(retried), check="not-as-requested"
     ),
-    ClientFault(
+    of_client(
         "tokens of retried requests, on both sides",
         both_sides(retried),
         check="not-as-requested",
     ),
-    ClientFault("the first token in TPOT", both_sides(first_token_in_tpot)),
-    ClientFault("two tokens a chunk in ITL", both_sides(two_tokens_a_chunk)),
-    ClientFault("total throughput without the input", both_sides(input_left_out)),
-    ClientFault("characters for tokens", both_sides(characters_for_tokens)),
-    ClientFault("cached input not counted", both_sides(cached_input_not_counted)),
-    ClientFault("requests that are lost", both_sides(lost_requests)),
-    ClientFault("failed requests in the rate", both_sides(failed_counted)),
-    ClientFault("a duration longer than the run", both_sides(a_longer_clock)),
-    ClientFault("medians under the name of means", both_sides(median_for_mean)),
-    ClientFault("the twentieth token's time as TTFT", both_sides(first_chunk_is_empty)),
-    ClientFault("latency without the queue", both_sides(latency_without_the_queue)),
-    ClientFault("goodput for throughput", both_sides(goodput_for_throughput)),
-    ClientFault("a mean above its p99", both_sides(mean_above_its_tail)),
-    ClientFault(
+    of_client("the first token in TPOT", both_sides(first_token_in_tpot)),
+    of_client("two tokens a chunk in ITL", both_sides(two_tokens_a_chunk)),
+    of_client("total throughput without the input", both_sides(input_left_out)),
+    of_client("characters for tokens", both_sides(characters_for_tokens)),
+    of_client("cached input not counted", both_sides(cached_input_not_counted)),
+    of_client("requests that are lost", both_sides(lost_requests)),
+    of_client("failed requests in the rate", both_sides(failed_counted)),
+    of_client("a duration longer than the run", both_sides(a_longer_clock)),
+    of_client("medians under the name of means", both_sides(median_for_mean)),
+    of_client("the twentieth token's time as TTFT", both_sides(first_chunk_is_empty)),
+    of_client("latency without the queue", both_sides(latency_without_the_queue)),
+    of_client("goodput for throughput", both_sides(goodput_for_throughput)),
+    of_client("a mean above its p99", both_sides(mean_above_its_tail)),
+    of_client(
         "no --max-concurrency in the command",
         without_a_flag("--max-concurrency", "8"),
         check="not-as-requested",
     ),
-    ClientFault(
+    of_client(
         "no --ignore-eos in the command",
         without_a_flag("--ignore-eos"),
         check="not-as-requested",
     ),
-    ClientFault(
+    of_client(
         "no warm-ups in the command",
         without_a_flag("--num-warmups", "8"),
         check="not-as-requested",
     ),
-    ClientFault("cached prefixes", cached_prefixes, check="prefix-cache"),
-    ClientFault("FP8 under a 16-bit name", half_the_weights, check="identity"),
-    ClientFault(
+    of_client("cached prefixes", cached_prefixes, check="prefix-cache"),
+    of_client("FP8 under a 16-bit name", half_the_weights, check="identity"),
+    of_client(
         "one side on another GPU of its kind",
         another_of_its_kind,
         check="unequal-environments",
     ),
-    ClientFault(
-        "slower memory on one side", slower_memory, check="unequal-environments"
-    ),
-    ClientFault(
+    of_client("slower memory on one side", slower_memory, check="unequal-environments"),
+    of_client(
         "the server's clock is 7 minutes ahead",
         server_clock,
         check="inconsistent-report",
     ),
-    ClientFault(
+    of_client(
         "the slowest run deleted", slowest_deleted, whole=True, check="time-consistency"
     ),
-    ClientFault(
+    of_client(
         "the slowest run deleted, the others renumbered",
         slowest_deleted_and_renumbered,
         check="not-as-requested",
     ),
-    ClientFault(
+    of_client(
         "the last round deleted, and declared away",
         last_round_deleted,
         "h200-llama",
@@ -794,34 +761,34 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         whole=True,
         committed=True,
     ),
-    ClientFault("a wider margin afterwards", wider_margin, check="not-as-requested"),
-    ClientFault(
+    of_client("a wider margin afterwards", wider_margin, check="not-as-requested"),
+    of_client(
         "a wider margin afterwards, in every record",
         wider_margin_everywhere,
         check="not-as-requested",
         committed=True,
     ),
-    ClientFault(
+    of_client(
         "another primary metric afterwards", other_primary, check="not-as-requested"
     ),
-    ClientFault("latencies 3 % short", both_sides(a_few_percent_short)),
-    ClientFault(
+    of_client("latencies 3 % short", both_sides(a_few_percent_short)),
+    of_client(
         "the first chunk has no token",
         both_sides(first_chunk_without_a_token),
         check="roofline",
     ),
-    ClientFault("a clock that was set forward", both_sides(stepped_clock)),
-    ClientFault(
+    of_client("a clock that was set forward", both_sides(stepped_clock)),
+    of_client(
         "another attention backend on one side",
         one_log("Using FLASH_ATTN attention", "Using TRITON_ATTN attention"),
         check="unequal-environments",
     ),
-    ClientFault(
+    of_client(
         "fewer tokens a step on one side",
         one_log("max_num_batched_tokens=8192", "max_num_batched_tokens=2048"),
         check="unequal-environments",
     ),
-    ClientFault(
+    of_client(
         "speculative decoding on one side",
         one_log(
             "speculative_config=None",
@@ -829,58 +796,56 @@ CLIENTS: tuple[ClientFault | ImportFault, ...] = (
         ),
         check="unequal-environments",
     ),
-    ClientFault(
+    of_client(
         "kernels compiled while measuring",
         one_log("Successful requests:", COMPILED),
         check="engine-warning",
     ),
-    ClientFault(
+    of_client(
         "default kernels on one side",
         one_log("Starting initial single prompt test run", FELL_BACK),
         check="unequal-environments",
     ),
-    ClientFault("fewer slots than requests at once", fewer_slots, check="queued"),
-    ClientFault("layers cut out of the model", layers_cut_out, check="identity"),
-    ClientFault(
+    of_client("fewer slots than requests at once", fewer_slots, check="queued"),
+    of_client("layers cut out of the model", layers_cut_out, check="identity"),
+    of_client(
         "a second client on the server",
         every_log(
             r"Running: [1-9]\d* reqs, Waiting: 0", "Running: 12 reqs, Waiting: 4"
         ),
     ),
-    ClientFault(
+    of_client(
         "a power sensor that stands still",
         power_stands_still,
         check="foreign-telemetry",
     ),
-    ClientFault("a model that only says !", only_exclamation_marks, check="sanity"),
-    ClientFault("one seed for every run", same_prompts, check="not-as-requested"),
-    ClientFault(
+    of_client("a model that only says !", only_exclamation_marks, check="sanity"),
+    of_client("one seed for every run", same_prompts, check="not-as-requested"),
+    of_client(
         "a variable left over on one side",
         left_over_variable,
         check="unequal-environments",
     ),
-    ClientFault(
+    of_client(
         "avg_ts is not its samples' mean",
         llama(average_beside_its_samples),
         "h200-llama",
     ),
-    ClientFault("times beside rates", llama(times_beside_rates), "h200-llama"),
-    ClientFault(
-        "llama-bench's times in tens of ms", llama(rounded_times), "h200-llama"
-    ),
-    ClientFault(
+    of_client("times beside rates", llama(times_beside_rates), "h200-llama"),
+    of_client("llama-bench's times in tens of ms", llama(rounded_times), "h200-llama"),
+    of_client(
         "llama-bench faster than its memory",
         llama(faster_than_memory),
         "h200-llama",
         check="roofline",
     ),
-    ClientFault(
+    of_client(
         "no flash attention on one side",
         llama(no_flash_attention, "container"),
         "h200-llama",
         check="unequal-environments",
     ),
-    ClientFault(
+    of_client(
         "a smaller model under one name",
         llama(smaller_model),
         "h200-llama",

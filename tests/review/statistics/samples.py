@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkpub.review.statistics.describe import Interval, bootstrap_many
 from sparkpub.review.statistics.design import Sample
 
 Floats = NDArray[np.float64]
@@ -36,3 +37,12 @@ def turns(
         for side, when in sides
     )
     return one, other
+
+
+def bootstrap(values: Sequence[float] | Floats) -> Interval | None:
+    """The bootstrap-t interval of one sample; None where there is none."""
+    array = np.asarray(values, dtype=np.float64)
+    low, high = bootstrap_many(array[np.newaxis])
+    if np.isnan(low[0]):
+        return None
+    return float(low[0]), float(high[0])

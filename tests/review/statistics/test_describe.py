@@ -12,7 +12,6 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     around,
     autocorrelation,
-    bootstrap,
     bootstrap_many,
     describe,
     effective_n,
@@ -20,7 +19,7 @@ from sparkpub.review.statistics.describe import (
     resolution_of,
     rounding_variance,
 )
-from tests.review.statistics.samples import apart
+from tests.review.statistics.samples import apart, bootstrap
 from tests.study.published import MICHELSON
 
 
@@ -176,6 +175,26 @@ def test_no_bootstrap_below_the_fewest_runs_that_carry_a_statement() -> None:
     assert MINIMUM_RUNS == 4
     assert bootstrap(np.array([1.0, 2.0, 4.0])) is None
     assert bootstrap(np.array([1.0, 2.0, 4.0, 8.0])) is not None
+
+
+def test_values_that_are_worth_one_and_a_half_have_no_interval_at_all() -> None:
+    """Ten runs in fives of one level each: Student's t with half a degree of freedom has no quantile to go by, and an
+    interval from zero to nothing broke the mean over machines."""
+    values = [
+        100.01,
+        99.74,
+        99.74,
+        99.55,
+        99.94,
+        100.11,
+        100.55,
+        100.58,
+        100.68,
+        100.58,
+    ]
+    found = describe(values)
+    assert found.n_effective < 1.5
+    assert (found.ci95, found.estimate) == (None, None)
 
 
 def test_one_value_has_no_spread_and_two_no_bootstrap() -> None:

@@ -18,11 +18,11 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.describe import bootstrap
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.values import family_of
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
+from tests.review.statistics.samples import bootstrap
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
 

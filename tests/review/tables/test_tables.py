@@ -17,11 +17,12 @@ from sparkpub.review.claims.chosen import choose
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.describe import bootstrap, describe
+from sparkpub.review.statistics.describe import describe
 from sparkpub.review.statistics.design import Sample
 from sparkpub.review.tables import cells, comparisons, runs
 from tests.leaderboards import dataset_of, runs_of
 from tests.review.statistics.campaigns import Cells, a_campaign, a_dataset, unreviewed
+from tests.review.statistics.samples import bootstrap
 
 TPUT, PEAK, TEMPERATURE = (
     "output_throughput_tok_s",

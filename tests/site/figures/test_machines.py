@@ -1,11 +1,13 @@
 """The effect on each machine: every machine's interval, that of all together, and what is said of them."""
 
+import math
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from sparkpub.record.errors import SiteError
+from sparkpub.record.text import SPACE
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions
@@ -47,7 +49,7 @@ def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     measured = {"abcdefgh": drawn(100, 5, 1), "12345678": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
     labels = [row["label"] for row in figure.data[TABLE]]
-    assert labels == ["dgx-spark abcdef", "dgx-spark 123456", "all together"]
+    assert labels == ["DGX Spark abcdef", "DGX Spark 123456", "all together"]
     first, second, together = figure.data[TABLE]
     assert first["percent"] == pytest.approx(5, abs=0.5)
     assert first["lo"] < first["percent"] < first["hi"]
@@ -101,6 +103,18 @@ def test_machines_that_disagree_are_told_so(options: SiteOptions) -> None:
     )
 
 
+def test_what_is_undecided_is_said_with_its_bound(options: SiteOptions) -> None:
+    """Of 5 % and 3.5 % the interval of the mean reaches 12.7 standard errors to either side."""
+    measured = {"a": drawn(100, 5, 1), "b": drawn(140, 3.5, 2)}
+    figure = a_library(options, a_fleet(measured)).figure(NAME)
+    together = figure.data[TABLE][-1]
+    assert together["replication"] == "undecided"
+    most = math.ceil(10 * max(abs(together["lo"]), together["hi"])) / 10
+    assert figure.says == (
+        f"Over 2 machines, 1 comparison differs by at most {most:.1f}{SPACE}% (output throughput; undecided)."
+    )
+
+
 def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -> None:
     """One session of each machine: the chart stands on both pages, its own session first."""
     (options.sources / "claims.yaml").write_text(CLAIM)
@@ -108,7 +122,8 @@ def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -
     two = a_fleet({"b": drawn(140, 5, 2)}, name="two")
     library = a_library(options, one, two)
     labels = [row["label"] for row in library.figure(NAME, "two").data[TABLE]]
-    assert labels == ["dgx-spark b, two", "dgx-spark a, one", "all together"]
+    day = "2026-11-20"
+    assert labels == [f"DGX Spark b, {day}", f"DGX Spark a, {day}", "all together"]
     for campaign in library.publication.campaigns:
         titles = titles_of(library, campaign)
         assert "Does it hold on other machines?" in titles
@@ -120,6 +135,11 @@ def test_two_sessions_of_one_machine_are_sessions(options: SiteOptions) -> None:
     two = a_fleet({"a": drawn(100, 5, 2)}, name="two")
     figure = a_library(options, one, two).figure(NAME, "one")
     assert figure.says.startswith("Over 2 sessions, ")
+    labels = [row["label"] for row in figure.data[TABLE]]
+    assert labels[:2] == [
+        "DGX Spark a, 2026-11-20, one",
+        "DGX Spark a, 2026-11-20, two",
+    ]
 
 
 def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> None:
@@ -136,8 +156,8 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     figure = a_library(options, a_fleet(measured)).figure("coverage")
     assert figure.says == "All 32 runs done."
     assert {row["machine"] for row in figure.data["slots"]} == {
-        "dgx-spark a",
-        "dgx-spark b",
+        "DGX Spark a",
+        "DGX Spark b",
     }
     assert figure.table.head == ("Cell", "Machine", "Iterations")
     assert len(figure.table.rows) == 4

@@ -86,12 +86,12 @@ def test_the_sentence_names_the_best_and_the_worst(options: SiteOptions) -> None
     made = a_library(means, options).figure("output-throughput-bars")
     assert (
         made.says
-        == "Output throughput is highest for a (30.0 tok/s) and lowest for b (10.0)."
+        == "Output throughput is highest for a (30.0 tok/s) and lowest for b (10.0 tok/s)."
     )
     made = a_library(means, options, TTFT).figure("ttft-p50-bars")
     assert (
         made.says
-        == "Median time to first token is lowest for b (10.0 ms) and highest for a (30.0)."
+        == "Median time to first token is lowest for b (10.0 ms) and highest for a (30.0 ms)."
     )
 
 

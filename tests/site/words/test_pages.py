@@ -59,7 +59,7 @@ def test_no_page_types_a_figure(reviewed: Review) -> None:
         ("method/metrics.md", COLUMNS),
         ("method/metrics.md", Record.model_fields),
         ("method/checks.md", CHECKS),
-        ("method/statistics.md", STATISTICS),
+        ("guide/write.md", STATISTICS),
         ("method/matrix.md", WORKLOADS),
         ("method/matrix.md", ENVIRONMENTS),
     ],
@@ -74,8 +74,10 @@ def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
     claims = rendered["claims/index.md"]
     assert "{ #two }" in claims
     # A line with the verdict, which opens; the anchor is within, so that a link to it opens the line.
-    line, _, behind = claims.partition("</summary>")
-    assert "## How was it measured?" in line
+    question, _, line_and_behind = claims.partition("</summary>")
+    assert "## How was it measured?" in question
+    assert "1 claim: 1 undecided" in question
+    line, _, behind = line_and_behind.partition("</summary>")
     assert "{ .sp-verdict .sp-" in line.partition("<summary")[2]
     assert behind.index("{ #two }") < behind.index("</details>")
     for fact in read_facts(manual.FACTS):

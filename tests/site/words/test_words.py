@@ -1,6 +1,8 @@
 """Prose bound to data: every function gives the figure of the records, and every mistake stops with file and line."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from sparkpub.review import dataset
 from sparkpub.review.checks import review
 from sparkpub.review.claims import facts
 from sparkpub.review.results import Results
+from sparkpub.site.pages import reference
 from sparkpub.site.words import Words
 from tests import published
 from tests.review.claims.campaigns import verdict_on
@@ -290,3 +293,42 @@ def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
     assert compare("machines", "alone") == "1 machine"
     with pytest.raises(ClaimError, match="0 comparisons of output_throughput_tok_s"):
         compare("replication", "alone")
+
+
+def a_verdict(
+    *units: tuple[float, list[float] | None], form: str = "difference", **changes: Any
+) -> Any:
+    claim = SimpleNamespace(
+        compare="container / native",
+        metric="peak_memory_gib",
+        expect=SimpleNamespace(form=form),
+    )
+    evidence = {
+        "units": [
+            {"statistic": "difference", "value": value, "ci95": ends}
+            for value, ends in units
+        ]
+    }
+    known = {"claim": claim, "verdict": "undecided", "evidence": evidence}
+    return SimpleNamespace(**{**known, **changes})
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (
+            a_verdict((1.5, [-0.25, 3.0]), (0.5, [-1.0, 2.0])),
+            "measured +0.50 to +1.50 GiB, between −1.00 and +3.00 GiB",
+        ),
+        (
+            a_verdict((1.5, [-0.25, 3.0])),
+            "measured +1.50 GiB, between −0.25 and +3.00 GiB",
+        ),
+        # Nothing bounds a unit without an interval, and these figures would be those of the others.
+        (a_verdict((1.5, [-0.25, 3.0]), (0.5, None)), ""),
+        (a_verdict((1.5, [-0.25, 3.0]), form="highest"), ""),
+        (a_verdict((1.5, [0.5, 3.0]), verdict="supported"), ""),
+    ],
+)
+def test_what_is_undecided_has_its_bound_beside_it(verdict: Any, said: str) -> None:
+    assert reference.bound(verdict).replace("\u00a0", " ") == said

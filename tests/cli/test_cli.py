@@ -24,7 +24,7 @@ from sparkpub.record.store import read_folder
 from tests import calling
 from tests.calling import Done
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 READS_NOTHING = ("help", "init", "schemas")
 COMMANDS = sorted(cli.cli.commands)
 CLAIM = """\

@@ -1,0 +1,64 @@
+"""How pages list what the checks found: the caveats of a page, and the page of checks."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sparkpub.review.checks import CHECKS, Finding
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
+from sparkpub.site.publication import Publication
+
+CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
+"""Kinds of checks in the order in which a campaign's problems are listed."""
+
+
+def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Findings by check, the severest first: each with its first message and how often it trips."""
+    found = [finding for finding in findings if finding.severity != "info"]
+    groups = grouped(found, lambda finding: finding.check)
+
+    def place(check: str) -> tuple[bool, int]:
+        kind = CHECKS[check].kind
+        return groups[check][0].severity != "error", CHECK_KINDS.index(kind)
+
+    return [
+        {
+            "title": check.replace("-", " "),
+            "message": names.in_words(
+                groups[check][0].campaign, groups[check][0].message
+            ),
+            "findings": groups[check],
+            "severity": groups[check][0].severity,
+            "href": anchor(groups[check][0].campaign, check),
+        }
+        for check in sorted(groups, key=place)
+    ]
+
+
+def of_campaign(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
+    """What the checks found in a campaign, check by check, and which runs are left out."""
+    review = publication.review
+    by_check = grouped(publication.findings_of(campaign), lambda finding: finding.check)
+    checks = [
+        {
+            "check": CHECKS[name],
+            "is_note": all(finding.severity == "info" for finding in found),
+            "anchor": anchor(campaign.name, name).partition("#")[2],
+            "findings": [
+                (finding, review.acknowledgement(finding)) for finding in found
+            ],
+        }
+        for name, found in by_check.items()
+    ]
+    excluded = {
+        record.run_id: review.excluded[record.run_id]
+        for record in campaign.records
+        if record.run_id in review.excluded
+    }
+    return {"campaign": campaign, "checks": checks, "excluded": excluded}
+
+
+def anchor(campaign: str, check: str) -> str:
+    """Where the review page speaks of a check."""
+    return f"review/#{campaign}-{check}"
