@@ -145,8 +145,16 @@ class Books:
 
     def to_do(self, run: PlannedRun) -> bool:
         """Whether a run has neither a good record nor used up its retries."""
-        counted = without(self.records, self.given_up)
-        return coverage.state(self.shown, counted, run) in ("missing", "retry")
+        return coverage.state(self.shown, self.attempts, run) in ("missing", "retry")
+
+    def missing(self, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+        """Those of the runs that are still to do."""
+        return missing(self.shown, self.attempts, runs)
+
+    @property
+    def attempts(self) -> list[Record]:
+        """The records that count as attempts now."""
+        return without(self.records, self.given_up)
 
     def order(
         self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
@@ -218,12 +226,10 @@ class Books:
         if self.row is None:
             for line in look(self.records):
                 self.progress.line(line)
-        attempts = without(self.records, self.given_up)
-        left = len(missing(self.shown, attempts, wanted))
-        found = states(self.shown, attempts, wanted)
-        lacking = sum(
-            1 for run in wanted if found[run] in ("missing", "retry", "failed")
-        )
+        found = states(self.shown, self.attempts, wanted)
+        still = [found[run] for run in wanted]
+        left = sum(state in ("missing", "retry") for state in still)
+        lacking = left + still.count("failed")
         if stopped is None and self.refused:
             skipped = counted(len(self.refused), "run")
             stopped = f"{skipped} skipped because a gate was not met"

@@ -14,7 +14,7 @@ from sparkpub.review.results import Results
 from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED
 from sparkpub.review.tables.column import TableRow, rows
 
-Form = Literal["text", "markdown", "csv", "json"]
+StatsForm = Literal["text", "markdown", "csv", "json"]
 
 _CELL = "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope"
 _CHANGE = "difference ci95_difference difference_percent"
@@ -177,7 +177,7 @@ def _json(value: Any) -> Any:
     return value
 
 
-def render(found: Results, form: Form) -> str:
+def render(found: Results, form: StatsForm) -> str:
     """The statistics in one of the forms, with a newline at the end."""
     if form == "json":
         return b"".join(json_pieces(found)).decode()

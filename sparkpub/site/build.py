@@ -267,7 +267,7 @@ def _short_pages(
 
 def _forms(
     publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.Form]:
+) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
     telemetry there is, so that they are kept."""
     name = key("forms", pages.state)

@@ -12,7 +12,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import CampaignNames
 from sparkpub.review.reviewed import Cell
 
-Asked = Mapping[str, Any]
+OptionValues = Mapping[str, Any]
 """What a run's workload was asked for."""
 
 SHOWS_A_SHAPE = 3
@@ -247,7 +247,7 @@ def columns(
     return found
 
 
-def _options(record: Record) -> Asked:
+def _options(record: Record) -> OptionValues:
     """The options that say what a run measured."""
     asked = options_of(record)
     return {name: value for name, value in asked.items() if name not in AMOUNTS}
@@ -255,7 +255,7 @@ def _options(record: Record) -> Asked:
 
 def _groups(
     axis: Axis,
-    options: Mapping[Cell, Asked],
+    options: Mapping[Cell, OptionValues],
     loads: Mapping[Cell, Load],
     declared: Container[str],
 ) -> dict[tuple[str, str, str], list[Cell]]:
@@ -287,7 +287,7 @@ def _ratio(axis: Axis, load: Load) -> str:
     return f"{first}:{second}"
 
 
-def _rest_of_name(workload: str, asked: Asked) -> str:
+def _rest_of_name(workload: str, asked: OptionValues) -> str:
     """The parts of a workload's name that say more than the options do, and more than the number of requests, which may
     grow along an axis: a part that ends in the value of an option says that option."""
     values = {_as_in_a_name(value) for value in asked.values()}

@@ -20,7 +20,7 @@ MOST_LOSSES = 3
 
 
 @dataclass(frozen=True)
-class Common:
+class RequiredState:
     """What every machine of a collection has to have: sparkpub as it is here, and driver, models and images as most
     have."""
 
@@ -31,10 +31,10 @@ class Common:
     images: Mapping[str, str]
 
 
-def common(standings: Sequence[NodeState]) -> Common:
+def common(standings: Sequence[NodeState]) -> RequiredState:
     """What these machines are held to. Of what is equally frequent, the first counts."""
     drivers = Counter(standing.driver for standing in standings)
-    return Common(
+    return RequiredState(
         sparkpub.__version__,
         source_digest(),
         drivers.most_common(1)[0][0] if drivers else None,
@@ -52,7 +52,7 @@ def most_frequent(machines: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {key: values.most_common(1)[0][0] for key, values in counts.items()}
 
 
-def refusals(standing: NodeState, wanted: Common) -> Iterator[str]:
+def refusals(standing: NodeState, wanted: RequiredState) -> Iterator[str]:
     """Why a machine may not measure, one line each: what differs, and what to do."""
     if (standing.version, standing.source) != (wanted.version, wanted.source):
         yield (
@@ -94,7 +94,7 @@ def _short(image: str) -> str:
 class Accepted:
     """Nodes that were asked what they are: those that may measure, and why others may not."""
 
-    wanted: Common
+    wanted: RequiredState
     machines: dict[str, Node] = field(default_factory=dict)
     """Id of a machine to the node that it is now."""
     seen: set[str] = field(default_factory=set)

@@ -214,8 +214,7 @@ class Fleet:
 
     def _list_runs(self) -> None:
         """List the open runs anew: a machine more repeats the campaign."""
-        counted = without(self.books.records, self.books.given_up)
-        self.todo = missing(self.books.shown, counted, self.wanted())
+        self.todo = self.books.missing(self.wanted())
 
     # -- who is there ----------------------------------------------------------------------------------
 

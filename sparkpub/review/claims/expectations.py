@@ -17,7 +17,7 @@ from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS
 
 Decided = Literal["supported", "refuted", "undecided"]
-Interval = tuple[FiniteFloat, FiniteFloat]
+ExpectedInterval = tuple[FiniteFloat, FiniteFloat]
 _CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -36,14 +36,14 @@ class Expect(Declared):
     """
 
     equivalent_within_percent: PositiveFloat | None = None
-    ratio: Interval | None = None
-    difference: Interval | None = None
-    difference_percent: Interval | None = None
+    ratio: ExpectedInterval | None = None
+    difference: ExpectedInterval | None = None
+    difference_percent: ExpectedInterval | None = None
     direction: Literal["higher", "lower"] | None = None
     holds: Annotated[str, Field(pattern=f"^{_CONDITION.pattern}$")] | None = None
     published: dict[str, FiniteFloat] | None = None
     """Unit (`deepseek` or `deepseek/native`) to the figure that was published for it."""
-    spans: Interval | None = None
+    spans: ExpectedInterval | None = None
     """The smallest and largest value over the units, as published."""
     highest: str | None = None
     lowest: str | None = None

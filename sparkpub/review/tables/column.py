@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-Kind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
+ColumnKind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
 """`count` is an integer, and `answer` a boolean, that may be missing."""
-_DTYPES: Mapping[Kind, Any] = {
+_DTYPES: Mapping[ColumnKind, Any] = {
     "text": "category",
     "integer": "int64",
     "count": "Int64",
@@ -25,7 +25,7 @@ _DTYPES: Mapping[Kind, Any] = {
 class Column:
     """`kind` in words of this program; `meaning` for readers. Missing text is null, a missing number NaN."""
 
-    kind: Kind
+    kind: ColumnKind
     meaning: str
 
 

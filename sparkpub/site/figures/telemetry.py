@@ -42,14 +42,14 @@ SIGNALS = {
 """Columns with a panel of their own, in this order, where a run has values for them."""
 
 
-class Form(NamedTuple):
+class SignalForm(NamedTuple):
     """What decides how a run is drawn: (label, unit) of the panels, and the GPUs with lines of their own."""
 
     signals: tuple[tuple[str, str], ...]
     gpus: tuple[str, ...]
 
 
-FORMS = TypeAdapter(tuple[Form, ...])
+FORMS = TypeAdapter(tuple[SignalForm, ...])
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Trace:
         ]
 
     @property
-    def form(self) -> Form:
+    def form(self) -> SignalForm:
         """How it is drawn."""
-        return Form(self.signals, self.gpus)
+        return SignalForm(self.signals, self.gpus)
 
     @property
     def gpus(self) -> tuple[str, ...]:
@@ -145,12 +145,12 @@ def figure(stored: Stored) -> Figure | None:
     )
 
 
-def empty(form: Form) -> Job:
+def empty(form: SignalForm) -> Job:
     """The drawing without rows, which all runs of a form share."""
     return without_rows(_chart(form), ("samples", "phases"))
 
 
-def _chart(form: Form) -> Chart:
+def _chart(form: SignalForm) -> Chart:
     return Chart(draw, tuple(form), phone=(NARROW,))
 
 
