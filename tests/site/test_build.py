@@ -21,6 +21,7 @@ from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.store import to_json
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import load
 from sparkpub.site import sentences
 from sparkpub.site.build import build, publish, refuse
@@ -99,6 +100,9 @@ def test_a_failed_run_says_why_and_is_in_no_figure(built: Built, whole: Whole) -
     tree = built.tree
     assert "out of memory" in page_of(tree, FAILED)
     assert "out of memory" in whole(tree, "campaigns/c/diagnostics.md")
+    remedy = CHECKS["exit-status"].remedy
+    assert f"→ {remedy}" in whole(tree, "review/index.md")
+    assert f"→ {remedy}" in page_of(tree, FAILED)
     page = whole(tree, "metrics/output-throughput.md")
     assert "n = 3 runs per cell" in page
 
