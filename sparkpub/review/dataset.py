@@ -253,7 +253,7 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     return campaign, damage
 
 
-_OF_A_CELL = ("argv", "container", "machine", "reproducibility", "requested")
+_OF_A_CELL = ("argv", "container", "machine", "reproducibility")
 """Parts of a record that are as a rule the same in all runs of a cell. Held once, they are a fifth of the memory."""
 
 

@@ -21,19 +21,16 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding
-from sparkpub.review.claims.chosen import Chosen, choose
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
-from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNITS
+from sparkpub.site.scopes import NotMeasuredYetError, Scopes, matches
 from sparkpub.site.sources import FRONT
 
 LEDGER, FACTS = "claims/index.md", "claims/facts.md"
@@ -99,10 +96,6 @@ NOT_YET = "not measured yet"
 """What stands in place of a figure of an unfinished campaign whose runs are still to be measured."""
 
 
-class NotMeasuredYetError(ClaimError):
-    """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
-
-
 def _perhaps_later(say: Callable[..., str]) -> Callable[..., str]:
     """An expression that says `NOT_YET` where its runs are still to be measured."""
 
@@ -149,11 +142,6 @@ def _with_fixed_spaces(said: object) -> object:
     return said
 
 
-def _matches(item: object, wanted: Mapping[str, str]) -> bool:
-    """Whether an item has these values under these names."""
-    return all(getattr(item, name) == value for name, value in wanted.items())
-
-
 def _arguments(scope: Mapping[str, str]) -> str:
     """A scope as an author writes it: `model="deepseek", campaign="phase1"`."""
     return ", ".join(f'{axis}="{name}"' for axis, name in scope.items())
@@ -179,10 +167,10 @@ class Words:
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
         self._readers = Names(results.dataset)
+        self._scopes = Scopes(results)
         self._figure = figure
         self._rendered: dict[tuple[str, str], str] = {}
         self._uri = ""
-        self._default = ""
         self._links = True
         self._environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
@@ -207,7 +195,7 @@ class Words:
         body = text[len(front) :]
         campaign = _CAMPAIGN.search(front)
         self._uri = uri
-        self._default = campaign[1] if campaign else ""
+        self._scopes.default = campaign[1] if campaign else ""
         # A title is no place for a link.
         self._links = False
         head = expressions.render(self._environment, front, uri, 0)
@@ -226,7 +214,7 @@ class Words:
     ) -> str:
         """A statistic over the runs of a scope: `value("mean", "peak_memory_gib", model="deepseek",
         environment="native")`. `include="all"` counts every record; `against` names a second metric."""
-        return self._ask(statistic, metric, **scope).text(decimals)
+        return self._scopes.quantity(statistic, metric, **scope).text(decimals)
 
     @_perhaps_later
     def table(
@@ -247,8 +235,8 @@ class Words:
                 "a table has columns of one metric, or a column per metric",
                 remedy="leave columns out, or name one metric",
             )
-        chosen = self._select(**scope)
-        self._refuse_early(chosen)
+        chosen = self._scopes.select(**scope)
+        self._scopes.refuse_early(chosen)
         for name in metrics:
             if name not in chosen.metrics:
                 remedy = suggestion(name, sorted(chosen.metrics))
@@ -269,10 +257,10 @@ class Words:
             line = [self._named(rows, key, scope)]
             for name, part in zip(metrics, parts, strict=True):
                 cell: dict[str, Any] = {**scope, rows: key, **part}
-                group = self._select(**cell)
+                group = self._scopes.select(**cell)
                 text = NOT_AVAILABLE
                 if name in group.metrics:
-                    text = self._ask(statistic, name, **cell).text(decimals)
+                    text = self._scopes.quantity(statistic, name, **cell).text(decimals)
                 line.append(text)
             body.append(line)
         return reference.table([rows.capitalize(), *heads], body)
@@ -287,7 +275,7 @@ class Words:
 
     def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
         """What readers call a key."""
-        campaign = self._campaign(**scope).name
+        campaign = self._scopes.campaign(**scope).name
         return plain(getattr(self._readers, axis)(campaign, key))
 
     @_perhaps_later
@@ -295,7 +283,7 @@ class Words:
         self, statistic: str, metric: str, *, decimals: int | None = None, **scope: Any
     ) -> str:
         """The 95 % interval of a statistic of `value` or, with `candidate` and `baseline`, of `compare`."""
-        return self._ask(statistic, metric, **scope).interval(decimals)
+        return self._scopes.quantity(statistic, metric, **scope).interval(decimals)
 
     @_perhaps_later
     def extent(
@@ -309,12 +297,12 @@ class Words:
     ) -> str:
         """The smallest and largest value over an axis: `extent("mean", …, over="model", environment="native")`."""
         runs_of = {axis: name for axis, name in scope.items() if axis not in _SIDES}
-        chosen = self._select(**runs_of)
-        self._refuse_early(chosen)
+        chosen = self._scopes.select(**runs_of)
+        self._scopes.refuse_early(chosen)
         names = dict.fromkeys(getattr(record, over) for record in chosen.records)
         known: list[tuple[float, Quantity]] = []
         for name in names:
-            found = self._ask(statistic, metric, **scope, **{over: name})
+            found = self._scopes.quantity(statistic, metric, **scope, **{over: name})
             if found.value is not None:
                 known.append((found.value, found))
         if not known:
@@ -332,17 +320,17 @@ class Words:
         """An environment against the campaign's baseline: `compare("difference", "peak_memory_gib",
         model="deepseek")`. `verdict`, `p_adjusted` and `why` are those of `sparkpub stats`; of a campaign on several
         machines `machines` is their number, and `replication` whether they show one thing."""
-        sides = self._sides(scope)
+        sides = self._scopes.sides(scope)
         if statistic == "replication":
-            return str(self._replication(metric, **sides).replication)
+            return str(self._scopes.replication(metric, **sides).replication)
         if statistic in {"verdict", "p_adjusted", "why", "machines"}:
-            found = getattr(self._row(metric, **sides), statistic)
+            found = getattr(self._scopes.comparison(metric, **sides), statistic)
             if statistic == "p_adjusted":
                 return p_text(found)
             if statistic == "machines":
                 return str(counted(found, "machine"))
             return str(found)
-        return self._ask(statistic, metric, **sides).text(decimals)
+        return self._scopes.quantity(statistic, metric, **sides).text(decimals)
 
     @_perhaps_later
     def predict(
@@ -355,8 +343,8 @@ class Words:
         **scope: Any,
     ) -> str:
         """What the line of `metric` on `against` gives for the fact `at`: arithmetic on data, not a measurement."""
-        slope = self._ask("slope", metric, against=against, **scope)
-        intercept = self._ask("intercept", metric, against=against, **scope)
+        slope = self._scopes.quantity("slope", metric, against=against, **scope)
+        intercept = self._scopes.quantity("intercept", metric, against=against, **scope)
         if slope.value is None or intercept.value is None:
             raise ClaimError(
                 f"no line of {metric} on {against}",
@@ -419,7 +407,9 @@ class Words:
     def name(self, *, campaign: str = "", **keys: str) -> str:
         """What readers call a model, an environment or a workload of a campaign: `name(model="qwen72b")`; of several,
         one after the other."""
-        of = self._readers.campaign(self._campaign(campaign=campaign).name).by_axis
+        of = self._readers.campaign(
+            self._scopes.campaign(campaign=campaign).name
+        ).by_axis
         said = []
         for axis, key in keys.items():
             if key not in of.get(axis, ()):
@@ -431,7 +421,9 @@ class Words:
 
     def model(self, name: str, fact: str, **scope: Any) -> str:
         """A fact of the catalogue about a model, by its key in the campaign: `model("qwen72b", "weight_bytes")`."""
-        return reference.catalogue_value("models", self._model_id(name, scope), fact)
+        return reference.catalogue_value(
+            "models", self._scopes.model_id(name, scope), fact
+        )
 
     def machine(self, name: str, fact: str) -> str:
         """A fact of the catalogue about a kind of machine: `machine("dgx-spark", "bandwidth_bytes_s")`."""
@@ -441,15 +433,11 @@ class Words:
         self, name: str, *, batch: int, machine: str = "dgx-spark", **scope: Any
     ) -> str:
         """The output throughput that the machine's memory bandwidth allows a model at a batch size."""
-        return reference.ceiling(self._model_id(name, scope), machine, batch)
-
-    def _model_id(self, name: str, scope: Mapping[str, Any]) -> str:
-        runs = self._select(**scope, model=name, include="all")
-        return runs.records[0].requested.model_id
+        return reference.ceiling(self._scopes.model_id(name, scope), machine, batch)
 
     def coverage(self, **scope: Any) -> str:
         """Runs per cell as a table."""
-        return reference.coverage(self._reviewed(**scope), self._readers)
+        return reference.coverage(self._scopes.reviewed(**scope), self._readers)
 
     def ledger(self, word: str = "", *, campaign: str = "") -> str:
         """Claims with verdict, evidence and source: those with a verdict, or all."""
@@ -501,7 +489,7 @@ class Words:
 
     def values(self) -> list[tuple[str, str]]:
         """Every name an author can use with its present value."""
-        self._default = ""
+        self._scopes.default = ""
         self._links = False
         rows = [*self._cell_values(), *self._comparison_values()]
         for name, fact in self._facts.items():
@@ -524,7 +512,7 @@ class Words:
 
     def _values_of(self, axes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The statistics of one cell that an author is shown."""
-        group = self._select(include="counted", **axes)
+        group = self._scopes.select(include="counted", **axes)
         for metric in group.metrics:
             for statistic in _SHOWN:
                 answer = ask(statistic, Question(group, metric))
@@ -550,121 +538,6 @@ class Words:
                 call = f'compare("{statistic}", "{row.metric}", {_arguments(scope)})'
                 yield call, self.compare(statistic, row.metric, decimals=None, **scope)
 
-    def _campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
-        known = self._dataset.campaigns
-        name = campaign or self._default
-        if not name and len(known) == 1:
-            name = next(iter(known))
-        if name not in known:
-            what = f"no campaign {name!r}" if name else "which campaign is meant"
-            remedy = (
-                f"name one of {', '.join(known)}, or set campaign: in the front matter"
-            )
-            if not known:
-                remedy = "collect or import one: there is none yet"
-            raise ClaimError(
-                what,
-                remedy=remedy,
-            )
-        return known[name]
-
-    def _select(
-        self,
-        *,
-        campaign: str = "",
-        model: str = "",
-        environment: str = "",
-        workload: str = "",
-        include: Include = "counted",
-    ) -> Chosen:
-        axes = {"model": model, "environment": environment, "workload": workload}
-        chosen = {axis: (name,) if name else () for axis, name in axes.items()}
-        return choose(self._reviewed(campaign=campaign), include, **chosen)
-
-    def _reviewed(self, **scope: Any) -> ReviewedCampaign:
-        return self._review.campaigns[self._campaign(**scope).name]
-
-    def _ask(
-        self,
-        statistic: str,
-        metric: str,
-        *,
-        against: str = "",
-        candidate: str = "",
-        baseline: str = "",
-        **scope: Any,
-    ) -> Quantity:
-        other: Chosen | None = None
-        if candidate:
-            group = self._select(environment=candidate, **scope)
-            other = self._select(environment=baseline, **scope)
-        else:
-            group = self._select(**scope)
-        for side in (group, other):
-            if side is not None and metric:
-                self._refuse_early(side)
-        for name in (metric, against):
-            if name and name not in group.metrics:
-                remedy = suggestion(name, sorted(group.metrics))
-                raise ClaimError(
-                    f"no run of this scope has the metric {name!r}", remedy=remedy
-                )
-        margin = self._campaign(**scope).margin_percent
-        return ask(statistic, Question(group, metric, against, other, margin))
-
-    def _sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
-        """The scope with candidate and baseline filled in from the campaign."""
-        campaign = self._campaign(**scope)
-        _, environments, _ = campaign.axes
-        baseline = scope.get("baseline") or campaign.baseline
-        others = [name for name in environments if name != baseline]
-        if not scope.get("candidate") and len(others) != 1:
-            raise ClaimError(
-                f"which environment is compared with {baseline}",
-                remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
-            )
-        return {
-            **scope,
-            "baseline": baseline,
-            "candidate": scope.get("candidate") or others[0],
-        }
-
-    def _replication(
-        self, metric: str, *, campaign: str = "", **wanted: Any
-    ) -> TableRow:
-        name = self._campaign(campaign=campaign).name
-        wanted |= {"campaign": name, "metric": metric}
-        known = rows(self._results.replications)
-        found = [row for row in known if _matches(row, wanted)]
-        if len(found) != 1:
-            raise ClaimError(
-                f"{len(found)} comparisons of {metric} in {name} were made on several machines",
-                remedy="name model and workload of one, or write a claim with repeated_in:",
-            )
-        return found[0]
-
-    def _row(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
-        name = self._campaign(campaign=campaign).name
-        cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
-        for side in (wanted["candidate"], wanted["baseline"]):
-            self._refuse_early(
-                self._select(campaign=campaign, environment=side, **cells)
-            )
-        known = self._results.comparisons_of(name, metric)
-        found = [row for row in known if _matches(row, wanted)]
-        if len(found) != 1:
-            raise ClaimError(
-                f"{len(found)} comparisons of {metric} match",
-                remedy="name model and workload",
-            )
-        return found[0]
-
-    def _refuse_early(self, chosen: Chosen) -> None:
-        """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
-        campaign = chosen.reviewed.campaign
-        if campaign.unfinished_cells and not chosen.cells:
-            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
-
     def figure(self, *name: str, **scope: str) -> str:
         """A chart by name, or a line in its place while no run of its campaign is measured."""
         data = self._dataset.campaigns.get(scope.get("campaign", ""))
@@ -678,13 +551,13 @@ class Words:
         given = {
             "check": check,
             "severity": severity,
-            "campaign": campaign or self._default,
+            "campaign": campaign or self._scopes.default,
         }
         wanted = {name: value for name, value in given.items() if value}
         found = []
         for item in self._review.findings:
             of_cell = not cell or not item.cells or cell in item.cells
-            if of_cell and _matches(item, wanted):
+            if of_cell and matches(item, wanted):
                 found.append(item)
         return found
 

@@ -48,6 +48,7 @@ from tests.published import MEASURED
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data"
+TOOLS = ROOT / "sparkpub/collect/importers/tools"
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,8 @@ def _imports() -> dict[str, Kind]:
                     documents[f"{kind}/{name}"] = content
     found["import, values"] = Kind(documents, _any_import, with_other_values)
     found["import table"] = Kind(_tables(), _table(MAPPING))
-    found["import table, mapping"] = Kind({"mapping.yaml": MAPPING}, _mapping)
+    mappings = {"mapping.yaml": MAPPING} | _files(TOOLS, "*.yaml")
+    found["import table, mapping"] = Kind(mappings, _mapping)
     found["import, files beside"] = Kind(BESIDE, _beside)
     packed = {f"llama-bench.{MULTI.name}.gz": gzip.compress(MULTI.read_bytes())}
     found["import, compressed"] = Kind(packed, _compressed)

@@ -26,7 +26,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from sparkpub.collect.importers.where import Where
+from sparkpub.collect.importers.where import Where, looked_at
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
@@ -250,6 +251,11 @@ class ResultMapping(Declared):
         return any((term.at or "").startswith("told.") for term in self.load)
 
     @property
+    def names_figures(self) -> bool:
+        """Whether it says where figures stand."""
+        return bool(self.metrics or self.requests)
+
+    @property
     def is_wide(self) -> bool:
         """Whether a row is a run."""
         return self.run is not None and self.long is None
@@ -302,8 +308,7 @@ Fault = tuple[tuple[str, ...], str, str]
 def _faults(mapping: ResultMapping) -> Iterator[Fault]:
     """What no single key shows."""
     yield from _faults_of_kind(mapping)
-    has_figures = mapping.metrics or mapping.requests or mapping.reads
-    if mapping.is_wide and not has_figures:
+    if mapping.is_wide and not (mapping.names_figures or mapping.reads):
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
     for name in Same.model_fields if mapping.run is not None else ():
         if getattr(mapping.run, name) and getattr(mapping.same, name):
@@ -334,6 +339,12 @@ def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
             yield ("run", name), f"run.{name} is for {what}", remedy
     if is_of_tool and mapping.run is None:
         yield ("run",), "nothing says which model ran", "add run: {model: ...}"
+    if is_of_tool and not mapping.when:
+        what = "nothing says which documents are reports"
+        yield ("when",), what, "add when: [what each has]"
+    if mapping.reads is not None and mapping.reads not in WORKLOADS:
+        near = documents.suggestion(mapping.reads, list(WORKLOADS))
+        yield ("reads",), f"{mapping.reads} is no workload", near
 
 
 def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
@@ -423,7 +434,7 @@ class MappingFile:
             if term.at is not None:
                 found[term.at] = ("load", str(term.option))
         for condition in self.declared.when:
-            found[condition.partition("=")[0]] = ("when",)
+            found[looked_at(condition)] = ("when",)
         for key in ("metrics", "requests") if self.long is None else ():
             for name, figure in getattr(self.declared, key).items():
                 found |= {

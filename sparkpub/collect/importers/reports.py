@@ -28,7 +28,7 @@ from sparkpub.collect.importers.figures import Figures, figures
 from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.formats import FileReader, Form
 from sparkpub.collect.importers.layout import Facts
-from sparkpub.collect.importers.mapping import ResultMapping
+from sparkpub.collect.importers.mapping import ResultMapping, RunPlaces
 from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.collect.importers.rows import spread_out
 from sparkpub.collect.importers.said import SaidOfRun
@@ -40,7 +40,7 @@ from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
-from sparkpub.record.record import MetricValue, Moment, Phase, Status
+from sparkpub.record.record import MetricValue, Moment, Observed, Phase, Status
 from sparkpub.record.telemetry import parse
 
 NO_SUCCESS = "no request succeeded"
@@ -237,7 +237,7 @@ def _report(
         model=said.text("model_id") or said.text("model"),
         workload=workload if named is None else as_key(named),
         asked=load,
-        started=_started(mapping, document),
+        started=_started(mapping.run, said),
         sizes=_sizes(mapping, document, load, answer),
         failure=None if _succeeded(mapping, document, answer) else NO_SUCCESS,
         notes=load.notes,
@@ -252,9 +252,8 @@ def _answer(
     found: Figures,
 ) -> Answer:
     """As the workload's reader finds it, or as the mapping says where the figures are."""
-    if not mapping.metrics:
-        kind = str(mapping.reads)
-        return WORKLOADS[kind].parse(beside.log, {"report": content}, None)
+    if mapping.reads is not None and not mapping.names_figures:
+        return WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems
     if not is_complete:
@@ -274,7 +273,7 @@ def _succeeded(
     assert mapping.run is not None
     where = mapping.run.succeeded
     if where is None:
-        return bool(answer.observed.requests or mapping.metrics)
+        return bool(answer.observed.requests or mapping.names_figures)
     found = at(document, where)
     return bool(reading.number(found)) or (isinstance(found, list) and bool(found))
 
@@ -290,12 +289,11 @@ def _sizes(
     return tuple((total or 0) / requests for total in totals)
 
 
-def _started(mapping: ResultMapping, document: Mapping[str, Any]) -> Moment | None:
+def _started(run: RunPlaces, said: SaidOfRun) -> Moment | None:
     """When the run began: as the report says, else its end without the seconds before."""
-    assert mapping.run is not None
-    started = cells.moment(at(document, mapping.run.started))
-    ended = cells.moment(at(document, mapping.run.ended))
-    took = reading.number(at(document, mapping.run.seconds))
+    started = cells.moment(said.text("started"))
+    ended = cells.moment(said.text("ended"))
+    took = reading.number(at(said.document, run.seconds))
     if started is not None or ended is None or took is None:
         return started or ended
     try:
@@ -365,19 +363,8 @@ def _draft(
         )
     if telemetry.problem is not None:
         missing["telemetry"] = telemetry.problem
-    notes = (*answer.problems, *report.notes)
-    status: Status = "ok"
-    reason = report.failure
-    if reason is not None:
-        status = "failed"
-    elif not answer.complete:
-        status, reason = "invalid", "; ".join(answer.problems)
-    if reason is not None:
-        notes = ()
-    if beside.notes:
-        notes += (f"noted beside the report: {_words(beside.notes)}",)
-    if beside.facts.answer is not None:
-        notes += (f"{ANSWERED}{beside.facts.answer}",)
+    status, reason = _status(report)
+    notes = _notes(report, beside, is_good=reason is None)
     name = _name(report, beside.facts)
     facts = beside.facts if beside.facts.is_of(report.model) else Facts()
     environment = report.said.text("environment")
@@ -396,7 +383,7 @@ def _draft(
         workload=given.workload or report.workload,
         samples=answer.samples,
         spreads=report.figures.spreads,
-        observed=answer.observed,
+        observed=_observed(report),
         phases=_phases(report) if telemetry.content else (),
         files=_files(content, beside, telemetry),
         originals=tuple(_originals(file, content, beside, telemetry)),
@@ -405,6 +392,35 @@ def _draft(
         status_reason=reason,
         notes=notes,
     )
+
+
+def _status(report: Report) -> tuple[Status, str | None]:
+    """The status of a run, and why it is none that counts."""
+    if report.failure is not None:
+        return "failed", report.failure
+    if not report.answer.complete:
+        return "invalid", "; ".join(report.answer.problems)
+    return "ok", None
+
+
+def _notes(report: Report, beside: Sidecars, *, is_good: bool) -> tuple[str, ...]:
+    """What is to be said of a run: by the tool where it is a good one, and by what lies beside its report."""
+    notes = (*report.answer.problems, *report.notes) if is_good else ()
+    if beside.notes:
+        notes += (f"noted beside the report: {_words(beside.notes)}",)
+    if beside.facts.answer is not None:
+        notes += (f"{ANSWERED}{beside.facts.answer}",)
+    return notes
+
+
+def _observed(report: Report) -> Observed:
+    """As the workload's reader found it, and what the mapping names for the rest."""
+    seen = report.answer.observed
+    named = report.said.observed().model_dump(exclude_none=True, exclude={"settings"})
+    missing = {
+        name: value for name, value in named.items() if getattr(seen, name) is None
+    }
+    return seen.model_copy(update=missing)
 
 
 def _files(

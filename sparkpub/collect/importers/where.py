@@ -42,14 +42,26 @@ def holds(document: Any, conditions: Iterable[str]) -> bool:
     )
 
 
+def looked_at(condition: str) -> str:
+    """The places that a condition speaks of, as one."""
+    parts = [_parts(alternative)[0] for alternative in condition.split("|")]
+    return "|".join(dict.fromkeys(parts))
+
+
 def _holds(document: Any, condition: str) -> bool:
-    parts = _CONDITION.fullmatch(condition)
-    found = at(document, condition if parts is None else parts["where"])
-    if parts is None or parts["wanted"] is None:
+    where, wanted = _parts(condition)
+    found = at(document, where)
+    if wanted is None:
         return found is not None
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    return fnmatch.fnmatchcase(str(found).lower(), parts["wanted"].lower())
+    return fnmatch.fnmatchcase(str(found).lower(), wanted.lower())
+
+
+def _parts(condition: str) -> tuple[str, str | None]:
+    """The place of a condition, and the word that has to stand there."""
+    parts = _CONDITION.fullmatch(condition)
+    return (condition, None) if parts is None else (parts["where"], parts["wanted"])
 
 
 def _at(document: Any, path: list[str]) -> Any:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Record
-from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import of_each_run
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View
 
 MEMORY_TOLERANCE = Threshold(
@@ -36,19 +35,8 @@ _SAMPLED_SLACK_GIB = 1.0
 """A peak between two samples is not seen."""
 
 
-def memory_bookkeeping(view: View) -> Iterator[Finding]:
-    """Runs whose figures of memory cannot all be true."""
-    yield from view.faulty(
-        "memory-bookkeeping",
-        "error",
-        lambda stored: _problems(stored.record),
-        "has memory figures that do not add up",
-        "have memory figures that do not add up",
-    )
-
-
-def _problems(record: Record) -> Iterator[str]:
-    value = record.value
+def _problems(_view: View, stored: Stored) -> Iterator[str]:
+    record, value = stored.record, stored.record.value
     for part, whole in _WITHIN:
         small, large = value(part), value(whole)
         slack = (
@@ -56,11 +44,6 @@ def _problems(record: Record) -> Iterator[str]:
         )
         if small is not None and large is not None and small > large + slack:
             yield f"{part} is {small:.2f} GiB, more than {whole} of {large:.2f} GiB{_mixed(small, large)}"
-    total = memory_gib(record)
-    for name in ("allocated_peak_gib", "reserved_peak_gib", "device_used_peak_gib"):
-        used = value(name)
-        if used is not None and total is not None and used > total:
-            yield f"{name} is {used:.2f} GiB of {total:.2f} GiB{_mixed(used, total)}"
     yield from _sums(record)
     yield from _said_twice(record)
 
@@ -116,13 +99,16 @@ def _mixed(one: float, other: float) -> str:
 
 
 CHECKS = (
-    Check(
+    of_each_run(
         "memory-bookkeeping",
         "meaning",
-        ("error",),
+        "error",
         "Do the memory figures add up?",
-        memory_bookkeeping,
-        implies=frozenset({"unit"}),
+        _problems,
+        (
+            "has memory figures that do not add up",
+            "have memory figures that do not add up",
+        ),
         thresholds=(MEMORY_TOLERANCE, MEMORY_SLACK_GIB),
         remedy="Check whether the source of the figures means GB or GiB.",
     ),

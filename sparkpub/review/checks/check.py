@@ -1,9 +1,10 @@
 """What a check is: a named question, the function that answers it, and the numbers it decides by."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
@@ -37,3 +38,28 @@ class Check:
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
+
+
+def of_each_run(
+    name: str,
+    kind: Kind,
+    severity: Severity,
+    question: str,
+    problems: Callable[[View, Stored], Iterable[str]],
+    happened: tuple[str, ...],
+    *,
+    thresholds: tuple[Threshold, ...] = (),
+    remedy: str = "",
+) -> Check:
+    """A check that asks one thing of each run by itself, and tells all runs in one finding. `problems` are what is
+    wrong with one, in words; `happened` says it of one run, and of several where that is another word."""
+
+    def run(view: View) -> Iterator[Finding]:
+        def of_run(stored: Stored) -> Iterable[str]:
+            return problems(view, stored)
+
+        return view.faulty(name, severity, of_run, *happened)
+
+    return Check(
+        name, kind, (severity,), question, run, thresholds=thresholds, remedy=remedy
+    )

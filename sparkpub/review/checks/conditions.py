@@ -1,13 +1,13 @@
 """Under which conditions a run took place: heat, throttling, clocks, company, kernel messages, telemetry, machine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
 from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.check import Check, of_each_run
 from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
@@ -78,12 +78,7 @@ def _read_otherwise(gate: Gate) -> bool:
     return False
 
 
-def thermal_gate(view: View) -> Iterator[Finding]:
-    """Runs that started hot."""
-    yield from view.faulty("thermal-gate", "warning", _heat, "started hot")
-
-
-def _heat(stored: Stored) -> Iterator[str]:
+def _heat(_view: View, stored: Stored) -> Iterator[str]:
     """What the gate let pass; without a gate, a temperature above the methodology's limit."""
     if any("temp" in gate.name for gate in stored.record.gates):
         yield from _unmet(stored, "temp")
@@ -168,69 +163,39 @@ def slow_clock(view: View) -> Iterator[Finding]:
     yield from view.unjudged("slow-clock", {"the highest SM clock of the GPU": unknown})
 
 
-def foreign_load(view: View) -> Iterator[Finding]:
-    """Runs that shared the GPU, the CPU or the memory with somebody else."""
-
-    def company(stored: Stored) -> Iterator[str]:
-        yield from _unmet(stored, "exclusive", "cpu", "memory")
-        yield from _events(stored, "foreign-process")
-        samples = view.evidence.of(stored).samples
-        if samples is not None and samples.foreign_processes:
-            most = other_processes(samples.foreign_processes)
-            yield f"the GPU was in use by up to {most}"
-
-    yield from view.faulty("foreign-load", "warning", company, "shared the machine")
+def _company(view: View, stored: Stored) -> Iterator[str]:
+    """Somebody else on the GPU, the CPU or in the memory."""
+    yield from _unmet(stored, "exclusive", "cpu", "memory")
+    yield from _events(stored, "foreign-process")
+    samples = view.evidence.of(stored).samples
+    if samples is not None and samples.foreign_processes:
+        most = other_processes(samples.foreign_processes)
+        yield f"the GPU was in use by up to {most}"
 
 
-def leak(view: View) -> Iterator[Finding]:
-    """Runs whose memory kept growing while they were measured, or did not come back after them."""
-    yield from view.faulty(
-        "leak", "warning", lambda stored: _events(stored, "leak"), "leaked memory"
-    )
-
-
-def kernel_warning(view: View) -> Iterator[Finding]:
-    """Runs during which kernel or driver complained."""
-    yield from view.faulty(
-        "kernel-warning",
-        "warning",
-        _complaints,
-        "ran while the kernel or the driver reported problems",
-    )
-
-
-def _complaints(stored: Stored) -> Iterator[str]:
+def _complaints(_view: View, stored: Stored) -> Iterator[str]:
     """The first message of kernel, driver or container engine, and how many there are."""
     events = _events(stored, "xid", "oom", "kernel", "memory-floor")
     container = stored.record.container
     if container is not None and container.oom_killed:
         events.append("the engine reports that it was killed for lack of memory")
-    if len(events) > 1:
-        yield f"{len(events)} messages, the first: {events[0]}"
-    else:
-        yield from events
+    yield from _first_of(events, "messages")
 
 
-def engine_warning(view: View) -> Iterator[Finding]:
-    """Runs in which the engine warned while it was measured."""
-
-    def warned(stored: Stored) -> Iterator[str]:
-        answer = view.evidence.of(stored).answer
-        texts = (
-            [] if answer is None else [w.text for w in answer.warnings if w.measured]
-        )
-        if len(texts) > 1:
-            yield f"{len(texts)} warnings, the first: {texts[0]}"
-        else:
-            yield from texts
-
-    yield from view.faulty(
-        "engine-warning",
-        "warning",
-        warned,
-        "was measured while the engine warned",
-        "were measured while the engine warned",
+def _warnings(view: View, stored: Stored) -> Iterator[str]:
+    """The first thing that the engine warned of while it was measured, and how many there are."""
+    answer = view.evidence.of(stored).answer
+    warned = () if answer is None else answer.warnings
+    yield from _first_of(
+        [warning.text for warning in warned if warning.measured], "warnings"
     )
+
+
+def _first_of(texts: Sequence[str], what: str) -> Sequence[str]:
+    """One line for several of a kind."""
+    if len(texts) < 2:
+        return texts
+    return [f"{len(texts)} {what}, the first: {texts[0]}"]
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
@@ -277,12 +242,13 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check(
+    of_each_run(
         "thermal-gate",
         "evidence",
-        ("warning",),
+        "warning",
         "Did every run start cool?",
-        thermal_gate,
+        _heat,
+        ("started hot",),
         thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
@@ -304,36 +270,43 @@ CHECKS = (
         thresholds=(SLOW_CLOCK_SHARE,),
         remedy="Check power supply and power mode, restart the machine, and re-run.",
     ),
-    Check(
+    of_each_run(
         "foreign-load",
         "evidence",
-        ("warning",),
+        "warning",
         "Was the run alone on the machine?",
-        foreign_load,
+        _company,
+        ("shared the machine",),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
     ),
-    Check(
+    of_each_run(
         "leak",
         "evidence",
-        ("warning",),
+        "warning",
         "Any memory leaks?",
-        leak,
+        lambda _, stored: _events(stored, "leak"),
+        ("leaked memory",),
         remedy="End the processes that kept the memory before the next run.",
     ),
-    Check(
+    of_each_run(
         "kernel-warning",
         "evidence",
-        ("warning",),
+        "warning",
         "Any kernel or driver warnings?",
-        kernel_warning,
+        _complaints,
+        ("ran while the kernel or the driver reported problems",),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
-    Check(
+    of_each_run(
         "engine-warning",
         "evidence",
-        ("warning",),
+        "warning",
         "Did the engine work without a warning while it was measured?",
-        engine_warning,
+        _warnings,
+        (
+            "was measured while the engine warned",
+            "were measured while the engine warned",
+        ),
         remedy="Warm up with the same lengths and number of requests, so that nothing is compiled or loaded later.",
     ),
     Check(

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from sparkpub.plan.requested import options_of
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.check import of_each_run
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import View
 
 HITS_PERCENT = Threshold(
     "prefix cache hits percent",
@@ -19,24 +18,13 @@ HITS_PERCENT = Threshold(
 _HITS = "prefix_cache_hit_percent"
 
 
-def prefix_cache(view: View) -> Iterator[Finding]:
-    """Runs whose prompts were in the server's cache, although nobody asked for that."""
-    cases: list[Case] = []
-    for stored in view.happened:
-        hits = _hits(view, stored)
-        if hits is None or options_of(stored.record).get("prefix_caching"):
-            continue
-        if is_less_work(stored.record, hits):
-            cases.append((stored, f"{hits:.3g} % of their tokens"))
-    what = "prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for"
-    remedy = "draw other prompts for each run (another seed), or start the server without the cache"
-    yield from view.cases(
-        "prefix-cache",
-        "warning",
-        cases,
-        f"found its {what}; {remedy}",
-        f"found their {what}; {remedy}",
-    )
+def _cached(view: View, stored: Stored) -> Iterator[str]:
+    """How much of its prompts a run found in the server's cache, although nobody asked for that."""
+    hits = _hits(view, stored)
+    if hits is None or options_of(stored.record).get("prefix_caching"):
+        return
+    if is_less_work(stored.record, hits):
+        yield f"{hits:.3g} % of their tokens"
 
 
 def is_less_work(record: Record, hits_percent: float) -> bool:
@@ -63,12 +51,17 @@ def _of_warmups(record: Record) -> float:
 
 
 CHECKS = (
-    Check(
+    of_each_run(
         "prefix-cache",
         "meaning",
-        ("warning",),
+        "warning",
         "Did the server compute every prompt?",
-        prefix_cache,
+        _cached,
+        (
+            "found its prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
+            "found their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
+        ),
         thresholds=(HITS_PERCENT,),
+        remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
     ),
 )

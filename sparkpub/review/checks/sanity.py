@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.check import of_each_run
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
 
@@ -22,20 +21,9 @@ LETTERS = Threshold(
 )
 
 
-def sanity(view: View) -> Iterator[Finding]:
-    """Runs of trained weights whose kept answer is no text. What we measure ourselves is not timed after such an
-    answer; what others measured may keep one beside its results."""
-    yield from view.faulty(
-        "sanity",
-        "error",
-        _nonsense,
-        "measured a model whose answer makes no sense, so the weights or the engine are broken",
-        "measured models whose answers make no sense, so the weights or the engine are broken",
-    )
-
-
-def _nonsense(stored: Stored) -> Iterator[str]:
-    """What is wrong with the answers that a run kept."""
+def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
+    """What is wrong with the answers that a run of trained weights kept. What we measure ourselves is not timed after
+    such an answer; what others measured may keep one beside its results."""
     if stored.record.requested.random_weights:
         return
     for event in stored.record.events:
@@ -46,12 +34,16 @@ def _nonsense(stored: Stored) -> Iterator[str]:
 
 
 CHECKS = (
-    Check(
+    of_each_run(
         "sanity",
         "meaning",
-        ("error",),
+        "error",
         "Did the model make sense before it was timed?",
-        sanity,
+        _nonsense,
+        (
+            "measured a model whose answer makes no sense, so the weights or the engine are broken",
+            "measured models whose answers make no sense, so the weights or the engine are broken",
+        ),
         thresholds=(DISTINCT_WORDS, LETTERS),
         remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
     ),

@@ -179,7 +179,8 @@ def _possible(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats
         nothing = np.full(len(values), np.nan)
         return nothing, nothing
     positive = values.min(axis=-1) > 0
-    return np.where(positive, np.fmax(low, 0.0), low), high
+    # What is not known stays so: maximum, and not fmax.
+    return np.where(positive, np.maximum(low, 0.0), low), high
 
 
 def or_none(value: Any) -> Any:

@@ -943,6 +943,32 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     assert alone == document | {"cases": [first]}
 
 
+@pytest.mark.parametrize(
+    ("mapping", "text"),
+    [
+        ("reads: aiperff\n", "aiperff is no workload"),
+        ("long: {metric: a, value: b}\n", "long is for tables"),
+        ("run: {model: m, iteration: i}\n", "run.iteration is for tables"),
+        ("when: []\n", "nothing says which documents are reports"),
+    ],
+)
+def test_a_mapping_of_a_tool_that_cannot_work_is_one_line(
+    mapping: str, text: str, tmp_path: Path
+) -> None:
+    rest = {
+        "tool": "tool: mine\n",
+        "run": "run: {model: m}\n",
+        "when": "when: [m]\n",
+        "metrics": "metrics: {output_throughput_tok_s: rate}\n",
+    }
+    own = mapping.partition(":")[0]
+    whole = "".join(line for name, line in rest.items() if name != own) + mapping
+    with pytest.raises(ImportFormatError) as problem:
+        imported(tmp_path, "{}", whole, name="t.json")
+    (line,) = problem.value.lines()
+    assert text in line
+
+
 def test_names_of_a_mapping_are_a_column(tmp_path: Path) -> None:
     loads = {"prose": {"t": "22.5 ± 1.5", "n": 5}, "code": {"t": "40 ± 2", "n": 5}}
     mapping = (

@@ -8,6 +8,7 @@ from typing import Any
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import MetricValue, Moment, Observed, Plan, Requested
 from sparkpub.record.store import Stored
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.evidence import (
     EvidenceReader,
     Examined,
@@ -149,6 +150,8 @@ def answered(**changes: Any) -> Reread:
     return replace(ANSWER, **changes)
 
 
-def told(check: Callable[[View], Iterable[Finding]], view: View) -> list[str]:
-    """Severity and message of what a check finds."""
-    return [f"{found.severity}: {found.message}" for found in check(view)]
+def told(check: Callable[[View], Iterable[Finding]] | str, view: View) -> list[str]:
+    """Severity and message of what a check finds, or the one of that name."""
+    run = CHECKS[check].run if isinstance(check, str) else check
+    assert run is not None
+    return [f"{found.severity}: {found.message}" for found in run(view)]

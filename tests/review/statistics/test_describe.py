@@ -177,6 +177,26 @@ def test_no_bootstrap_below_the_fewest_runs_that_carry_a_statement() -> None:
     assert bootstrap(np.array([1.0, 2.0, 4.0, 8.0])) is not None
 
 
+def test_values_that_are_worth_one_and_a_half_have_no_interval_at_all() -> None:
+    """Ten runs in fives of one level each: Student's t with half a degree of freedom has no quantile to go by, and an
+    interval from zero to nothing broke the mean over machines."""
+    values = [
+        100.01,
+        99.74,
+        99.74,
+        99.55,
+        99.94,
+        100.11,
+        100.55,
+        100.58,
+        100.68,
+        100.58,
+    ]
+    found = describe(values)
+    assert found.n_effective < 1.5
+    assert (found.ci95, found.estimate) == (None, None)
+
+
 def test_one_value_has_no_spread_and_two_no_bootstrap() -> None:
     one, two = describe([3.25]), describe([3.25, 3.75])
     assert (

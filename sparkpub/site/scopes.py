@@ -1,0 +1,156 @@
+"""What an author's scope means: the campaign, runs or comparison that `model="small", environment="native"` names.
+
+Raises ClaimError that says what there is, where a scope names nothing or too much.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkpub.record.documents import suggestion
+from sparkpub.record.errors import ClaimError
+from sparkpub.review.claims.chosen import Chosen, choose
+from sparkpub.review.claims.quantities import Quantity, Question, ask
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.results import Results
+from sparkpub.review.reviewed import Include, ReviewedCampaign
+from sparkpub.review.tables.column import TableRow, rows
+
+
+class NotMeasuredYetError(ClaimError):
+    """An expression asks for runs that the matrix declares and `collect` has not measured yet."""
+
+
+def matches(item: object, wanted: Mapping[str, str]) -> bool:
+    """Whether an item has these values under these names."""
+    return all(getattr(item, name) == value for name, value in wanted.items())
+
+
+class Scopes:
+    """Finds what scopes name in one dataset. `default` is the campaign of a page, for scopes that name none."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._dataset = results.dataset
+        self._review = results.review
+        self.default = ""
+
+    def campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
+        """The campaign that is named, that of the page, or the only one there is."""
+        known = self._dataset.campaigns
+        name = campaign or self.default
+        if not name and len(known) == 1:
+            name = next(iter(known))
+        if name not in known:
+            what = f"no campaign {name!r}" if name else "which campaign is meant"
+            remedy = (
+                f"name one of {', '.join(known)}, or set campaign: in the front matter"
+            )
+            if not known:
+                remedy = "collect or import one: there is none yet"
+            raise ClaimError(what, remedy=remedy)
+        return known[name]
+
+    def select(
+        self,
+        *,
+        campaign: str = "",
+        model: str = "",
+        environment: str = "",
+        workload: str = "",
+        include: Include = "counted",
+    ) -> Chosen:
+        """The runs of a scope; with `include="all"` those that do not count as well."""
+        axes = {"model": model, "environment": environment, "workload": workload}
+        chosen = {axis: (name,) if name else () for axis, name in axes.items()}
+        return choose(self.reviewed(campaign=campaign), include, **chosen)
+
+    def reviewed(self, **scope: Any) -> ReviewedCampaign:
+        """The campaign of a scope with what the review found."""
+        return self._review.campaigns[self.campaign(**scope).name]
+
+    def quantity(
+        self,
+        statistic: str,
+        metric: str,
+        *,
+        against: str = "",
+        candidate: str = "",
+        baseline: str = "",
+        **scope: Any,
+    ) -> Quantity:
+        """A statistic over the runs of a scope, or of a candidate against a baseline."""
+        other: Chosen | None = None
+        if candidate:
+            group = self.select(environment=candidate, **scope)
+            other = self.select(environment=baseline, **scope)
+        else:
+            group = self.select(**scope)
+        for side in (group, other):
+            if side is not None and metric:
+                self.refuse_early(side)
+        for name in (metric, against):
+            if name and name not in group.metrics:
+                remedy = suggestion(name, sorted(group.metrics))
+                raise ClaimError(
+                    f"no run of this scope has the metric {name!r}", remedy=remedy
+                )
+        margin = self.campaign(**scope).margin_percent
+        return ask(statistic, Question(group, metric, against, other, margin))
+
+    def sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
+        """The scope with candidate and baseline filled in from the campaign."""
+        campaign = self.campaign(**scope)
+        _, environments, _ = campaign.axes
+        baseline = scope.get("baseline") or campaign.baseline
+        others = [name for name in environments if name != baseline]
+        if not scope.get("candidate") and len(others) != 1:
+            raise ClaimError(
+                f"which environment is compared with {baseline}",
+                remedy=f"add candidate=, one of {', '.join(others) or 'none'}",
+            )
+        return {
+            **scope,
+            "baseline": baseline,
+            "candidate": scope.get("candidate") or others[0],
+        }
+
+    def replication(
+        self, metric: str, *, campaign: str = "", **wanted: Any
+    ) -> TableRow:
+        """What several machines show together of one comparison."""
+        name = self.campaign(campaign=campaign).name
+        wanted |= {"campaign": name, "metric": metric}
+        known = rows(self._results.replications)
+        found = [row for row in known if matches(row, wanted)]
+        if len(found) != 1:
+            raise ClaimError(
+                f"{len(found)} comparisons of {metric} in {name} were made on several machines",
+                remedy="name model and workload of one, or write a claim with repeated_in:",
+            )
+        return found[0]
+
+    def comparison(self, metric: str, *, campaign: str = "", **wanted: Any) -> TableRow:
+        """The one comparison of a metric that has these axes."""
+        name = self.campaign(campaign=campaign).name
+        cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
+        for side in (wanted["candidate"], wanted["baseline"]):
+            self.refuse_early(self.select(campaign=campaign, environment=side, **cells))
+        known = self._results.comparisons_of(name, metric)
+        found = [row for row in known if matches(row, wanted)]
+        if len(found) != 1:
+            raise ClaimError(
+                f"{len(found)} comparisons of {metric} match",
+                remedy="name model and workload",
+            )
+        return found[0]
+
+    def refuse_early(self, chosen: Chosen) -> None:
+        """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
+        campaign = chosen.reviewed.campaign
+        if campaign.unfinished_cells and not chosen.cells:
+            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
+
+    def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
+        """The id of a model by its key in the campaign."""
+        runs = self.select(**scope, model=name, include="all")
+        return runs.records[0].requested.model_id
