@@ -308,7 +308,7 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
     source = (
         Path(runtime.ASSETS, "yours.js")
         .read_text()
-        .replace("import {number} from './page.js';", "")
+        .replace("import {head, json, make, number} from './page.js';", "")
     )
     script = f"{source}\nconsole.log(JSON.stringify({json.dumps(ids)}.map(modelKey)))"
     ran = subprocess.run(

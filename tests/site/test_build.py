@@ -21,6 +21,7 @@ from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.store import to_json
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.dataset import load
 from sparkpub.site import sentences
 from sparkpub.site.build import build, publish, refuse
@@ -99,6 +100,9 @@ def test_a_failed_run_says_why_and_is_in_no_figure(built: Built, whole: Whole) -
     tree = built.tree
     assert "out of memory" in page_of(tree, FAILED)
     assert "out of memory" in whole(tree, "campaigns/c/diagnostics.md")
+    remedy = CHECKS["exit-status"].remedy
+    assert f"→ {remedy}" in whole(tree, "review/index.md")
+    assert f"→ {remedy}" in page_of(tree, FAILED)
     page = whole(tree, "metrics/output-throughput.md")
     assert "n = 3 runs per cell" in page
 
@@ -223,7 +227,7 @@ def test_a_metric_of_failed_runs_alone_draws_no_empty_charts(
     assert "No run has a value for output throughput." in page
 
 
-def test_a_page_draws_two_figures_and_names_files_for_the_others(
+def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
     built: Built, whole: Whole
 ) -> None:
     tree = built.tree
@@ -232,7 +236,7 @@ def test_a_page_draws_two_figures_and_names_files_for_the_others(
         page.count('<div class="sp-wide"><svg'),
         re.findall(r'<div class="sp-wide"><img src="([^"]+)"', page),
     )
-    assert drawn == 2
+    assert drawn == 1
     assert len(named) > 1
     for address in named:
         file = address.removeprefix("../../../")

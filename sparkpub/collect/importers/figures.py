@@ -39,13 +39,13 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
     counts: set[int] = set()
     for name, metric in mapping.metrics.items():
         cell = Cell(str(metric.at), at(document, metric.at), source)
+        repeated = Cell(str(metric.values), at(document, metric.values), source)
+        if metric.values is not None:
+            counts.add(len(repeated.numbers))
         if cell.found is None and source == "report":
             continue
         value, scale = cell.value(mapping, name, metric.unit)
         found.metrics[name] = value
-        repeated = Cell(str(metric.values), at(document, metric.values), source)
-        if metric.values is not None:
-            counts.add(len(repeated.numbers))
         values = tuple(scale * item for item in repeated.numbers or cell.numbers)
         if len(values) > 1:
             found.samples[name] = values

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sparkpub.collect.importers.mapping import Place, Setup
+from sparkpub.collect.importers.mapping import SetupPlaces, ValuePlace
 from sparkpub.collect.importers.where import Where, at, holds
 from sparkpub.plan.workloads import reading
 from sparkpub.record import catalogue, documents, weights
@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"\{\w+\}")
 _LONGEST = 500
 
 
-class TelemetryColumn(Place):
+class TelemetryColumn(ValuePlace):
     """A column of a telemetry CSV."""
 
     unit: Literal["MiB", "MB", "mW", "GHz"] | None = None
@@ -61,9 +61,9 @@ class NotesLayout(Declared):
     """What the notes must have."""
     notes: tuple[Where, ...] = ()
     """Names of files of notes, besides `meta.json`, `metadata.yaml` and the like."""
-    run: Setup = Setup()
+    run: SetupPlaces = SetupPlaces()
     """Where the notes say what ran."""
-    same: Setup = Setup()
+    same: SetupPlaces = SetupPlaces()
     """What holds for all results of this layout."""
     telemetry: dict[str, TelemetryColumn] = Field(default_factory=dict)
     """Our column of telemetry to the column of the CSV beside the results."""
@@ -117,10 +117,12 @@ class Facts:
         return model is None or not names or model in names
 
 
-def facts_in(document: Mapping[str, Any], places: Setup, same: Setup) -> Facts:
+def facts_in(
+    document: Mapping[str, Any], places: SetupPlaces, same: SetupPlaces
+) -> Facts:
     """The facts that notes hold, or a row of a table."""
     said: dict[str, Any] = {}
-    for fact in Setup.model_fields:
+    for fact in SetupPlaces.model_fields:
         found = at(document, getattr(places, fact))
         said[fact] = getattr(same, fact) if found is None else found
     settings = dict(_settings(said))

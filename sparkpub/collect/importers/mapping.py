@@ -36,7 +36,7 @@ from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
 
-class Setup(Declared):
+class SetupPlaces(Declared):
     """What served the model, and on what."""
 
     model_id: Where | None = None
@@ -64,7 +64,7 @@ class Setup(Declared):
     """Its environment variables, as a mapping, or as `NAME=value`."""
 
 
-class Same(Setup):
+class Same(SetupPlaces):
     """What can hold for every run."""
 
     model: Where | None = None
@@ -97,7 +97,7 @@ class RunPlaces(Same):
     output_tokens_mean: Where | None = None
 
 
-class Place(Declared):
+class ValuePlace(Declared):
     """Where a value stands; `{at: x}` may be written as `x`."""
 
     at: Where | None = None
@@ -117,7 +117,7 @@ class Place(Declared):
         }
 
 
-class Quantity(Place):
+class Quantity(ValuePlace):
     """Where a figure stands, and in which unit."""
 
     unit: Unit | None = None
@@ -142,7 +142,7 @@ class Metric(Quantity):
     """What it is, in one sentence."""
 
 
-class Term(Place):
+class Term(ValuePlace):
     """One thing that was asked for: an option in the matrix's vocabulary, a part of the workload's name, or both."""
 
     kind: Literal["value", "count", "number", "path", "mark", "words"] = Field(

@@ -234,7 +234,7 @@ def _report(
         answer,
         found,
         said,
-        model=said.text("model_id") or said.text("model"),
+        model=said.word("model_id") or said.word("model"),
         workload=workload if named is None else as_key(named),
         asked=load,
         started=_started(mapping.run, said),

@@ -32,6 +32,12 @@ class SaidOfRun:
         same: str | None = getattr(self.same, name, None)
         return same if found is None else found
 
+    def word(self, name: str) -> str | None:
+        """The same of a report, in which a number is no name."""
+        found = reading.word(at(self.document, getattr(self.run, name)))
+        same: str | None = getattr(self.same, name, None)
+        return same if found is None else found
+
     @property
     def model_id(self) -> str | None:
         """The model's name on Hugging Face, where a place or the name itself says it."""

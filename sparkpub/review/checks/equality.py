@@ -77,12 +77,14 @@ def _seen(view: View, runs: Iterable[Stored]) -> list[Seen]:
 
 
 def _differing(
-    places: Mapping[Where, Groups], elsewhere: Collection[Where]
+    facts: Iterable[Common],
+    places: Mapping[Where, Groups],
+    elsewhere: Collection[Where],
 ) -> Iterator[tuple[Common, dict[Where, Apart]]]:
     """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
     machine differs, which is told by itself."""
     told: dict[str, Collection[Where]] = {MACHINE: elsewhere}
-    for fact in FACTS:
+    for fact in facts:
         explained: Collection[Where] = told.get(fact.follows or "", ())
         new: dict[Where, Apart] = {}
         for place, groups in places.items():
@@ -103,9 +105,8 @@ def mixed_runs(view: View, elsewhere: Collection[Cell]) -> Iterator[Finding]:
         cell: {run.run_id: _seen(view, [run]) for run in runs}
         for cell, runs in view.counted.items()
     }
-    for fact, found in _differing(cells, elsewhere):
-        if fact.pooled is None:
-            continue
+    facts = [fact for fact in FACTS if fact.pooled is not None]
+    for fact, found in _differing(facts, cells, elsewhere):
         by_severity: dict[Severity, dict[Cell, dict[str, set[str]]]] = defaultdict(dict)
         for cell, names in found.items():
             for name, values in names.items():
@@ -175,7 +176,8 @@ def _unequal_facts(
         group: {environment: _seen(view, runs) for environment, runs in sides.items()}
         for group, sides in compared.items()
     }
-    for fact, found in _differing(seen, elsewhere):
+    facts = [fact for fact in FACTS if fact.compared is not None]
+    for fact, found in _differing(facts, seen, elsewhere):
         names: dict[str, list[str]] = {}
         cells: dict[Cell, None] = {}
         for (model, workload), apart_in in found.items():

@@ -37,6 +37,7 @@ def warmed_up(view: View) -> Iterator[Finding]:
     slow: dict[Cell, float] = {}
     for cell, runs in view.ran.items():
         series = [_series(view, run) for run in runs]
+        told = len(cold)
         for run, times in zip(runs, series, strict=True):
             if len(times) > 2 and times[0] > COLD_START * max(times[1:]):
                 cold.append(
@@ -46,7 +47,7 @@ def warmed_up(view: View) -> Iterator[Finding]:
                     )
                 )
         excess = _excess(view, series)
-        if excess is not None:
+        if excess is not None and len(cold) == told:
             slow[cell] = excess
     yield from view.cases(
         "warmed-up",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import pandas as pd
 
@@ -13,6 +13,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.dataset import in_order_of_time
 from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign, machine_of
 
+_ASKED_IN_A_ROW = 64
+"""Choices whose rows are kept: whoever asks for one figure of some runs asks for the others next."""
 AXES = ("model", "environment", "workload")
 
 
@@ -41,21 +43,19 @@ class Chosen:
         """The records of the runs, in the same order."""
         return tuple(stored.record for stored in self.runs)
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """Their rows of the table of runs."""
-        table = self.reviewed.table
-        return table[table["run"].isin([stored.run_id for stored in self.runs])]
-
-    @cached_property
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that any of the runs has, in the order met."""
         return tuple(self.table["metric"].unique())
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """Their rows of the table of runs."""
+        return _table(self)
+
     def rows(self, metric: str) -> pd.DataFrame:
         """The rows that have a value of a metric."""
-        rows = self.table[self.table["metric"] == metric]
-        return rows[rows["value"].notna()]
+        return _rows(self, metric)
 
     def of_environment(self, name: str) -> "Chosen":
         """The part that ran in one environment."""
@@ -70,6 +70,18 @@ class Chosen:
     def machines(self) -> tuple[str, ...]:
         """The machines on which these runs ran, the first one used first."""
         return tuple(dict.fromkeys(map(machine_of, self.records)))
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _table(chosen: Chosen) -> pd.DataFrame:
+    table = chosen.reviewed.table
+    return table[table["run"].isin([stored.run_id for stored in chosen.runs])]
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _rows(chosen: Chosen, metric: str) -> pd.DataFrame:
+    table = _table(chosen)
+    return table[(table["metric"] == metric) & table["value"].notna()]
 
 
 def choose(

@@ -296,9 +296,8 @@ def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
         "environment": ("environment", "workload"),
     }.get(unit, ())
     margin = _margin(claim, chosen.reviewed.campaign)
-    measured = {
-        record.workload for record in chosen.records if claim.metric in record.metrics
-    }
+    table = chosen.table
+    measured = set(table.loc[table["metric"] == claim.metric, "workload"])
     if measured:
         cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
         chosen = Chosen(chosen.reviewed, cells, chosen.include)

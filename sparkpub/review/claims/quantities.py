@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
 from sparkpub.review.claims.chosen import Chosen, split
+from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import (
     Description,
@@ -30,7 +31,7 @@ from sparkpub.review.statistics.replication import Combined, combined
 from sparkpub.review.tables.cells import described, trends
 from sparkpub.review.tables.comparisons import Margin, compare_groups
 from sparkpub.review.tables.pooled import over_cells
-from sparkpub.review.tables.values import Values, texts
+from sparkpub.review.tables.values import Values, rows_with_values
 
 _ASKED_IN_A_ROW = 64
 """Answers that are kept: whoever asks for one figure of a group asks for the others next."""
@@ -229,18 +230,38 @@ def _compared(
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _described(group: Chosen, metric: str) -> Description | None:
     """The values of a metric described; None where there are none."""
-    values = _values(group, metric)
-    if values is None:
+    values, number = _numbered(group, metric)
+    if number is None:
         return None
-    return description_of(described(values), 0)
+    return description_of(_descriptions(values), number)
 
 
-def _values(group: Chosen, metric: str) -> Values | None:
-    """The values of a metric as one number; None where there are none."""
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _numbered(group: Chosen, metric: str) -> tuple[Values, int | None]:
+    """Values, and which number of them are those of a metric over a group; None where it has none.
+
+    A whole cell is one number of those of its campaign, which are described together.
+    """
+    if len(group.cells) == 1 and group.machine is None:
+        values = _of_cells(group.reviewed, group.include)
+        return values, values.number_of.get((group.cells[0], metric))
     rows, reviewed = group.rows(metric), group.reviewed
-    if rows.empty:
-        return None
-    return Values.of(rows, {reviewed.campaign.name: reviewed}, ["metric"])
+    values = Values.of(rows, {reviewed.campaign.name: reviewed}, ["metric"])
+    return values, None if rows.empty else 0
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _of_cells(reviewed: ReviewedCampaign, include: Include) -> Values:
+    rows = rows_with_values(reviewed.table, include)
+    return Values.of_cells(rows, {reviewed.campaign.name: reviewed})
+
+
+_descriptions = lru_cache(maxsize=_ASKED_IN_A_ROW)(described)
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _trends(values: Values) -> Mapping[str, Any]:
+    return trends(values, np.full(len(values.sizes), True))
 
 
 def _identified(record: Record) -> bool:
@@ -305,10 +326,10 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
     def compute(question: Question) -> Answer:
-        values = _values(question.group, question.metric)
-        if values is None:
+        values, number = _numbered(question.group, question.metric)
+        if number is None:
             return NO_ANSWER
-        return or_none(trends(values, [True])[attribute][0]), None
+        return or_none(_trends(values)[attribute][number]), None
 
     return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
 
@@ -646,7 +667,10 @@ def _by_machine(question: Question) -> list[Question]:
 
 def _machines(group: Chosen, metric: str) -> Sequence[str]:
     """The machines with values of a metric, the first one used first."""
-    return tuple(dict.fromkeys(texts(group.rows(metric)["machine"])))
+    values, number = _numbered(group, metric)
+    if number is None:
+        return ()
+    return tuple(dict.fromkeys(values.column("machine")[values.part(number)]))
 
 
 def _estimate(name: str, question: Question) -> Estimate | None:
@@ -668,4 +692,5 @@ def _size(group: Chosen, metric: str) -> int:
     """Runs of a group, or those that have a value of the metric."""
     if not metric:
         return len(group.runs)
-    return len(group.rows(metric))
+    values, number = _numbered(group, metric)
+    return 0 if number is None else int(values.sizes[number])

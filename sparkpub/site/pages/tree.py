@@ -77,7 +77,14 @@ class Pages:
         reviews = [
             findings.of_campaign(self.publication, campaign) for campaign in campaigns
         ]
-        yield "review/index.md", self._page("review", campaigns=reviews)
+        yield (
+            "review/index.md",
+            self._page(
+                "review",
+                campaigns=reviews,
+                unjudged=findings.unjudged(self.publication),
+            ),
+        )
 
     def _page(
         self,

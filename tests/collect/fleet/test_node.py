@@ -236,7 +236,7 @@ def test_a_machine_without_a_name_is_refused() -> None:
 def test_the_source_decides_and_not_the_version_alone() -> None:
     found = node.source_digest()
     assert len(found) == 12
-    assert common([]) == accept.Common(__version__, found, None, {}, {})
+    assert common([]) == accept.RequiredState(__version__, found, None, {}, {})
 
 
 def test_a_machine_says_what_it_is(

@@ -7,8 +7,8 @@ import pytest
 from sparkpub.record.record import Machine, Record
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.physics import nominal_bytes
-from sparkpub.review.tables.bandwidths import active_parameters
 from sparkpub.review.tables.column import rows
+from sparkpub.review.traffic import active_parameters
 from tests.leaderboards import LOAD, dataset_of, reviewed, runs_of
 
 SPARK = Machine(kind="dgx-spark")

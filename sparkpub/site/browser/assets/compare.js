@@ -1,6 +1,6 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
 import {specified, view} from './live.js';
-import {json, make, number} from './page.js';
+import {head, json, make, number} from './page.js';
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
 const signed = (value, digits) => {
@@ -144,10 +144,9 @@ class Compare {
     const [one, two] = [this.sides.get(a.value), this.sides.get(b.value)];
     const all = this.rows(one, two);
     const rows = all.filter((row) => !real.checked || decided(row));
-    const heads = ['Metric', 'Unit', 'A', 'B', 'B − A', 'In % of A', 'Deciding interval', 'Verdict', 'Why'];
     this.table.replaceChildren(
       make('caption', {textContent: `A: ${one.label}. B: ${two.label}.`}),
-      make('thead', {}, make('tr', {}, ...heads.map((text) => make('th', {scope: 'col', textContent: text})))),
+      head('Metric', 'Unit', 'A', 'B', 'B − A', 'In % of A', 'Deciding interval', 'Verdict', 'Why'),
       make('tbody', {}, ...rows.map((row) => this.line(row))),
     );
     const common = this.pairs(one, two).length ? 'metric' : 'cell';

@@ -1,4 +1,6 @@
 // What a million tokens cost, from prices that the reader can change. Kept in the address of the page.
+import {remember} from './filters.js';
+
 const HOURS_PER_YEAR = 8766;
 
 const money = (value) => (value < 0.995 ? value.toPrecision(2) : value.toFixed(2));
@@ -18,9 +20,7 @@ export function start(form) {
   };
   const change = () => {
     show();
-    const url = new URL(location.href);
-    for (const input of form.elements) if (input.name) url.searchParams.set(input.name, input.value);
-    history.replaceState(history.state, '', url.href);
+    remember(Object.fromEntries([...form.elements].map(({name, value}) => [name, [value]])));
   };
   form.addEventListener('submit', (event) => event.preventDefault());
   form.addEventListener('input', change);

@@ -144,8 +144,7 @@ class Explorer {
   }
 
   row(row, columns) {
-    const box = make('input', {type: 'checkbox', name: 'select', value: row.run});
-    box.setAttribute('aria-label', `Select ${row.run}`);
+    const box = make('input', {type: 'checkbox', name: 'select', value: row.run, ariaLabel: `Select ${row.run}`});
     const link = make('a', {href: this.root + row.href, textContent: row.started?.replace('T', ' ') ?? row.run});
     const cells = columns.map((name) => {
       const metric = this.metrics.get(name);

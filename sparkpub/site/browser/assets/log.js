@@ -1,26 +1,19 @@
 // A run's log: the page has its end, or fetches it; searching, or a link to an earlier line, fetches the whole once.
+import {make} from './page.js';
+
 const MOST = 2000;
 const END = 200;
 
-const line = (text, index) => {
-  const row = document.createElement('span');
-  const link = Object.assign(document.createElement('a'), {href: `#L${index}`, textContent: index});
-  row.id = `L${index}`;
-  row.append(link, ` ${text}\n`);
-  return row;
-};
+const line = (text, index) => make('span', {id: `L${index}`}, make('a', {href: `#L${index}`}, index), ` ${text}\n`);
 
 export function start(element) {
   const pre = element.querySelector('pre');
   let end = [...pre.childNodes];
   let whole;
   const lines = () => (whole ??= fetch(element.dataset.spLog).then((answer) => answer.text()).then((text) => text.split('\n')));
-  const field = Object.assign(document.createElement('input'), {type: 'search', placeholder: 'text'});
-  const label = Object.assign(document.createElement('label'), {className: 'sp-search'});
-  const said = document.createElement('output');
-  said.setAttribute('aria-live', 'polite');
-  label.append('Search the log ', field);
-  element.before(label, said);
+  const field = make('input', {type: 'search', placeholder: 'text'});
+  const said = make('output', {ariaLive: 'polite'});
+  element.before(make('label', {className: 'sp-search'}, 'Search the log ', field), said);
 
   const show = (numbered, note) => {
     pre.replaceChildren(...numbered.slice(-MOST).map(([text, index]) => line(text, index)));

@@ -16,6 +16,9 @@ export const make = (tag, properties = {}, ...children) => {
   return element;
 };
 
+/** The head of a table. */
+export const head = (...texts) => make('thead', {}, make('tr', {}, ...texts.map((text) => make('th', {scope: 'col'}, text))));
+
 /** A number for a reader, as the build writes it: `1,508.17`, with a true minus. */
 export function number(value, decimals) {
   const rounded = Number(value.toFixed(decimals)) || 0;

@@ -1,5 +1,5 @@
 // A reader's own result beside the published ones. The file is read here and sent nowhere.
-import {number} from './page.js';
+import {head, json, make, number} from './page.js';
 
 // Names of models, by the rules of the build (record/weights.py and review/models.py); a test compares the two.
 const FORMAT =
@@ -122,46 +122,36 @@ const loadName = ({users, rate, input, output, depth}) =>
     .filter(Boolean)
     .join(', ');
 
-function element(name, text = '', attributes = {}) {
-  return Object.assign(document.createElement(name), {textContent: text, ...attributes});
-}
-
 function told(mine, found, root) {
-  const place = element('section');
-  place.append(element('h3', `${mine.model}: ${loadName(mine)}`));
+  const place = make('section', {}, make('h3', {}, `${mine.model}: ${loadName(mine)}`));
   if (mine.total === null) {
-    place.append(element('p', 'This file has no output throughput.'));
+    place.append(make('p', {}, 'This file has no output throughput.'));
     return place;
   }
   const [best] = found;
   if (!best) {
-    place.append(element('p', `Yours: ${number(mine.total, 1)} tok/s. No figure of ${modelName(mine.model)} is published here.`));
+    place.append(make('p', {}, `Yours: ${number(mine.total, 1)} tok/s. No figure of ${modelName(mine.model)} is published here.`));
     return place;
   }
   const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
   const where = best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`;
-  const answer = element('p');
-  answer.append(
-    element('strong', `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
+  const answer = make(
+    'p',
+    {},
+    make('strong', {}, `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
     ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %)` : ''}.`,
   );
-  const table = element('table', '', {className: 'sp-table'});
-  const head = table.createTHead().insertRow();
-  for (const name of ['Recipe', 'Machine', 'Load', 'tok/s', 'First token (ms)']) head.append(element('th', name, {scope: 'col'}));
-  const body = table.createTBody();
-  const add = (first, cells) => {
-    const row = body.insertRow();
-    const heading = element('th', '', {scope: 'row'});
-    heading.append(first);
-    row.append(heading, ...cells.map((text) => element('td', text)));
+  const line = (first, machine, load, {total, ttft}) => {
+    const cells = [machine, load, number(total, 1), ttft === null ? '' : number(ttft, 0)];
+    return make('tr', {}, make('th', {scope: 'row'}, first), ...cells.map((text) => make('td', {}, text)));
   };
-  const time = (value) => (value === null ? '' : number(value, 0));
-  add('yours', ['', loadName(mine), number(mine.total, 1), time(mine.ttft)]);
-  for (const row of found.slice(0, 8)) {
-    const link = element('a', [row.model, row.weights, row.engine].filter(Boolean).join(', '), {href: root + row.href});
-    add(link, [row.machine, row.load, number(row.total, 1), time(row.ttft)]);
-  }
-  place.append(answer, table);
+  const published = found.slice(0, 8).map((row) => {
+    const link = make('a', {href: root + row.href}, [row.model, row.weights, row.engine].filter(Boolean).join(', '));
+    return line(link, row.machine, row.load, row);
+  });
+  const heads = head('Recipe', 'Machine', 'Load', 'tok/s', 'First token (ms)');
+  const body = make('tbody', {}, line('yours', '', loadName(mine), mine), ...published);
+  place.append(answer, make('table', {className: 'sp-table'}, heads, body));
   return place;
 }
 
@@ -171,12 +161,11 @@ export function start(form) {
   let refused = [];
   let turn = 0;
   const show = async () => {
-    const answer = await fetch(form.dataset.spRaw);
-    const published = await answer.json();
+    const published = await json(form.dataset.spRaw);
     const model = form.elements.model.value.trim();
     const mine = rows.map((row) => (model ? {...row, model} : row));
     const parts = mine.map((row) => told(row, beside(row, published), form.dataset.spRoot));
-    result.replaceChildren(...refused.map((text) => element('p', text)), ...parts);
+    result.replaceChildren(...refused.map((text) => make('p', {}, text)), ...parts);
   };
   const take = async (files) => {
     const own = ++turn;
@@ -202,17 +191,4 @@ export function start(form) {
   // A file that was chosen before this script ran told nobody.
   if (form.elements.file.files.length) take(form.elements.file.files);
   form.elements.model.addEventListener('change', () => rows.length && show());
-  const drop = form.querySelector('.sp-drop');
-  for (const name of ['dragover', 'dragenter']) {
-    drop.addEventListener(name, (event) => {
-      event.preventDefault();
-      drop.classList.add('sp-over');
-    });
-  }
-  drop.addEventListener('dragleave', () => drop.classList.remove('sp-over'));
-  drop.addEventListener('drop', (event) => {
-    event.preventDefault();
-    drop.classList.remove('sp-over');
-    take(event.dataTransfer.files);
-  });
 }
