@@ -119,11 +119,6 @@ def packed_pieces(pieces: Iterable[bytes]) -> bytes:
     return found.getvalue()
 
 
-def unpacked(data: bytes) -> bytes:
-    """What `packed` packed."""
-    return gzip.decompress(data)
-
-
 def block_key(html: str) -> str:
     """The name of a piece of HTML: the first 16 digits of its SHA-256."""
     return hashlib.sha256(html.encode()).hexdigest()[:16]

@@ -1,5 +1,6 @@
 """The file of a run: its samples travel as steps, and its chart has a line for each GPU that it used."""
 
+import gzip
 import json
 from itertools import accumulate
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from sparkpub.review.dataset import load
-from sparkpub.site.content import unpacked
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.compile import Job, compile_chart
 from sparkpub.site.pages.runs import file
@@ -25,7 +25,7 @@ def test_samples_travel_as_steps(data: Path) -> None:
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
     figure = telemetry.figure(stored)
     assert figure is not None
-    document = json.loads(unpacked(file("<p>", figure)))
+    document = json.loads(gzip.decompress(file("<p>", figure)))
     assert document["page"] == "<p>"
     times = [-150, 150, 225]
     assert document["samples"] == {

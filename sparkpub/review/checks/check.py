@@ -9,7 +9,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
 
-Kind = Literal["happened", "meaning", "evidence", "prose"]
+CheckKind = Literal["happened", "meaning", "evidence", "prose"]
 """What follows from a finding. `happened`: the run did not happen properly, it leaves the pooled figures.
 `meaning`: the figures stay and carry a flag, and an error voids the claims about the world that rest on them.
 `evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
@@ -31,7 +31,7 @@ class Check:
     """
 
     name: str
-    kind: Kind
+    kind: CheckKind
     severities: tuple[Severity, ...]
     question: str
     run: Run | None = None
@@ -42,7 +42,7 @@ class Check:
 
 def of_each_run(
     name: str,
-    kind: Kind,
+    kind: CheckKind,
     severity: Severity,
     question: str,
     problems: Callable[[View, Stored], Iterable[str]],

@@ -1,6 +1,7 @@
 """Whether more requests at once cost something: a machine that serves more of them makes more tokens in all, or lets
 each wait longer. Loads of which neither holds are not what they are called."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -53,12 +54,12 @@ def swapped_loads(view: View) -> Iterator[Finding]:
 
 
 def _kind(record: Record) -> tuple[tuple[str, str], ...]:
-    """What a load is, but for how many requests there are."""
+    """What a load is, but for how many requests there are. Imports may tell a part of it by its name alone."""
     asked = options_of(record).items()
     how_many = ("warmup", *IN_FLIGHT, *REQUESTS, *BATCH)
-    return tuple(
-        sorted((name, str(value)) for name, value in asked if name not in how_many)
-    )
+    name = ("name", re.sub(r"\d+", "", record.workload))
+    kept = sorted((key, str(value)) for key, value in asked if key not in how_many)
+    return (name, *kept)
 
 
 def _impossible(loads: list[LoadedCell]) -> Iterator[tuple[LoadedCell, LoadedCell]]:

@@ -20,7 +20,7 @@ from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.record.text import counted, listed, number, spread, with_unit
 from sparkpub.review.checks import CHECKS
-from sparkpub.review.checks.check import Kind as CheckKind
+from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
