@@ -477,6 +477,7 @@ def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
     (benchmark,) = document["benchmarks"]
     assert "generation delay" in benchmark["warnings"][0]["message"]
     benchmark["metrics"]["request_totals"] |= {"errored": 2, "incomplete": 1}
+    benchmark["config"]["constraints"]["max_requests"]["args"]["count"] = 6
     source.write_text(json.dumps(document))
     _, records = imported("guidellm", source, tmp_path / "some")
     (record,) = records.values()
