@@ -38,6 +38,8 @@ WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
 _BEGINS = (CLIENT_BEGINS, MEASURING)
 """What a log says when the measurement begins."""
+_ENDS = ("Serving Benchmark Result", "[shutdown]")
+"""What it says when it is over: the client prints its table, and vLLM warns of processes that it has to end."""
 _WARNING = re.compile(
     r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
@@ -206,10 +208,12 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
 
 
 def _warnings(log: str) -> tuple[Warned, ...]:
-    """What a log warns of, each once, in the order of the first time."""
+    """What a log warns of until the measurement is over, each once, in the order of the first time."""
     found: dict[Warned, None] = {}
     measured = False
     for line in log.splitlines():
+        if any(ends in line for ends in _ENDS):
+            break
         measured = measured or any(begins in line for begins in _BEGINS)
         warned = _WARNING.search(line)
         if warned is not None:

@@ -7,16 +7,15 @@ import pytest
 
 from sparkpub.record.record import Evidence, Requested
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.evidence import EvidenceReader
+from sparkpub.review.checks.evidence import EvidenceReader, Reread
 from tests.building import a_record
 
 LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
 """Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
 
 
-def series(folder: Path, **workload: object) -> tuple[float, ...]:
-    """The repetitions that the review sees in the real log, for a run that was asked for these options."""
-    content = LOG.read_bytes()
+def read(folder: Path, content: bytes, **workload: object) -> Reread:
+    """What the review sees in a log, for a run that was asked for these options."""
     (folder / "run.log").write_bytes(content)
     log = Evidence(
         role="log",
@@ -24,15 +23,16 @@ def series(folder: Path, **workload: object) -> tuple[float, ...]:
         sha256=hashlib.sha256(content).hexdigest(),
         bytes=len(content),
     )
-    requested = Requested(
-        model_id="m",
-        workload={"type": "llama-bench", **workload},
-        environment={"type": "host"},
-    )
+    requested = Requested(model_id="m", workload=workload, environment={"type": "host"})
     record = a_record(requested=requested, evidence=(log,))
     answer = EvidenceReader().of(Stored(record, folder / "run.json")).answer
     assert answer is not None
-    return answer.series
+    return answer
+
+
+def series(folder: Path, **workload: object) -> tuple[float, ...]:
+    """The repetitions that the review sees in the real log, for a run that was asked for these options."""
+    return read(folder, LOG.read_bytes(), type="llama-bench", **workload).series
 
 
 def test_a_first_repetition_that_stands_apart_is_in_sight(tmp_path: Path) -> None:
@@ -46,3 +46,20 @@ def test_repetitions_of_warm_up_are_not_among_them(tmp_path: Path) -> None:
     times = series(tmp_path, warmup=1, repetitions=4)
     assert len(times) == 4
     assert max(times) < 1.01 * min(times)
+
+
+def test_what_an_engine_warns_of_when_it_ends_is_none_of_the_measurement(
+    tmp_path: Path,
+) -> None:
+    """The first line and the last one are vLLM 0.24's own, on an H200."""
+    log = b"""
+(APIServer pid=892) WARNING 11-22 22:50:07 [system_utils.py:299] Found ulimit of 20000 and failed
+Starting main benchmark run...
+(EngineCore pid=1114) WARNING 11-22 22:51:02 [kernels.py:10] A kernel is compiled
+(APIServer pid=892) WARNING 11-22 22:53:30 [utils.py:620] [shutdown] Process manager: force killing remaining processes
+"""
+    warned = read(tmp_path, log, type="vllm-bench").warnings
+    assert [(each.text, each.measured) for each in warned] == [
+        ("Found ulimit of \N{HORIZONTAL ELLIPSIS} and failed", False),
+        ("A kernel is compiled", True),
+    ]
