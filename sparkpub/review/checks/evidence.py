@@ -38,8 +38,8 @@ WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
 _BEGINS = (CLIENT_BEGINS, MEASURING)
 """What a log says when the measurement begins."""
-_ENDS = ("Serving Benchmark Result", "[shutdown]")
-"""What it says when it is over: the client prints its table, and vLLM warns of processes that it has to end."""
+_SHUTDOWN = "[shutdown]"
+"""What vLLM begins the lines with that it warns with when it ends: of processes that it has to kill."""
 _WARNING = re.compile(
     r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
@@ -208,11 +208,11 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
 
 
 def _warnings(log: str) -> tuple[Warned, ...]:
-    """What a log warns of until the measurement is over, each once, in the order of the first time."""
+    """What a log warns of until its engine ends, each once, in the order of the first time."""
     found: dict[Warned, None] = {}
     measured = False
     for line in log.splitlines():
-        if any(ends in line for ends in _ENDS):
+        if _SHUTDOWN in line:
             break
         measured = measured or any(begins in line for begins in _BEGINS)
         warned = _WARNING.search(line)
