@@ -212,6 +212,25 @@ def test_starts_light(module: str, heavy: set[str]) -> None:
     assert not heavy & set(loaded.split())
 
 
+def types_of(path: Path) -> Iterator[str]:
+    """The names of classes and of aliases of types that a module defines for others."""
+    for statement in ast.parse(path.read_text()).body:
+        match statement:
+            case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+                if re.match(r"[A-Z]\w*[a-z]", name):
+                    yield name
+
+
+def test_a_type_has_a_name_of_its_own() -> None:
+    """Who reads `Cell` in one room must not have to ask which one is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in types_of(path):
+            homes.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
+    assert len(homes) > 100
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 def test_no_module_is_a_dumping_ground() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
     parts = {

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sparkpub.collect.importers import cells
 from sparkpub.collect.importers.cells import CellError
-from sparkpub.collect.importers.mapping import Metric, Quantity, ResultMapping
+from sparkpub.collect.importers.mapping import FigurePlace, MetricPlace, ResultMapping
 from sparkpub.collect.importers.where import at
 from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
@@ -38,8 +38,8 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
     found = Figures()
     counts: set[int] = set()
     for name, metric in mapping.metrics.items():
-        cell = Cell(str(metric.at), at(document, metric.at), source)
-        repeated = Cell(str(metric.values), at(document, metric.values), source)
+        cell = PlacedValue(str(metric.at), at(document, metric.at), source)
+        repeated = PlacedValue(str(metric.values), at(document, metric.values), source)
         if metric.values is not None:
             counts.add(len(repeated.numbers))
         if cell.found is None and source == "report":
@@ -60,7 +60,7 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlacedValue:
     """What stands in a place, and where that is."""
 
     column: str
@@ -167,11 +167,13 @@ def _known_like(name: str) -> list[str]:
 
 
 def _spread(
-    mapping: ResultMapping, name: str, cell: Cell, document: Any, scale: float
+    mapping: ResultMapping, name: str, cell: PlacedValue, document: Any, scale: float
 ) -> Iterator[tuple[str, Spread]]:
     """The deviation of a mean, by the name of its metric, where its cell or another place says it."""
     metric = mapping.metrics[name]
-    apart = Cell(str(metric.deviation), at(document, metric.deviation), cell.source)
+    apart = PlacedValue(
+        str(metric.deviation), at(document, metric.deviation), cell.source
+    )
     deviation = cell.deviation
     if deviation is None:
         deviation = apart.number
@@ -187,12 +189,14 @@ def _spread(
     )
 
 
-def _repetitions(metric: Metric, document: Any, source: FigureSource) -> int | None:
+def _repetitions(
+    metric: MetricPlace, document: Any, source: FigureSource
+) -> int | None:
     """Over how many repetitions a figure is a mean; None where not all of it is said."""
     said = metric.repetitions or ()
     places = (said,) if isinstance(said, str) else said
     counts = [
-        reading.positive_int(Cell(place, at(document, place), source).number)
+        reading.positive_int(PlacedValue(place, at(document, place), source).number)
         for place in places
     ]
     known = [count for count in counts if count is not None]
@@ -200,10 +204,10 @@ def _repetitions(metric: Metric, document: Any, source: FigureSource) -> int | N
 
 
 def _distribution(
-    stem: str, times: Quantity, document: Any, source: FigureSource
+    stem: str, times: FigurePlace, document: Any, source: FigureSource
 ) -> dict[str, MetricValue]:
     """Mean, extremes and percentiles of the times of requests."""
-    cell = Cell(str(times.at), at(document, times.at), source)
+    cell = PlacedValue(str(times.at), at(document, times.at), source)
     scale = times.scale or factor(times.unit or "ms", "ms") or 1.0
     values = [scale * value for value in cell.numbers]
     return reading.distribution(stem, values, source)

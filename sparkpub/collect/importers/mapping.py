@@ -117,7 +117,7 @@ class ValuePlace(Declared):
         }
 
 
-class Quantity(ValuePlace):
+class FigurePlace(ValuePlace):
     """Where a figure stands, and in which unit."""
 
     unit: Unit | None = None
@@ -126,7 +126,7 @@ class Quantity(ValuePlace):
     """What the figures are multiplied with, in place of a conversion."""
 
 
-class Metric(Quantity):
+class MetricPlace(FigurePlace):
     """A metric: in a long table its own name finds it, and `at` is left out."""
 
     values: Where | None = None
@@ -235,8 +235,8 @@ class ResultMapping(Declared):
     """What was asked for, in the order of the workload's name: `{concurrency: clients}`, or terms."""
     sizes: tuple[Where, ...] = ()
     """Tokens of all requests, for results that do not say which lengths were asked for."""
-    metrics: dict[MetricName, Metric] = Field(default_factory=dict)
-    requests: dict[MetricName, Quantity] = Field(default_factory=dict)
+    metrics: dict[MetricName, MetricPlace] = Field(default_factory=dict)
+    requests: dict[MetricName, FigurePlace] = Field(default_factory=dict)
     """Lists of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
     divisor: Literal["n", "n-1"] | None = None
     """What the sum is divided by in the deviations."""
@@ -361,7 +361,7 @@ def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
             yield (*path, "unit"), what, "give scale: in place of unit:"
 
 
-def _faults_of_known(name: str, metric: Metric) -> Iterator[Fault]:
+def _faults_of_known(name: str, metric: MetricPlace) -> Iterator[Fault]:
     path = ("metrics", name)
     for word in ("label", "direction", "definition"):
         if getattr(metric, word) is not None:
@@ -374,7 +374,7 @@ def _faults_of_known(name: str, metric: Metric) -> Iterator[Fault]:
         yield (*path, "unit"), what, "give scale: in place of unit:"
 
 
-def _faults_of_own(name: str, metric: Metric) -> Iterator[Fault]:
+def _faults_of_own(name: str, metric: MetricPlace) -> Iterator[Fault]:
     path = ("metrics", name)
     words = ("unit", "label", "direction", "definition")
     missing = [word for word in words if getattr(metric, word) is None]

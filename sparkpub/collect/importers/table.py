@@ -25,7 +25,7 @@ from sparkpub.collect.importers.base import (
     as_key,
 )
 from sparkpub.collect.importers.cells import CellError, shown
-from sparkpub.collect.importers.figures import Cell, Figures, figures
+from sparkpub.collect.importers.figures import Figures, PlacedValue, figures
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.mapping import MappingFile
@@ -405,7 +405,9 @@ class _TableReader:
             if name in found.metrics:
                 raise CellError(f"its run has {name} twice; keep one")
             reason = cells.text(at(row.said, long.reason))
-            cell = Cell(long.value, at(row.said, long.value), "published", reason)
+            cell = PlacedValue(
+                long.value, at(row.said, long.value), "published", reason
+            )
             unit = cells.text(at(row.said, long.unit))
             found.metrics[name], _ = cell.value(declared, name, unit)
         return found

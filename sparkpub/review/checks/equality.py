@@ -24,7 +24,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
-    Sides,
+    NamedValues,
     View,
     about_cells,
     few,
@@ -67,7 +67,7 @@ CONDITION_RUNS = 3
 
 Group = tuple[str, str]
 """A model and a workload."""
-Where = TypeVar("Where", Cell, Group)
+CellOrGroup = TypeVar("CellOrGroup", Cell, Group)
 Apart = dict[str, dict[str, set[str]]]
 """Name to the values of each run of a cell, or of each environment of a group."""
 
@@ -78,15 +78,15 @@ def _seen(view: View, runs: Iterable[Stored]) -> list[Seen]:
 
 def _differing(
     facts: Iterable[Common],
-    places: Mapping[Where, Groups],
-    elsewhere: Collection[Where],
-) -> Iterator[tuple[Common, dict[Where, Apart]]]:
+    places: Mapping[CellOrGroup, Groups],
+    elsewhere: Collection[CellOrGroup],
+) -> Iterator[tuple[Common, dict[CellOrGroup, Apart]]]:
     """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
     machine differs, which is told by itself."""
-    told: dict[str, Collection[Where]] = {MACHINE: elsewhere}
+    told: dict[str, Collection[CellOrGroup]] = {MACHINE: elsewhere}
     for fact in facts:
-        explained: Collection[Where] = told.get(fact.follows or "", ())
-        new: dict[Where, Apart] = {}
+        explained: Collection[CellOrGroup] = told.get(fact.follows or "", ())
+        new: dict[CellOrGroup, Apart] = {}
         for place, groups in places.items():
             names = apart(fact, groups)
             if names and place not in explained:
@@ -196,7 +196,7 @@ def _unequal_facts(
 
 
 def _unequal(
-    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: Sides
+    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: NamedValues
 ) -> Finding:
     groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
     text = (
@@ -295,7 +295,7 @@ def _unequal_condition(
                 )
                 cells |= dict.fromkeys(pair)
     if words:
-        told = Sides(words[0], words)
+        told = NamedValues(words[0], words)
         yield _unequal(view, condition.name, "warning", list(cells), told)
 
 

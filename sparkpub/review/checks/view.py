@@ -333,20 +333,20 @@ def few(values: Sequence[str]) -> str:
     return " and ".join(values)
 
 
-class Sides(NamedTuple):
+class NamedValues(NamedTuple):
     """The values in which runs differ: in short, and one line for each name."""
 
     words: str
     values: list[str]
 
 
-def named_values(what: str, names: Mapping[str, Sequence[str]]) -> Sides:
+def named_values(what: str, names: Mapping[str, Sequence[str]]) -> NamedValues:
     """The values of each name; a fact that is its own name says it once."""
     if names.keys() == {what}:
-        return Sides(few(names[what]), list(names[what]))
+        return NamedValues(few(names[what]), list(names[what]))
     lines = [f"{name} {few(found)}" for name, found in sorted(names.items())]
     more = f", and {len(lines) - 1} more differ" if len(lines) > 1 else ""
-    return Sides(lines[0] + more, lines)
+    return NamedValues(lines[0] + more, lines)
 
 
 def capital(text: str) -> str:

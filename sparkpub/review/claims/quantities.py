@@ -35,9 +35,9 @@ from sparkpub.review.tables.values import Values, rows_with_values
 
 _ASKED_IN_A_ROW = 64
 """Answers that are kept: whoever asks for one figure of a group asks for the others next."""
-Kind = Literal["runs", "sample", "order", "relation", "comparison"]
-Answer = tuple[float | None, Interval | None]
-NO_ANSWER: Answer = (None, None)
+QuantityKind = Literal["runs", "sample", "order", "relation", "comparison"]
+ValueAndInterval = tuple[float | None, Interval | None]
+NO_ANSWER: ValueAndInterval = (None, None)
 _DIGITS = {
     "slope": 4,
     "r_squared": 7,
@@ -89,10 +89,10 @@ class Statistic:
     """A name, what it means, its unit ("metric" is the metric's own) and how it is computed."""
 
     name: str
-    kind: Kind
+    kind: QuantityKind
     unit: str
     definition: str
-    compute: Callable[[Question], Answer] = field(repr=False)
+    compute: Callable[[Question], ValueAndInterval] = field(repr=False)
     signed: bool = False
 
 
@@ -174,14 +174,14 @@ def _starts(question: Question) -> list[float]:
     return [(moment - moments[0]).total_seconds() for moment in moments]
 
 
-def _hours(question: Question) -> Answer:
+def _hours(question: Question) -> ValueAndInterval:
     starts = _starts(question)
     if not starts:
         return NO_ANSWER
     return starts[-1] / 3600, None
 
 
-def _minutes_apart(question: Question) -> Answer:
+def _minutes_apart(question: Question) -> ValueAndInterval:
     starts = _starts(question)
     if len(starts) < 2:
         return NO_ANSWER
@@ -194,14 +194,14 @@ def _percent_interval(found: Comparison) -> Interval | None:
     return 100 * (found.ci95_ratio[0] - 1), 100 * (found.ci95_ratio[1] - 1)
 
 
-def _gap(question: Question) -> Answer:
+def _gap(question: Question) -> ValueAndInterval:
     one, other = question.comparison(), question.comparison(question.against)
     if one is None or other is None:
         return NO_ANSWER
     return abs(abs(one.difference) - abs(other.difference)), None
 
 
-def _pooled_difference(question: Question) -> Answer:
+def _pooled_difference(question: Question) -> ValueAndInterval:
     """Over the models and workloads of a group: see `tables.pooled`."""
     assert question.baseline is not None
     found = []
@@ -289,7 +289,7 @@ def _count(name: str, definition: str, counts: Callable[[Record], bool]) -> Stat
 def _seconds(
     name: str, definition: str, measure: Callable[[Record], float | None]
 ) -> Statistic:
-    def compute(question: Question) -> Answer:
+    def compute(question: Question) -> ValueAndInterval:
         known = [
             seconds
             for record in question.group.records
@@ -313,7 +313,7 @@ def _phase(name: str) -> Statistic:
 
 
 def _sample(name: str, unit: str, definition: str) -> Statistic:
-    def compute(question: Question) -> Answer:
+    def compute(question: Question) -> ValueAndInterval:
         found = _described(question.group, question.metric)
         if found is None:
             return NO_ANSWER
@@ -325,7 +325,7 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
 
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
-    def compute(question: Question) -> Answer:
+    def compute(question: Question) -> ValueAndInterval:
         values, number = _numbered(question.group, question.metric)
         if number is None:
             return NO_ANSWER
@@ -335,7 +335,7 @@ def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
 
 
 def _relation(name: str, unit: str, definition: str) -> Statistic:
-    def compute(question: Question) -> Answer:
+    def compute(question: Question) -> ValueAndInterval:
         y, x = (
             question.group.rows(metric).set_index("run")["value"]
             for metric in (question.metric, question.against)
@@ -361,7 +361,7 @@ def _comparison(
     *,
     signed: bool = True,
 ) -> Statistic:
-    def compute(question: Question) -> Answer:
+    def compute(question: Question) -> ValueAndInterval:
         found = question.comparison()
         if found is None:
             return NO_ANSWER
