@@ -4,9 +4,10 @@ import gzip
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import BytecodeCache
 
@@ -45,6 +46,14 @@ class Picture:
     words: str
 
 
+class SearchAnswer(NamedTuple):
+    """A part of a page that the search finds by itself: its place in the page, its title and its words."""
+
+    anchor: str
+    title: str
+    words: str
+
+
 @dataclass(frozen=True)
 class Content:
     """One file of the docs tree: exactly one of `text`, `data`, `copy_of` and `made` is set.
@@ -67,6 +76,8 @@ class Content:
     linked_data: str | None = None
     found_by: str = ""
     """Words by which the search finds the page, besides those of its own text outside of blocks."""
+    answers: Sequence[SearchAnswer] = ()
+    """What of the page the search finds by itself."""
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""
