@@ -110,7 +110,7 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
     Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
     """
     from sparkpub.record.store import write_atomic
-    from sparkpub.review.checks import review
+    from sparkpub.review.checks import what_counts
     from sparkpub.review.dataset import load
     from sparkpub.review.recipe import written
     from sparkpub.review.results import Results
@@ -119,7 +119,7 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
         _refuse_output(output)
     dataset = load(data)
     only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
-    text = written(Results(review(only)), campaign, cell)
+    text = written(Results(what_counts(only)), campaign, cell)
     if output is None:
         click.echo(text, nl=False)
     else:

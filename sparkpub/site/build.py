@@ -126,7 +126,7 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
-    found = results_of(dataset).review
+    found = review_of(dataset)
     return proofreading.with_prose(
         found, options.sources, lambda: _undrawn(publish(dataset, options))
     )
@@ -149,10 +149,10 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
 
     The last one again where it would be the same: it is proofread before it is built, and what was made for that stays.
     """
-    results = results_of(dataset)
+    found = review_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = [verdict(claim, results.review) for claim in claims]
-    asked = Publication(results, options, verdicts)
+    verdicts = [verdict(claim, found) for claim in claims]
+    asked = Publication(results_of(found), found, options, verdicts)
     if not any(known.same_as(asked) for known in _last):
         _last[:] = [asked]
     return _last[0]
@@ -163,16 +163,23 @@ _last: list[Publication] = []
 
 
 @lru_cache(maxsize=1)
-def results_of(dataset: Dataset) -> Results:
-    """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
-    a preview builds again where only a page changed."""
-    return Results(review(dataset))
+def review_of(dataset: Dataset) -> Review:
+    """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
+    is built, and a preview builds again where only a page changed."""
+    return review(dataset)
+
+
+@lru_cache(maxsize=1)
+def results_of(found: Review) -> Results:
+    """What a dataset shows, kept in the same way."""
+    return Results(found)
 
 
 def words(publication: Publication, figure: Any = None) -> Words:
     """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
     return Words(
         publication.results,
+        publication.review,
         publication.verdicts,
         known_facts(publication.options.sources),
         figure or (lambda name, *_, **__: f"[figure {name}]"),
