@@ -226,9 +226,8 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.review.dataset import load
-    from sparkpub.site import disk
-    from sparkpub.site.build import SiteOptions, build, refuse
+    from sparkpub.site import disk, unchanged
+    from sparkpub.site.content import SiteOptions
     from sparkpub.site.history import last_commits
 
     folders = [*folder, *data] or [DEFAULT_DATA]
@@ -236,9 +235,7 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    dataset = load(*folders)
-    refuse(dataset, options)
-    tree = build(dataset, options)
+    tree = unchanged.tree(folders, options)
     written = disk.write(tree, out)
     assets = disk.page_assets(tree)
     print_as(

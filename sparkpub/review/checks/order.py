@@ -50,13 +50,14 @@ FEW_SWITCHES = Threshold(
 
 
 class Drifting(NamedTuple):
-    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the campaign."""
+    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
 
     cell: Cell
     metric: str
     values: tuple[float, ...]
     trend: drift.Trend
     p_adjusted: float
+    tests: int
     n_effective: float
 
 
@@ -79,7 +80,7 @@ def drifting(view: View) -> list[Drifting]:
         change = (trend.slope or 0) * (len(values) - 1)
         if view.matters(view.metrics[name], values, change):
             worth = float(describe.effective_n(values))
-            found.append(Drifting(cell, name, values, trend, p, worth))
+            found.append(Drifting(cell, name, values, trend, p, len(tests), worth))
     return found
 
 
@@ -103,8 +104,8 @@ def _drift(view: View, metric: Metric, items: Sequence[Drifting]) -> Finding:
     text = (
         f"{metric.label} of {label(worst.cell)} {direction} with run order: by about {metric.format(abs(change))} from "
         f"the first of {len(worst.values)} runs to the last (Spearman {worst.trend.spearman:.2f}, Mann-Kendall "
-        f"p = {worst.trend.p_value:.2g}, {worst.p_adjusted:.2g} after correction).{also} The mean depends on how long "
-        "one measures."
+        f"p = {worst.trend.p_value:.2g}, {worst.p_adjusted:.2g} corrected for {counted(worst.tests, 'test')}).{also} "
+        "The mean depends on how long one measures."
     )
     runs = [run for item in items for run in ids(view.ran[item.cell])]
     return view.finding(

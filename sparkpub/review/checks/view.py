@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 
+from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed as every_one_of
@@ -144,7 +145,15 @@ class View:
             name for name, metric in self.metrics.items() if self._is_result(metric)
         )
 
+    @cached_property
+    def _ran_already(self) -> bool:
+        """Whether servers were measured that were there before. They grow with their first requests, and keep what
+        they took: their memory is no result of a run."""
+        return any(is_of_running_server(stored.record) for stored in self.runs)
+
     def _is_result(self, metric: Metric) -> bool:
+        if metric.memory_of == "gpu" and self._ran_already:
+            return False
         if not metric.distribution:
             return metric.role == "primary"
         median = f"{metric.distribution}_p50_ms"

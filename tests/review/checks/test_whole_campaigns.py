@@ -44,12 +44,20 @@ from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
 from sparkpub.review.checks.ratios import implausible_ratio
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
 from sparkpub.review.checks.roofline import roofline
-from sparkpub.review.checks.spread import high_variation, small_sample
+from sparkpub.review.checks.spread import high_variation, outlier, small_sample
 from sparkpub.review.checks.steps import step
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
 from sparkpub.review.traffic import bandwidth, batch_of
-from tests.review.checks.in_memory import a_run, a_view, answered, quiet, told
+from tests.review.checks.in_memory import (
+    a_run,
+    a_view,
+    answered,
+    quiet,
+    sampled,
+    told,
+    with_metrics,
+)
 
 TPUT = "output_throughput_tok_s"
 SERVED: dict[str, Any] = {
@@ -888,6 +896,24 @@ def sides(
 )
 def test_runs_vary_by_at_most_five_percent(values: list[float], is_found: bool) -> None:
     assert len(list(high_variation(sides(values)))) == is_found
+
+
+@pytest.mark.parametrize(("asked", "is_found"), [({}, True), ({"url": "x"}, False)])
+def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
+    asked: dict[str, Any], is_found: bool
+) -> None:
+    """It takes a gibibyte more with its first requests, and keeps it."""
+    runs = [
+        with_metrics(
+            sampled("gpu_memory_peak_gib", 40.0 + 0.01 * (n % 3) + (n > 1), "GiB"),
+            iteration=n,
+            workload=asked,
+        )
+        for n in range(1, 11)
+    ]
+    view = a_view(*runs)
+    found = [line for check in (outlier, drifts, step) for line in told(check, view)]
+    assert bool(found) is is_found
 
 
 def test_variation_is_told_once_for_all_that_vary() -> None:
