@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
@@ -51,13 +52,14 @@ DISTINCT_VALUES = 6
 
 
 class Drifting(NamedTuple):
-    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the campaign."""
+    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
 
     cell: Cell
     metric: Metric
     values: tuple[float, ...]
     trend: drift.Trend
     p_adjusted: float
+    tests: int
 
     @property
     def change(self) -> float:
@@ -66,13 +68,15 @@ class Drifting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A metric of a cell that changes its level after the first `at` runs; `p_adjusted` is Holm's over the campaign."""
+    """A metric of a cell that changes its level after the first `at` runs; `p_adjusted` is Holm's over `tests` of the
+    campaign."""
 
     cell: Cell
     metric: Metric
     values: tuple[float, ...]
     at: int
     p_adjusted: float
+    tests: int
 
     @property
     def levels(self) -> tuple[float, float]:
@@ -118,7 +122,7 @@ def _trends(view: View, series: Series) -> dict[tuple[Cell, str], Drifting]:
     trends = drift.trends(list(series.values()))
     adjusted = compare.holm([trend.p_value for trend in trends])
     found = {
-        (cell, name): Drifting(cell, view.metrics[name], values, trend, p)
+        (cell, name): Drifting(cell, view.metrics[name], values, trend, p, len(series))
         for ((cell, name), values), trend, p in zip(
             series.items(), trends, adjusted, strict=True
         )
@@ -131,7 +135,7 @@ def _steps(view: View, series: Series) -> dict[tuple[Cell, str], Step]:
     points = [_largest(values) for values in series.values()]
     adjusted = compare.holm([p for _, p in points])
     found = {
-        (cell, name): Step(cell, view.metrics[name], values, at, p)
+        (cell, name): Step(cell, view.metrics[name], values, at, p, len(series))
         for ((cell, name), values), (at, _), p in zip(
             series.items(), points, adjusted, strict=True
         )
@@ -176,7 +180,7 @@ def _drift(view: View, items: Sequence[Drifting]) -> Finding:
         alike = f" Each run resembles the one before: {number} are worth {worth:.0f} independent ones."
     text = (
         f"{metric.label} of {label(worst.cell)} {direction} by about {metric.format(abs(worst.change))} from the first "
-        f"of {number} runs to the last (Mann-Kendall, corrected p = {worst.p_adjusted:.2g}), so its mean depends on "
+        f"of {number} runs to the last (Mann-Kendall, {_corrected(worst)}), so its mean depends on "
         f"how long one measures.{alike}{_also(items)}"
     )
     return view.finding(
@@ -207,7 +211,7 @@ def _step(view: View, items: Sequence[Step]) -> Finding:
     before, after = map(metric.format, clearest.levels)
     text = (
         f"{metric.label} of {label(clearest.cell)} changes its level after {at} of {number} runs, from {before} to "
-        f"{after} on average (corrected p = {clearest.p_adjusted:.2g}), and the mean mixes both.{_also(items)}"
+        f"{after} on average ({_corrected(clearest)}), and the mean mixes both.{_also(items)}"
     )
     return view.finding(
         "step",
@@ -217,6 +221,10 @@ def _step(view: View, items: Sequence[Step]) -> Finding:
         p_value=clearest.p_adjusted,
         at={label(found.cell): found.at for found in items},
     )
+
+
+def _corrected(found: Drifting | Step) -> str:
+    return f"p = {found.p_adjusted:.2g} corrected for {counted(found.tests, 'test')}"
 
 
 def _also(items: Sequence[Drifting | Step]) -> str:

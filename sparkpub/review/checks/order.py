@@ -49,6 +49,7 @@ class FirstRuns(NamedTuple):
     blocks: Mapping[Cell, tuple[float, ...]]
     test: drift.FirstRuns
     p_adjusted: float
+    tests: int
 
     @property
     def apart(self) -> float:
@@ -72,7 +73,7 @@ def first_runs_apart(view: View) -> list[FirstRuns]:
     tests = [drift.first_runs(list(blocks.values())) for blocks in groups.values()]
     adjusted = compare.holm([test.p_value for test in tests])
     found = [
-        FirstRuns(view.metrics[name], where, blocks, test, p)
+        FirstRuns(view.metrics[name], where, blocks, test, p, len(tests))
         for ((where, name), blocks), test, p in zip(
             groups.items(), tests, adjusted, strict=True
         )
@@ -93,8 +94,8 @@ def first_runs(view: View) -> Iterator[Finding]:
         more = "more" if apart > 0 else "less"
         text = (
             f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
-            f"{metric.within_sentence} than the others, on average (permutation test, corrected p = "
-            f"{first.p_adjusted:.2g}): the figures include a cold start."
+            f"{metric.within_sentence} than the others, on average (permutation test, p = "
+            f"{first.p_adjusted:.2g} corrected for {counted(first.tests, 'test')}): the figures include a cold start."
         )
         yield view.finding(
             "drift",

@@ -35,6 +35,11 @@ def about(metric: Metric) -> str:
     return equal("metric", metric.name)
 
 
+def where(test: str, value: float | str) -> dict[str, Any]:
+    """The condition of a channel that has another value where a Vega expression is true."""
+    return {"test": test, "value": value}
+
+
 COUNTED = equal("state", "counted")
 """A Vega expression that keeps the runs in the figures."""
 
@@ -125,7 +130,7 @@ def names(
     each = rows.transform_aggregate(count="count()", groupby=[field])
     each = each.transform_calculate(said=words or f"datum.{field}")
     text = each.mark_text(align="left", dy=-height / 2 - 8, fontSize=12)
-    named: alt.Chart = text.encode(x=alt.value(0), y=y, text=alt.Text("said:N"))
+    named: alt.Chart = text.encode(x=alt.XValue(0), y=y, text=alt.Text("said:N"))
     return named
 
 
