@@ -10,12 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sparkpub.plan import coverage
-from sparkpub.record.errors import ClaimError, CollectError
+from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
-from sparkpub.review.dataset import CampaignData, Dataset, load
+from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
@@ -223,19 +222,10 @@ def _counts(name: str, side: _Side) -> CampaignCounts | None:
     if data is None:
         return None
     left_out = sum(stored.run_id in side.review.excluded for stored in data.runs)
-    planned, done = _coverage(data)
-    return CampaignCounts(len(data.runs), len(data.runs) - left_out, planned, done)
-
-
-def _coverage(data: CampaignData) -> tuple[int | None, int | None]:
-    """Runs that the matrix plans, and those that are done; None where it does not fit the records either."""
-    if data.matrix is None:
-        return None, None
-    try:
-        cells = coverage.by_cell(data.matrix, data.records, data.quarantined)
-    except CollectError:
-        return None, None
-    return sum(cell.planned for cell in cells), sum(cell.done for cell in cells)
+    runs, counted = len(data.runs), len(data.runs) - left_out
+    if not data.covered:
+        return CampaignCounts(runs, counted, None, None)
+    return CampaignCounts(runs, counted, *data.planned_and_done)
 
 
 def _decisions(name: str, before: _Side, after: _Side) -> Iterator[str]:
