@@ -215,12 +215,18 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     folder = data / matrix.campaign
     shown, _ = public(matrix)
     known = (known_records(folder), _quarantined(folder))
+    axes = ("model", "environment", "workload")
     document: dict[str, Any] = {
-        "cells": [asdict(cell) for cell in coverage.by_cell(shown, *known)]
+        "cells": [
+            dict(zip(axes, cell, strict=True)) | asdict(found)
+            for cell, found in coverage.by_cell(shown, *known).items()
+        ]
     }
     if matrix.machines == "replicate":
-        machines = coverage.by_machine(shown, *known)
-        document["machines"] = [asdict(machine) for machine in machines]
+        document["machines"] = [
+            {"machine": machine} | asdict(found)
+            for machine, found in coverage.by_machine(shown, *known).items()
+        ]
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
     return document | {"now": now if ours else None}
