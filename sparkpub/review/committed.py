@@ -42,7 +42,7 @@ def removed(folder: Path) -> list[str]:
 
 def head(folder: Path) -> str | None:
     """What all that git says of a folder rests on: the commit at hand, and whether its whole history is there."""
-    return _git(folder, "rev-parse", "HEAD", "--is-shallow-repository")
+    return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
 
 
 def _added(folder: Path) -> list[str]:
