@@ -100,12 +100,9 @@ class _Side:
     folder: Path
     whole: Dataset
     dataset: Dataset
+    review: Review
+    """What the checks say of these campaigns."""
     results: Results
-
-    @property
-    def review(self) -> Review:
-        """What the checks say of these campaigns."""
-        return self.results.review
 
 
 def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
@@ -163,7 +160,8 @@ def _side(folder: Path, names: Sequence[str]) -> _Side:
     whole = load(folder, skip=lambda _: None)
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
     dataset = Dataset(folder, campaigns, whole.skipped)
-    return _Side(folder, whole, dataset, Results(review(dataset)))
+    found = review(dataset)
+    return _Side(folder, whole, dataset, found, Results(found))
 
 
 def _campaign(name: str, before: _Side, after: _Side) -> CampaignChange:

@@ -40,6 +40,11 @@ def removed(folder: Path) -> list[str]:
     )
 
 
+def head(folder: Path) -> str | None:
+    """What all that git says of a folder rests on: the commit at hand, and whether its whole history is there."""
+    return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
+
+
 def _added(folder: Path) -> list[str]:
     """The commits that added JSON files to a folder, the oldest first, each followed by its files; empty where git does
     not know: outside a repository, in a clone without its history, or before the first commit."""

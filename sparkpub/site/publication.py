@@ -54,6 +54,7 @@ class Publication:
     """What a dataset shows, and the verdicts on its claims. Each is itself, so that what is made of it can be kept."""
 
     results: Results
+    review: Review
     options: SiteOptions
     verdicts: Sequence[Verdict] = ()
 
@@ -69,11 +70,6 @@ class Publication:
     def dataset(self) -> Dataset:
         """The campaigns as recorded."""
         return self.results.dataset
-
-    @property
-    def review(self) -> Review:
-        """What the checks found in them."""
-        return self.results.review
 
     @cached_property
     def names(self) -> Names:

@@ -72,8 +72,8 @@ def measured(declared: Matrix) -> Measured:
 
 
 def said(dataset: Dataset, expression: str) -> str:
-    found = Results(a_review(dataset))
-    words = Words(found, [], {}, lambda *_, **__: "drawn")
+    found = a_review(dataset)
+    words = Words(Results(found), found, [], {}, lambda *_, **__: "drawn")
     return words.render(f"{{{{ {expression} }}}}", "p.md")
 
 
