@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect import endpoints
-from sparkpub.collect.bench import prepare
+from sparkpub.collect.bench import Order, prepare
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.progress import current, duration
@@ -77,7 +77,7 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
         if options.server is not None:
             argv = options.server.argv
         with suppress(WorkloadError):  # `collect` and `doctor` say it
-            server = prepare(matrix, run).server
+            server = prepare(matrix, Order(run)).server
             argv = argv if server is None else server.argv
         found.append(
             {
