@@ -6,7 +6,6 @@ runs drawn anew from committed ones, and copies of the committed campaigns that 
 that slows down slows both.
 """
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -107,7 +106,7 @@ def rows(name: str, commit: str, now: list[Cost], before: list[Cost]) -> list[Ro
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = harness.parser(__doc__)
     parser.add_argument("commit", nargs="?", default=BEFORE)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--repeats", type=int, default=REPEATS)

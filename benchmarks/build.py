@@ -194,6 +194,7 @@ def edits(project: Path, what: str) -> list[Row]:
 
 
 def main() -> None:
+    harness.parser(__doc__).parse_args()
     busy = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as made:
         place = subprocess.run(

@@ -185,7 +185,9 @@ def verdict(quiet: Sequence[float], watched: Sequence[float]) -> str:
 
 
 def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else "collector"
+    parser = harness.parser(__doc__)
+    parser.add_argument("name", nargs="?", default="collector", help="of the result")
+    name: str = parser.parse_args().name
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         changed, words = influence(folder, 12)

@@ -68,6 +68,7 @@ def collected(collecting: list[str], data: Path, runs: int) -> tuple[float, floa
 
 def main() -> None:
     """Measure, and write `results/fleet.json`."""
+    harness.parser(__doc__).parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as place, Nodes(Path(place) / "nodes") as nodes:
         folder = Path(place)

@@ -5,12 +5,14 @@ wherever there is something to hold it against, the same measured in the same ru
 is what may be compared between machines.
 """
 
+import argparse
 import datetime
 import json
 import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +23,16 @@ import pynvml
 
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parent.parent
+
+
+def parser(what: str | None) -> argparse.ArgumentParser:
+    """The command line of a benchmark, whose module says `what` it does: without options of its own it takes none, and
+    nothing is measured for `--help` or a mistake."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{Path(sys.argv[0]).stem}",
+        description=what,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ def measure() -> tuple[list[Row], list[str]]:
 
 def main() -> None:
     """Measure and write the result."""
+    harness.parser(__doc__).parse_args()
     rows, notes = measure()
     question = "How much is there to read, how dense is it, and which room needs which?"
     print(

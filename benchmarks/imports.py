@@ -121,6 +121,7 @@ def growth(folder: Path) -> list[float]:
 
 def main() -> None:
     """Measure and write the result."""
+    harness.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         files = unpacked(Path(scratch, "files"))
         clock, processor, memory, plain = [], [], [], []

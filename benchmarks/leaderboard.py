@@ -6,7 +6,6 @@ host and looked at by the same Chromium in turn. Whatever either asks of another
 ClickBench's page is not made to wait for a font. Needs Chromium.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -304,7 +303,7 @@ def rows(browser: Browser, mine: str, other: str) -> list[harness.Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = harness.parser(__doc__)
     parser.add_argument("clickbench", type=Path, help="index.html of ClickBench")
     parser.add_argument("commit", help="the commit of ClickBench that the page is from")
     arguments = parser.parse_args()

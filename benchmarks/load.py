@@ -8,7 +8,6 @@ stretch the time on the clock. Every command that is through is saved, so that a
 other.
 """
 
-import argparse
 import ctypes
 import json
 import os
@@ -362,7 +361,7 @@ def site_of(size: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = harness.parser(__doc__)
     parser.add_argument("sizes", nargs="*", type=int)
     parser.add_argument("--before", type=Path)
     parts = ("git", "commands", "site")

@@ -221,6 +221,7 @@ def _error(campaigns: int) -> float:
 
 def main() -> None:
     """Simulate, and write the table and the results."""
+    harness.parser(__doc__).parse_args()
     made = simulated(CAMPAIGNS)
     TABLE.write_text(json.dumps(made, indent=1) + "\n")
     harness.save(

@@ -7,7 +7,6 @@ processor is taken to be four times slower, as in Lighthouse. Wall time grows wi
 is given beside it.
 """
 
-import argparse
 import os
 import statistics
 from collections.abc import Sequence
@@ -183,7 +182,7 @@ def measured(site: Path) -> dict[tuple[str, str], Visit]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = harness.parser(__doc__)
     parser.add_argument("site", type=Path, help="a site that is built")
     site: Path = parser.parse_args().site
     runs = sum(1 for path in (site / "runs").iterdir() if path.is_dir())

@@ -102,8 +102,12 @@ def planted(rounds: int) -> list[Row]:
 
 
 def main() -> None:
-    """Measure and write the result; `python -m benchmarks.outside 50` tries 50 inputs of each kind."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else EACH
+    """Measure and write the result."""
+    parser = harness.parser(__doc__)
+    parser.add_argument(
+        "count", nargs="?", type=int, default=EACH, help="inputs of each kind"
+    )
+    count: int = parser.parse_args().count
     rows = [*fuzzed(count), *planted(3)]
     notes = [
         "Kinds: " + "; ".join(inputs.kinds()) + ".",

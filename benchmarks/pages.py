@@ -8,7 +8,6 @@ Lighthouse's times grow with whatever else the machine does. So the work of the 
 time too, against the theme's own page without content, style sheet or script of ours, in turns.
 """
 
-import argparse
 import functools
 import gzip
 import http.server
@@ -317,7 +316,7 @@ def built(folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = harness.parser(__doc__)
     parser.add_argument("site", type=Path, nargs="?", help="a site that is built")
     given: Path | None = parser.parse_args().site
     load = os.getloadavg()[0]

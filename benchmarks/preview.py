@@ -112,6 +112,7 @@ def rows(project: Path, what: str, wanted: Sequence[Edit], *options: str) -> lis
 
 
 def main() -> None:
+    harness.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as made:
         one = one_campaign(Path(made, "one"))
         everything = copy(Path(made, "all"))

@@ -56,6 +56,7 @@ def changed_lines(files: Iterable[str]) -> int:
 
 def main() -> None:
     """Measure and write the result."""
+    harness.parser(__doc__).parse_args()
     rows: list[Row] = []
     changed = 0
     for name, pattern in KINDS.items():

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS
+from benchmarks.harness import RESULTS, parser
 
 README = Path(__file__).parent / "README.md"
 
@@ -97,4 +97,5 @@ def readme() -> str:
 
 
 if __name__ == "__main__":
+    parser(__doc__).parse_args()
     README.write_text(readme())

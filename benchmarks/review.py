@@ -126,6 +126,17 @@ def rows(found: dict[int, list[dict[str, float]]]) -> list[Row]:
 
 
 def main() -> None:
+    parser = harness.parser(__doc__)
+    parser.add_argument("data", nargs="?", type=Path, help="review this folder alone")
+    data: Path | None = parser.parse_args().data
+    if data is None:
+        compare_sizes()
+    else:
+        print(json.dumps(times(data)))
+
+
+def compare_sizes() -> None:
+    """Measure every size, and write the result."""
     found: dict[int, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as made:
         template = quick.collect(Path(made)) / "quick"
@@ -143,7 +154,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(json.dumps(times(Path(sys.argv[1]))))
-    else:
-        main()
+    main()

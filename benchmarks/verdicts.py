@@ -536,6 +536,7 @@ def _error(share: float, campaigns: int) -> float:
 
 def main() -> None:
     """Simulate both procedures, and write the table and the results."""
+    harness.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         before = simulated_earlier(Earlier(BEFORE, Path(folder)), REPLICATIONS_BEFORE)
     made = document(before, simulated(REPLICATIONS))

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -113,6 +113,20 @@ def unmet(need: str) -> str | None:
         reason = NEEDS[need]()
         gc.collect()
     return reason
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_clock_is_locked() -> Iterator[None]:
+    """No test sets the clocks of a GPU that is really there: it refuses, as one does whose user has no right to."""
+    import pynvml
+
+    def refuse(*_: object) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NO_PERMISSION)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pynvml, "nvmlDeviceSetGpuLockedClocks", refuse)
+        patch.setattr(pynvml, "nvmlDeviceResetGpuLockedClocks", refuse)
+        yield
 
 
 @pytest.fixture(scope="session")

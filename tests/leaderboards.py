@@ -74,14 +74,11 @@ def reviewed(
     findings: Sequence[Finding] = (),
 ) -> Review:
     """A review that found just this; `out` are runs that do not count, with the reasons."""
-    excluded = dict(out or {})
     campaigns = {
-        name: ReviewedCampaign(data, excluded)
+        name: ReviewedCampaign(data, out or {})
         for name, data in dataset.campaigns.items()
     }
-    for campaign in campaigns.values():
-        excluded |= campaign.excluded
-    return Review(dataset, tuple(findings), excluded, campaigns)
+    return Review(dataset, campaigns, tuple(findings))
 
 
 def a_finding(check: str, severity: Any, cell: str | None = "m/native/w") -> Finding:

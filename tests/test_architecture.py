@@ -200,6 +200,8 @@ def test_what_measures_loads_on_a_machine_without_the_site(tmp_path: Path) -> No
         ("sparkpub.cli", {"pydantic", "numpy", "yaml", *HEAVY}),
         # It starts before every run, beside what is measured.
         ("sparkpub.collect.sampler", {"pydantic", "numpy", "yaml", *HEAVY}),
+        # A build where nothing changed: tables and charts are for one that has something to compute.
+        ("sparkpub.site.mkdocs", HEAVY - {"mkdocs", "jinja2"} | {"numpy"}),
         # `check`: scipy.stats takes longer to import than the review of sixty runs.
         ("sparkpub.review.checks", {"scipy.stats", "statsmodels"}),
     ],

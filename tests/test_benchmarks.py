@@ -1,6 +1,8 @@
 """The page about speed says what the results say."""
 
 import json
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,27 @@ def test_the_guide_gives_the_growth_of_every_campaign() -> None:
     for fact, figure in (("git-growth", "value"), ("git-files", "against_value")):
         measured = [row[figure] for row in grown]
         assert (told[fact].value, told[fact].upper) == (min(measured), max(measured))
+
+
+PROGRAMS = sorted(
+    path
+    for path in Path(harness.__file__).parent.glob("*.py")
+    if '__name__ == "__main__"' in path.read_text()
+)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_benchmark_measures_nothing_unless_it_is_asked_to(
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "parse_args()" in path.read_text()  # else the next line would measure
+    monkeypatch.setattr(sys, "argv", [str(path), "--nonsense"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    assert ended.value.code == 2
+    assert f"usage: python -m benchmarks.{path.stem}" in capsys.readouterr().err
 
 
 def test_a_row_holds_median_spread_ratio_and_goal() -> None:

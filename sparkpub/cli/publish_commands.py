@@ -110,7 +110,7 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
     Example: sparkpub recipe h200-vllm dense7b/container/serve-c8 -o recipe.yaml
     """
     from sparkpub.record.store import write_atomic
-    from sparkpub.review.checks import review
+    from sparkpub.review.checks import what_counts
     from sparkpub.review.dataset import load
     from sparkpub.review.recipe import written
     from sparkpub.review.results import Results
@@ -119,7 +119,7 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
         _refuse_output(output)
     dataset = load(data)
     only = replace(dataset, campaigns={campaign: dataset.campaign(campaign)})
-    text = written(Results(review(only)), campaign, cell)
+    text = written(Results(what_counts(only)), campaign, cell)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -226,9 +226,8 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.review.dataset import load
-    from sparkpub.site import disk
-    from sparkpub.site.build import SiteOptions, build, refuse
+    from sparkpub.site import disk, unchanged
+    from sparkpub.site.content import SiteOptions
     from sparkpub.site.history import last_commits
 
     folders = [*folder, *data] or [DEFAULT_DATA]
@@ -236,9 +235,7 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    dataset = load(*folders)
-    refuse(dataset, options)
-    tree = build(dataset, options)
+    tree = unchanged.tree(folders, options)
     written = disk.write(tree, out)
     assets = disk.page_assets(tree)
     print_as(

@@ -269,12 +269,12 @@ def stats(
     Example: sparkpub stats --campaign demo --include all --markdown
     """
     from sparkpub.review import stats_told
-    from sparkpub.review.checks import review
+    from sparkpub.review.checks import what_counts
     from sparkpub.review.dataset import load
     from sparkpub.review.results import Results
 
     without_collection()
-    found = Results(review(load(data)), **asked)
+    found = Results(what_counts(load(data)), **asked)
     if form == "json":
         sys.stdout.buffer.writelines(stats_told.json_pieces(found))
     else:

@@ -97,6 +97,11 @@ def _load(document: str, is_complete: bool) -> Load:
     return found
 
 
+def is_of_running_server(record: Record) -> bool:
+    """Whether a run measured a server that was there before it, at an address of its own."""
+    return record.requested.workload.get("url") is not None
+
+
 def _telling_key(record: Record) -> str:
     """The workload's key without the number of requests, for imports whose options say less than their key.
 

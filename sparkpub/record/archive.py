@@ -183,6 +183,7 @@ def extract(path: Path, into: Path) -> str:
             bounded = _Bounded(file)
             with tarfile.open(fileobj=bounded, mode="r:") as tar:  # type: ignore[call-overload]
                 contents = _read(tar, into)
+                _refuse_more(bounded, tar.offset)
     except _NO_TAR as error:
         what = f"not an archive of sparkpub: {outside.plain(str(error))[:200]}"
         raise RecordError(what, where=str(path), remedy=_REMEDY) from None
@@ -211,6 +212,14 @@ class _Bounded:
         if not 0 <= size <= EVIDENCE_CAP + tarfile.BLOCKSIZE:
             raise outside.UnfitError("a part is larger than any file of a campaign")
         return self._file.read(size)
+
+
+def _refuse_more(file: _Bounded, end: int) -> None:
+    """Raise UnfitError where a tar does not end with a block of zeros, or with the file. Python 3.12 and later take a
+    forged header behind the first member for the end and say nothing."""
+    file.seek(end)
+    if file.read(tarfile.BLOCKSIZE).strip(b"\0"):
+        raise outside.UnfitError(f"byte {end:,} begins no file")
 
 
 @dataclass(frozen=True)

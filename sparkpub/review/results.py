@@ -7,16 +7,22 @@ results.runs, results.cells, results.comparisons
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
 
 from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
-from sparkpub.review.checks import Review, review
+from sparkpub.review.checks import what_counts
 from sparkpub.review.dataset import Dataset
 from sparkpub.review.grouping import grouped
-from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.reviewed import (
+    Cell,
+    Include,
+    ReviewedCampaign,
+    ReviewedDataset,
+)
 from sparkpub.review.tables import (
     bandwidths,
     capacities,
@@ -33,7 +39,8 @@ from sparkpub.review.tables.column import TableRow, rows, table
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Reviewed campaigns. Each table is made when it is first asked for, and once.
+    """What the runs show that count. Each table is made when it is first asked for, and once: none waits for what the
+    checks say that the figures mean.
 
     `include` says which runs the tables are made of: those that count, or every recorded one. `campaign` names the only
     one asked for, `against` an earlier one that it repeats. The tables' columns are described in `COLUMNS` of their
@@ -42,7 +49,7 @@ class Results:
     Raises UsageError for a campaign that is not there, and where `against` leaves open what is compared.
     """
 
-    review: Review
+    reviewed: ReviewedDataset
     include: Include = "counted"
     campaign: str | None = None
     against: str | None = None
@@ -65,12 +72,12 @@ class Results:
     @property
     def dataset(self) -> Dataset:
         """The campaigns as recorded."""
-        return self.review.dataset
+        return self.reviewed.dataset
 
     @cached_property
     def campaigns(self) -> Mapping[str, ReviewedCampaign]:
         """The campaigns that are asked for, with their runs by cell."""
-        known = self.review.campaigns
+        known = self.reviewed.campaigns
         if self.campaign is not None:
             return {self.campaign: known[self.campaign]}
         return {name: known[name] for name in known if name != self.against}
@@ -89,7 +96,7 @@ class Results:
         """The campaigns that are asked for, and behind them the one that they are held against."""
         if self.against is None:
             return self.campaigns
-        return {**self.campaigns, self.against: self.review.campaigns[self.against]}
+        return {**self.campaigns, self.against: self.reviewed.campaigns[self.against]}
 
     # -- the three tables ------------------------------------------------------------------------------------
 
@@ -212,6 +219,10 @@ class Results:
         """The comparisons of a metric in a campaign."""
         return self._comparisons.get((campaign, metric), ())
 
+    def pooled_of(self, campaign: str) -> Sequence[TableRow]:
+        """What the cells of a campaign show together, metric by metric."""
+        return self._pooled.get(campaign, ())
+
     def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, metric), {}).get(cell)
@@ -224,6 +235,10 @@ class Results:
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
         return grouped(self.comparison_rows, _campaign_and_metric)
+
+    @cached_property
+    def _pooled(self) -> Mapping[str, Sequence[TableRow]]:
+        return grouped(rows(self.pooled), attrgetter("campaign"))
 
 
 def _campaign_and_metric(row: TableRow) -> tuple[str, str]:
@@ -241,4 +256,4 @@ def load(
     Raises RecordError with every damaged file, unless `skip` takes each as a line of text.
     """
     folders = [Path(folder) for folder in (data, *more)]
-    return Results(review(datasets.load(*folders, skip=skip)), include)
+    return Results(what_counts(datasets.load(*folders, skip=skip)), include)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData
+from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.tables.runs import runs as table_of_runs
 
 Cell = tuple[str, str, str]
@@ -110,6 +110,22 @@ class ReviewedCampaign:
     def table(self) -> pd.DataFrame:
         """Its table of runs, from which every figure is taken: see `tables.runs`."""
         return table_of_runs(self.campaign, self.excluded)
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewedDataset:
+    """All campaigns of a dataset by name, each with what counts in it, from which every figure is taken."""
+
+    dataset: Dataset
+    campaigns: Mapping[str, ReviewedCampaign]
+
+    @cached_property
+    def excluded(self) -> Mapping[str, str]:
+        """Each run that is in no pooled figure, with the reason in words."""
+        found: dict[str, str] = {}
+        for reviewed in self.campaigns.values():
+            found |= reviewed.excluded
+        return found
 
 
 def machine_of(record: Record) -> str:

@@ -6,7 +6,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,10 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import Cache, key
+from sparkpub.site.cache import WORK, Cache, key, program
 from sparkpub.site.content import (
     Content,
+    MadeFile,
     SiteOptions,
     packed_pieces,
 )
@@ -43,8 +44,14 @@ from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_address, run_file
 from sparkpub.site.reading import CHECK as UNREADABLE
-from sparkpub.site.reading import CLAIMS_FILE, FACTS_FILE, verdict
-from sparkpub.site.sources import files, page_text, refuse_outside
+from sparkpub.site.reading import verdict
+from sparkpub.site.sources import (
+    CLAIMS_FILE,
+    FACTS_FILE,
+    files,
+    page_text,
+    refuse_outside,
+)
 from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
@@ -60,7 +67,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             "evidence cannot be linked in a repository whose address is not known",
             remedy="set repo_url, or leave evidence on the site",
         )
-    cache = Cache(options.cache / "work")
+    cache = Cache(options.cache / WORK)
     with runtime.begun(cache) as browser, Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
@@ -76,7 +83,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         of_runs = RunPages(publication, templates)
         generated = [*pages.all(), *_short_pages(publication, of_runs)]
         generated.append((runs.VIEW, templates.page("view")))
-        for form in _forms(publication, of_runs, cache):
+        for form in _forms(publication, cache):
             library.add_later(telemetry.empty(form))
 
         tree: dict[str, Content] = {}
@@ -119,7 +126,7 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
 
 def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
-    found = results_of(dataset).review
+    found = review_of(dataset)
     return proofreading.with_prose(
         found, options.sources, lambda: _undrawn(publish(dataset, options))
     )
@@ -142,10 +149,10 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
 
     The last one again where it would be the same: it is proofread before it is built, and what was made for that stays.
     """
-    results = results_of(dataset)
+    found = review_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = [verdict(claim, results.review) for claim in claims]
-    asked = Publication(results, options, verdicts)
+    verdicts = [verdict(claim, found) for claim in claims]
+    asked = Publication(results_of(found), found, options, verdicts)
     if not any(known.same_as(asked) for known in _last):
         _last[:] = [asked]
     return _last[0]
@@ -156,16 +163,23 @@ _last: list[Publication] = []
 
 
 @lru_cache(maxsize=1)
-def results_of(dataset: Dataset) -> Results:
-    """What a dataset shows, kept of the last one: it is asked whether the site may be published before it is built, and
-    a preview builds again where only a page changed."""
-    return Results(review(dataset))
+def review_of(dataset: Dataset) -> Review:
+    """What the checks find in a dataset, kept of the last one: it is asked whether the site may be published before it
+    is built, and a preview builds again where only a page changed."""
+    return review(dataset)
+
+
+@lru_cache(maxsize=1)
+def results_of(found: Review) -> Results:
+    """What a dataset shows, kept in the same way."""
+    return Results(found)
 
 
 def words(publication: Publication, figure: Any = None) -> Words:
     """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
     return Words(
         publication.results,
+        publication.review,
         publication.verdicts,
         known_facts(publication.options.sources),
         figure or (lambda name, *_, **__: f"[figure {name}]"),
@@ -261,23 +275,38 @@ def _short_pages(
     """(address, file) of the short page of every run."""
     for campaign, index in _in_order(publication):
         address = run_address(campaign.runs[index])
-        short = partial(pages.short, campaign, index)
-        yield f"{address}index.html", Content(made=short)
+        yield f"{address}index.html", Content(data=pages.short(campaign, index))
 
 
-def _forms(
-    publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.SignalForm]:
+def _forms(publication: Publication, cache: Cache) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
-    telemetry there is, so that they are kept."""
-    name = key("forms", pages.state)
-    known = cache.get(name)
-    if known is None:
-        traces = (telemetry.trace(run) for run in publication.dataset.runs)
-        found = dict.fromkeys(trace.form for trace in traces if trace is not None)
-        known = to_json(list(found))
-        cache.put(name, known)
-    return telemetry.FORMS.validate_json(known)
+    telemetry there is, so that those of a campaign are kept."""
+    found: dict[telemetry.SignalForm, None] = {}
+    for campaign in publication.campaigns:
+        name = key("forms", program(), _telemetry(publication, campaign))
+        known = cache.get(name)
+        if known is None:
+            traces = (telemetry.trace(run) for run in campaign.runs)
+            forms = dict.fromkeys(trace.form for trace in traces if trace is not None)
+            known = to_json(list(forms))
+            cache.put(name, known)
+        found |= dict.fromkeys(telemetry.FORMS.validate_json(known))
+    return found
+
+
+def _telemetry(publication: Publication, campaign: CampaignData) -> list[object]:
+    """What the telemetry of a campaign is known by: its digests as recorded, and files that differ from them."""
+    digests = [
+        item.sha256
+        for stored in campaign.runs
+        if (item := stored.record.file("telemetry")) is not None
+    ]
+    differing = [
+        finding.document()
+        for finding in publication.findings_of(campaign)
+        if finding.check == "checksum"
+    ]
+    return [digests, differing]
 
 
 def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
@@ -290,27 +319,11 @@ def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
 def _run_files(
     publication: Publication, pages: RunPages, placed: placing.Placing, cache: Cache
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of what the page of every run shows.
-
-    Each is made as it is written: thousands of them at once take more memory than the rest of the site.
-    """
+    """(address, file) of what the page of every run shows."""
     for campaign, index in _in_order(publication):
-        stored = campaign.runs[index]
         make = partial(_run_file, pages, placed, campaign, index)
-        made = partial(_run_file_once, cache, pages, stored.run_id, make)
-        yield run_file(stored), Content(made=made)
-
-
-def _run_file_once(
-    cache: Cache, pages: RunPages, run: str, make: Callable[[], bytes]
-) -> bytes:
-    """The file of a run, from the cache where nothing changed that it may show."""
-    name = key("run", pages.state, run)
-    known = cache.get(name)
-    if known is None:
-        known = make()
-        cache.put(name, known)
-    return known
+        made = MadeFile(pages.decided_by(campaign, index), cache, make)
+        yield run_file(campaign.runs[index]), Content(made=made)
 
 
 def _run_file(

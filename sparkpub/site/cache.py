@@ -1,4 +1,5 @@
-"""One place on disk for work that is dear and can be done again: drawings, and the files of runs.
+"""One place on disk for work that is dear and can be done again: drawings, the files of runs, and the pages of a site
+that did not change.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None
@@ -14,6 +15,7 @@ Of our own, since joblib and diskcache keep Python pickles: reading a folder tha
 import functools
 import hashlib
 import os
+import platform
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,19 +25,24 @@ from pathlib import Path
 import platformdirs
 from pydantic_core import to_json
 
-from sparkpub.record.store import write_atomic
+from sparkpub.record.store import replacing
 
+WORK = "work"
+"""The folder of all that pages are made of."""
 KEPT_DAYS = 30
 """An entry that no build asked for in so many days is deleted."""
 _DIGEST_BYTES = 32
 _PACKAGE = Path(__file__).parents[1]
 _LIBRARIES = (
     "altair",
+    "google-re2",
     "jinja2",
+    "markdown",
     "markupsafe",
     "numpy",
     "pandas",
     "pydantic",
+    "pyyaml",
     "scipy",
     "vl-convert-python",
 )
@@ -62,7 +69,8 @@ def program() -> str:
     it."""
     files = (path for path in sorted(_PACKAGE.rglob("*")) if path.is_file())
     sources = _digest(path for path in files if path.suffix != ".pyc")
-    return key(sources, [metadata.version(name) for name in _LIBRARIES])
+    versions = [metadata.version(name) for name in _LIBRARIES]
+    return key(sources, versions, platform.python_version())
 
 
 def _digest(files: Iterable[Path]) -> str:
@@ -70,6 +78,13 @@ def _digest(files: Iterable[Path]) -> str:
     for path in files:
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _last_asked(place: Path) -> float:
+    try:
+        return place.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0  # another build was faster
 
 
 def _seal(key: str, data: bytes) -> bytes:
@@ -108,7 +123,9 @@ class Cache:
         place = self._place(key)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(place, _seal(key, data) + data, durable=False)
+            with replacing(place) as entry:
+                entry.write(_seal(key, data))
+                entry.write(data)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""
@@ -119,6 +136,12 @@ class Cache:
                     place.unlink()
             except FileNotFoundError:
                 continue  # another build was faster
+
+    def prune_to(self, most: int) -> None:
+        """Delete all but the entries that were asked for last."""
+        places = sorted(self._folder.glob("*/*"), key=_last_asked, reverse=True)
+        for place in places[most:]:
+            place.unlink(missing_ok=True)
 
     def _place(self, key: str) -> Path:
         return self._folder / key[:2] / key[2:]

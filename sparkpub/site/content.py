@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jinja2 import BytecodeCache
+from pydantic import InstanceOf
 
-from sparkpub.site.cache import user_folder
+from sparkpub.site.cache import Cache, user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
@@ -55,10 +56,25 @@ class SearchAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
+class MadeFile:
+    """The bytes of a file as it is written, from the cache where they were made before: of files that a site has by the
+    thousand, none lies in memory. `name` is a key of all that decides them."""
+
+    name: str
+    cache: Cache = field(compare=False)
+    make: Callable[[], bytes] = field(compare=False)
+
+    def __call__(self) -> bytes:
+        known = self.cache.get(self.name)
+        if known is None:
+            known = self.make()
+            self.cache.put(self.name, known)
+        return known
+
+
+@dataclass(frozen=True)
 class Content:
     """One file of the docs tree: exactly one of `text`, `data`, `copy_of` and `made` is set.
-
-    `made` makes the bytes of a file when it is written: of files that a site has by the thousand, none lies in memory.
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
     since passing them through Markdown and the search index would cost most of the build. `source` is the file
@@ -69,7 +85,7 @@ class Content:
     text: str | None = None
     data: bytes | None = None
     copy_of: Path | None = None
-    made: Callable[[], bytes] | None = None
+    made: InstanceOf[MadeFile] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: Picture | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from jinja2 import Environment
@@ -33,15 +33,14 @@ from mkdocs.utils.templates import TemplateContext
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import write_atomic
-from sparkpub.review.dataset import Dataset, FilesState, load, state_of
-from sparkpub.site import kept, link_preview, manual
+from sparkpub.site import kept, link_preview, manual, unchanged
 from sparkpub.site.browser import runtime, security
-from sparkpub.site.build import build, refuse
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
     SITE_CARD,
     Content,
+    MadeFile,
     Picture,
     SiteOptions,
     block_key,
@@ -51,9 +50,12 @@ from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
-from sparkpub.site.pages import blog
-from sparkpub.site.pages.templating import SHIPPED as SHIPPED_TEMPLATES
-from sparkpub.site.pages.templating import KeptCode
+from sparkpub.site.pages.template_code import SHIPPED as SHIPPED_TEMPLATES
+from sparkpub.site.pages.template_code import KeptCode
+from sparkpub.site.sources import labels
+
+if TYPE_CHECKING:
+    from sparkpub.site.preview import Preview
 
 INSTANT = "navigation.instant"
 """Features of the theme that pages here go without. They cost the first page that a reader opens a tenth of its
@@ -109,7 +111,7 @@ class TreeFile(File):
     as in the tree before."""
 
     unchanged = False
-    made: Callable[[], bytes] | None = None
+    made: MadeFile | None = None
     """Makes the content of a file that is not a page, when it is written."""
 
     def is_modified(self) -> bool:
@@ -159,9 +161,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     """Adds the docs tree, puts figures into finished pages, and watches what the tree is made from."""
 
     def __init__(self) -> None:
-        self._serving = False
-        self._loaded: tuple[FilesState, Dataset] | None = None
-        self._whole: Dataset | None = None
+        self._preview: Preview | None = None
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
         self._problems: list[str] = []
@@ -171,7 +171,12 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
     ) -> None:
         """Keep this object, and so what it built last, over the rebuilds of a preview."""
-        self._serving = command == "serve"
+        self._preview = None
+        if command == "serve":
+            # It loads pandas, which a build does not need where nothing changed.
+            from sparkpub.site.preview import Preview  # noqa: PLC0415
+
+            self._preview = Preview()
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Put our templates before the theme's and behind the project's own, and look at the site's address."""
@@ -197,9 +202,11 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         try:
             with _all_lasts():
                 self._tree = self._build(config)
+            if self._preview is not None:
+                self._problems = self._preview.problems
         except SparkpubError as error:
             lines = error.lines()
-            if not self._serving or not self._tree:
+            if self._preview is None or not self._tree:
                 raise PluginError("\n".join(lines)) from None
             self._problems = [f"{line}; the last good pages stay" for line in lines]
             for line in self._problems:
@@ -238,7 +245,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if not uri.startswith(POSTS):
                 gone = Path(self._file(config, uri, before[uri]).abs_dest_path)
                 gone.unlink(missing_ok=True)
-        if self._serving:
+        if self._preview is not None:
             address, text = runtime.script(runtime.RELOAD)
             reload = TreeFile.generated(config, address, content=text)
             assert isinstance(reload, TreeFile)
@@ -248,7 +255,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         folder = self._folder(config)
         data = self._data(config)
-        dataset = self._load(data)
         repo_url = (config.repo_url or "").rstrip("/") or None
         options = SiteOptions(
             sources=Path(config.docs_dir),
@@ -263,30 +269,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             evidence_on_site=self.config.evidence == "site",
             compiled=self._our_templates,
         )
-        try:
-            refuse(dataset, options)
-        except SparkpubError as error:
-            if not self._serving:
-                raise
-            self._problems = error.lines()
-            for line in self._problems:
-                log.info("a build would stop: %s", line)
-        return build(dataset, options)
-
-    def _load(self, data: list[Path]) -> Dataset:
-        """The data; in a preview without what is damaged or half written, or as they last were whole."""
-        if not self._serving:
-            return load(*data)
-        state = state_of(data)
-        if self._loaded is not None and self._loaded[0] == state:
-            return self._loaded[1]
-        dataset = load(*data, skip=lambda line: log.info("left out: %s", line))
-        if dataset.skipped and self._whole is not None:
-            log.info("the last whole data stay until that is fixed")
-            return self._whole
-        self._whole = None if dataset.skipped else dataset
-        self._loaded = (state, dataset)
-        return dataset
+        if self._preview is not None:
+            return self._preview.tree(data, options)
+        return unchanged.tree(data, options)
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:
         inclusion = InclusionLevel.UNDEFINED
@@ -342,7 +327,9 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             open_graph=lambda page: self._open_graph(page, config),
             linked_data=self._linked_data,
             search=runtime.script(runtime.SEARCH)[0],
-            reload=runtime.script(runtime.RELOAD)[0] if self._serving else None,
+            reload=runtime.script(runtime.RELOAD)[0]
+            if self._preview is not None
+            else None,
             problems=self._problems,
         )
         return env
@@ -358,7 +345,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 continue
             line = f"{other} and {file.src_uri} are both published at {file.dest_uri}"
             line += "; give one of them another name or slug"
-            if not self._serving:
+            if self._preview is None:
                 raise PluginError(line)
             log.error(line)
 
@@ -368,7 +355,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if file.page is None:
                 continue
             try:
-                blog.labels(file.src_uri, file.page.meta, "tags")
+                labels(file.src_uri, file.page.meta, "tags")
             except SparkpubError as error:
                 raise PluginError("\n".join(error.lines())) from None
 
@@ -444,7 +431,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Warn of links that lead nowhere: a strict build stops there."""
-        if self._serving:
+        if self._preview is not None:
             return
         for line in dead_links(Path(config.site_dir), config.site_url or ""):
             log.warning("%s%s", DEAD_LINK, line)

@@ -19,8 +19,6 @@ from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
 from sparkpub.site.reading import (
     CHECK,
-    CLAIMS_FILE,
-    FACTS_FILE,
     Speak,
     claims,
     facts,
@@ -28,7 +26,7 @@ from sparkpub.site.reading import (
     unreadable_page,
     verdict,
 )
-from sparkpub.site.sources import FRONT
+from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, FRONT
 
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
@@ -146,24 +144,24 @@ def _rendered_number(
 
 def _against_source(fact: Fact, repository: Path) -> str | None:
     """What a fact says otherwise than the file of the repository that it names; None for a source from elsewhere."""
-    file = _FILE.match(fact.source.document)
-    if file is None or not (repository / file[0]).is_file():
+    file = fact.source.file(repository)
+    if file is None:
         return None
-    text = (repository / file[0]).read_text(encoding="utf-8", errors="replace")
+    text = file.read_text(encoding="utf-8", errors="replace")
+    named = file.relative_to(repository)
     said = {
         round(abs(_number(found)), fact.decimals)
         for found in _AT_THE_FRONT.findall(text)
     }
     for value in (fact.value, fact.upper):
         if value is not None and round(abs(value), fact.decimals) not in said:
-            return f"Fact {fact.id} is {fact.text}, and {file[0]} has no such figure."
+            return f"Fact {fact.id} is {fact.text}, and {named} has no such figure."
     names = (fact.unit, *_ALSO_WRITTEN.get(fact.unit, ()))
     if not any(name in text for name in names):
-        return f"Fact {fact.id} is in {fact.unit}, and {file[0]} has no such unit."
+        return f"Fact {fact.id} is in {fact.unit}, and {named} has no such unit."
     return None
 
 
-_FILE = re.compile(r"[\w-]+(?:/[\w.-]+)*\.\w+(?![\w/])")
 _ALSO_WRITTEN = {"%": ("percent", "per cent"), "times": ("×",), "°C": ("celsius",)}
 
 

@@ -17,6 +17,8 @@ from sparkpub.site.content import POSTS, Content
 from sparkpub.site.pages import blog
 from sparkpub.site.prose import Passage
 from sparkpub.site.sources import (
+    CLAIMS_FILE,
+    FACTS_FILE,
     FRONT,
     bounded,
     files,
@@ -26,7 +28,6 @@ from sparkpub.site.sources import (
 from sparkpub.site.words import Words, proof
 
 CHECK = "unreadable-page"
-CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 _MOST_KEPT = 512
 """Pages that are read once."""
 _EXPRESSION = re.compile(r"\{[{%]")

@@ -31,7 +31,6 @@ class Scopes:
     def __init__(self, results: Results) -> None:
         self._results = results
         self._dataset = results.dataset
-        self._review = results.review
         self.default = ""
 
     def campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:
@@ -66,7 +65,7 @@ class Scopes:
 
     def reviewed(self, **scope: Any) -> ReviewedCampaign:
         """The campaign of a scope with what the review found."""
-        return self._review.campaigns[self.campaign(**scope).name]
+        return self._results.reviewed.campaigns[self.campaign(**scope).name]
 
     def quantity(
         self,

@@ -3,7 +3,7 @@
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -24,8 +24,11 @@ from sparkpub.record import documents, outside
 from sparkpub.record.errors import SiteError
 from sparkpub.record.record import Declared
 
+CLAIMS_FILE, FACTS_FILE = "claims.yaml", "facts.yaml"
 LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
+_MARKUP = re.compile(r'[<>\[\]{}"]')
+"""What begins an element, a link or attributes in Markdown, and a quotation mark, which ends an attribute."""
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 """The front matter of a page, and the text in it."""
 FIRST_YEAR, LAST_YEAR = 1970, 2999
@@ -159,6 +162,33 @@ def moment(given: object) -> datetime:
     if not FIRST_YEAR <= given.year <= LAST_YEAR:
         raise ValueError(f"{given.year} is not between {FIRST_YEAR} and {LAST_YEAR}")
     return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """A list in the front matter, of authors for instance."""
+    given = meta.get(field) or []
+    if not isinstance(given, list):
+        raise SiteError(
+            f"{field} is not a list",
+            where=uri,
+            remedy=f"write {field}: [{given}]",
+        )
+    return tuple(str(name) for name in given)
+
+
+def labels(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    """Tags or categories in the front matter. Raises SiteError for one that is more than words: the theme writes them
+    into pages as they are, and makes a heading of a category."""
+    found = names(uri, meta, field)
+    for label in found:
+        markup = _MARKUP.search(label)
+        if markup is not None:
+            raise SiteError(
+                f"{field} has a name with {markup[0]}",
+                where=uri,
+                remedy="write words, digits and other punctuation",
+            )
+    return found
 
 
 class _OutOfTimeError(BaseException):

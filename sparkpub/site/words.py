@@ -20,7 +20,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
-from sparkpub.review.checks import Finding
+from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
@@ -157,13 +157,14 @@ class Words:
     def __init__(
         self,
         results: Results,
+        review: Review,
         verdicts: Sequence[Verdict],
         facts: Mapping[str, Fact],
         figure: Callable[..., str],
     ) -> None:
         self._results = results
         self._dataset = results.dataset
-        self._review = results.review
+        self._review = review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
         self._readers = Names(results.dataset)

@@ -247,7 +247,7 @@ FAILING = [
     Mistake("a pattern that finds nothing", COLLECT, "rate was not found in the log; data/comprehensive/small",
             matrix("echo rate 5", "echo speed 5"), 1),
     Mistake("a port in use", COLLECT, "stop it, or give the server another port", declares_a_port_in_use, 1),
-    Mistake("a clock to lock without a GPU", COLLECT, "lock_clocks_mhz 1500 was not set: ",
+    Mistake("a clock that cannot be locked", COLLECT, "lock_clocks_mhz 1500 was not set: ",
             matrix("max_wait: 0", "max_wait: 0, lock_clocks_mhz: 1500"), 0),
 ]  # fmt: skip
 """Known when a run starts: `collect` goes on, and the run's own line says it."""

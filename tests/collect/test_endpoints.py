@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import endpoints
+from sparkpub.collect import endpoints, sampling
 from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import examine
 from sparkpub.collect.overview import plan_document, plan_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
+from sparkpub.record.telemetry import parse
 from tests.collect.collecting import a_command, a_matrix, records, run
 from tests.plan.workloads.serving import Served, serving
 
@@ -206,6 +207,24 @@ REPORT = {
         {"concurrency": 1, "prompt_size": 64, "tg_throughput": {"mean": 5.0}}
     ],
 }
+
+
+@pytest.mark.parametrize("runs_already", [True, False])
+def test_what_a_running_server_takes_in_a_run_is_no_leak_of_the_run(
+    runs_already: bool, client: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its memory grows with its first requests, and stays with it; a process of the run gives it back at its end."""
+    report = json.dumps(REPORT)
+    (client / "llama-benchy").write_text(f"#!/bin/sh\necho '{report}' > report.json\n")
+    grown = parse("elapsed_seconds,gpu_memory_used_gib\n-1,40\n0,40\n1,42.5\n")
+    monkeypatch.setattr(sampling, "read", lambda _: grown)
+    with serving(Served(PAGES)) as server:
+        matrix = measuring(server.url) if runs_already else a_matrix("echo rate 5")
+        run(matrix, tmp_path, max_runs=1)
+    (record,) = records(tmp_path)
+    assert record.status == "ok"
+    left = [event for event in record.events if event.kind == "leak"]
+    assert bool(left) is not runs_already
 
 
 @pytest.mark.parametrize("here", [True, False])

@@ -8,6 +8,7 @@ from sparkpub.collect import phases
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import MetricValue, Observed, Phase
 from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.conftest import unmet
 
 
 def an_answer(seconds: float | None, milliseconds: float | None = None) -> Answer:
@@ -115,7 +116,8 @@ def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
         measure.start_seconds == startup.end_seconds == record.value("startup_seconds")
     )
     assert measure.end_seconds == pytest.approx(measure.start_seconds + 0.5)
-    assert record.metrics["gpu_power_mean_watt"].reason is not None
+    power = record.metrics["gpu_power_mean_watt"]
+    assert (power.reason is None) == (unmet("gpu") is None)
 
 
 def test_a_run_without_such_lines_says_that_its_phase_is_not_known(

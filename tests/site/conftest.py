@@ -18,7 +18,7 @@ from sparkpub.review.dataset import load
 from sparkpub.site.browser import runtime
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
-from sparkpub.site.pages.templating import KeptCode
+from sparkpub.site.pages.template_code import KeptCode
 from tests.building import a_record
 
 POST = """---

@@ -13,7 +13,7 @@ from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
-from sparkpub.site.pages.templating import KeptCode
+from sparkpub.site.pages.template_code import KeptCode
 from tests.site.conftest import (
     options_of,
     without_the_machines_node,

@@ -35,7 +35,7 @@ def published(
 ) -> Publication:
     review = reviewed(dataset_of(*records, **info), findings=findings)
     options = SiteOptions(sources=Path(), name="ours")
-    return Publication(Results(review), options, ledger.judge(claims, review))
+    return Publication(Results(review), review, options, ledger.judge(claims, review))
 
 
 def page(publication: Publication, posts: Sequence[Post] = ()) -> str:

@@ -16,7 +16,6 @@ from sparkpub.record.record import Origin
 from sparkpub.record.store import to_json
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import load
-from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import COLUMNS
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
@@ -196,7 +195,7 @@ def test_a_badge_says_what_the_checks_found(
         for severity in severities
     )
     review = replace(publication.review, findings=findings)
-    shown = badge.badge(replace(publication, results=Results(review)))
+    shown = badge.badge(replace(publication, review=review))
     assert shown == badge.Badge("13 runs checked", message, colour)
     assert json.loads(badge.endpoint(shown)) == {
         "schemaVersion": 1,

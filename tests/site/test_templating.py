@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment
 
-from sparkpub.site.pages.templating import KeptCode, Templates
+from sparkpub.site.pages.template_code import KeptCode
+from sparkpub.site.pages.templating import Templates
 
 
 @pytest.fixture

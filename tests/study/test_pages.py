@@ -33,6 +33,7 @@ def reviewed() -> Review:
 def rendered(reviewed: Review) -> dict[str, str]:
     words = Words(
         Results(reviewed),
+        reviewed,
         judge(read_claims(SOURCES / "claims.yaml"), reviewed),
         known_facts(SOURCES),
         lambda *_, **__: "",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from statistics import fmean, median
 from typing import NamedTuple
@@ -41,9 +42,11 @@ _BEGINS = (CLIENT_BEGINS, MEASURING)
 _SHUTDOWN = "[shutdown]"
 """What vLLM begins the lines with that it warns with when it ends: of processes that it has to kill."""
 _WARNING = re.compile(
-    r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+    r"(?:\b(WARN(?:ING)?|ERROR|CRITICAL)\b|\[([WE])\]|^\d[\d.]+ (E) )"
+    r"[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
-"""A line of Python's logging, with or without a time and a place in the source, and of TensorRT-LLM's."""
+"""A line of Python's logging, with or without a time and a place in the source, of TensorRT-LLM's, and an error of
+llama.cpp's."""
 _CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
@@ -66,6 +69,7 @@ class Warned(NamedTuple):
 
     text: str
     measured: bool
+    is_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,9 +135,26 @@ class Samples:
 class Examined:
     """The evidence of one run: sums by file name, the parser's answer and the samples; None where there is none."""
 
+    stored: Stored
     sums: Mapping[str, FileSum]
     answer: Reread | None
-    samples: Samples | None
+
+    @cached_property
+    def samples(self) -> Samples | None:
+        """Read when they are first asked for: whether the run happened is known without them."""
+        record = self.stored.record
+        item = record.file("telemetry")
+        if item is None:
+            return None
+        try:
+            content = _content(self.stored, item)
+        except (OSError, outside.UnfitError):
+            return None
+        phase = next(
+            (phase for phase in record.phases if phase.name == "measure"), None
+        )
+        table = telemetry.parse(content.decode("utf-8", errors="replace"))
+        return _samples(table, record.duration_seconds, phase)
 
 
 class EvidenceReader:
@@ -155,23 +176,20 @@ def _examine(stored: Stored) -> Examined:
     sums: dict[str, FileSum] = {}
     for item in stored.record.evidence:
         try:
-            content = outside.content(stored.evidence_path(item), _MOST_BYTES)
+            content = _content(stored, item)
         except (OSError, outside.UnfitError):
             sums[item.path] = FileSum(None, None)
             continue
         contents.setdefault(item.role, content)
         sums[item.path] = FileSum(len(content), hashlib.sha256(content).hexdigest())
     whole = all(sums[item.path].is_of(item) for item in stored.record.evidence)
-    sampled = contents.pop("telemetry", None)
-    answer = _reread(stored, contents) if whole else None
-    samples = None
-    if sampled is not None:
-        phase = next(
-            (phase for phase in stored.record.phases if phase.name == "measure"), None
-        )
-        table = telemetry.parse(sampled.decode("utf-8", errors="replace"))
-        samples = _samples(table, stored.record.duration_seconds, phase)
-    return Examined(sums, answer, samples)
+    contents.pop("telemetry", None)
+    return Examined(stored, sums, _reread(stored, contents) if whole else None)
+
+
+def _content(stored: Stored, item: Evidence) -> bytes:
+    """The bytes of a piece of evidence. Raises OSError or UnfitError where it cannot be read."""
+    return outside.content(stored.evidence_path(item), _MOST_BYTES)
 
 
 def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
@@ -217,8 +235,11 @@ def _warnings(log: str) -> tuple[Warned, ...]:
         measured = measured or any(begins in line for begins in _BEGINS)
         warned = _WARNING.search(line)
         if warned is not None:
-            text = _CHANGING.sub("…", warned[1]).split(". ")[0].strip()
-            found[Warned(text[:WARNING_LETTERS], measured)] = None
+            *levels, said = warned.groups()
+            level = next(filter(None, levels))
+            text = _CHANGING.sub("…", said).split(". ")[0].strip()
+            is_error = level[0] in "EC"
+            found[Warned(text[:WARNING_LETTERS], measured, is_error)] = None
     return tuple(found)
 
 

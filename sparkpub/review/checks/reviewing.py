@@ -1,9 +1,12 @@
-"""The review: every check put to every campaign, what follows for runs, cells and claims, and how it is printed."""
+"""The review: every check put to every campaign, what follows for runs, cells and claims, and how it is printed.
+
+Tables need `what_counts` alone: whether each run happened. What the figures mean is asked after that.
+"""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -17,7 +20,7 @@ from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.unjudged import together
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 
 _NAMES: dict[Severity, str] = {
     "error": "error",
@@ -27,15 +30,11 @@ _NAMES: dict[Severity, str] = {
 _TO_BE_MENDED = frozenset({"schema", "checksum"})
 
 
-@dataclass(frozen=True)
-class Review:
-    """What the checks found. `excluded` maps each run that is in no pooled figure to the reason, in words."""
+@dataclass(frozen=True, eq=False)
+class Review(ReviewedDataset):
+    """What the checks found."""
 
-    dataset: Dataset
-    findings: tuple[Finding, ...]
-    excluded: Mapping[str, str]
-    campaigns: Mapping[str, ReviewedCampaign]
-    """By name, each with what counts of it, from which every figure is taken."""
+    findings: tuple[Finding, ...] = ()
 
     @cached_property
     def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
@@ -105,33 +104,41 @@ def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding,
     return {key: tuple(found.values()) for key, found in groups.items()}
 
 
+def what_counts(dataset: Dataset) -> ReviewedDataset:
+    """Ask of every run whether it happened, and nothing more."""
+    damage = _damage(dataset)
+    campaigns: dict[str, ReviewedCampaign] = {}
+    for name, data in dataset.campaigns.items():
+        view, _ = _happened(data, damage.get(name, ()))
+        campaigns[name] = view.reviewed
+    return ReviewedDataset(dataset, campaigns)
+
+
 def review(dataset: Dataset) -> Review:
     """Put every check to every campaign.
 
     Pages are another matter: `checks.prose.with_prose` adds what is wrong in them.
     """
     findings: list[Finding] = []
-    excluded: dict[str, str] = {}
     campaigns: dict[str, ReviewedCampaign] = {}
     damage = _damage(dataset)
-    for data in dataset.campaigns.values():
-        harm = damage.pop(data.name, ())
-        found, reviewed = _review_campaign(data, harm)
-        findings += found
-        excluded |= reviewed.excluded
-        campaigns[data.name] = reviewed
+    for name, data in dataset.campaigns.items():
+        view, found = _happened(data, damage.pop(name, ()))
+        findings += _with_their_meaning(view, found)
+        campaigns[name] = view.reviewed
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
+    findings = list(map(_with_remedy, findings))
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
-    return Review(dataset, tuple(findings), excluded, campaigns)
+    return Review(dataset, campaigns, tuple(findings))
 
 
-def _review_campaign(
+def _happened(
     data: CampaignData, damage: tuple[str, ...]
-) -> tuple[list[Finding], ReviewedCampaign]:
-    """First whether each run happened; then, on those that did, what they mean."""
+) -> tuple[View, list[Finding]]:
+    """The campaign with the runs that happened, and what speaks against the others."""
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
@@ -141,12 +148,17 @@ def _review_campaign(
             if finding.severity == "error" or check.name == "exit-status":
                 for name in finding.runs:
                     out.setdefault(name, f"{check.name}: {finding.message}")
-    second = View(data, out, damage, first.evidence)
+    return View(data, out, damage, first.evidence), findings
+
+
+def _with_their_meaning(view: View, happened: list[Finding]) -> list[Finding]:
+    """All findings of a campaign: those of whether each run happened, then what the runs that did mean."""
+    findings = list(happened)
     for _, run in _checks(happened=False):
-        findings += run(second)
+        findings += run(view)
     findings = together(findings)
-    findings += list(acknowledgements(second, findings))
-    return findings, second.reviewed
+    findings += list(acknowledgements(view, findings))
+    return findings
 
 
 def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
@@ -177,18 +189,17 @@ def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     return lines
 
 
-def remedy(finding: Finding) -> str:
-    """What an operator can do about an error or a warning; empty for a note, and where the message says it."""
-    return "" if finding.severity == "info" else CHECKS[finding.check].remedy
+def _with_remedy(finding: Finding) -> Finding:
+    """An error or a warning with what its check advises, where it has no advice of its own."""
+    if finding.severity == "info" or finding.remedy:
+        return finding
+    return replace(finding, remedy=CHECKS[finding.check].remedy)
 
 
 def as_json(review: Review) -> str:
     """The document of `sparkpub check --json`."""
     document = {
-        "findings": [
-            finding.document() | {"remedy": remedy(finding)}
-            for finding in review.findings
-        ],
+        "findings": [finding.document() for finding in review.findings],
         "runs": len(review.dataset.runs),
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -200,7 +211,7 @@ def as_text(review: Review) -> Iterator[str]:
         known = review.acknowledgement(finding)
         what = finding.message
         if known is None:
-            what = f"{what} {remedy(finding)}".rstrip()
+            what = f"{what} {finding.remedy}".rstrip()
         yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"

@@ -19,6 +19,9 @@ from sparkpub.record.web import Address
 _IN_UNIT = re.compile(r"\bin ([KMGT]i?B|tok/s|ms|MHz|GHz|W|°C|%)(?![\w/])")
 """A unit that the sentence of a fact names for its figure."""
 
+_FILE = re.compile(r"[\w-]+(?:/[\w.-]+)*\.\w+(?![\w/])")
+"""A document that is a file of the repository."""
+
 
 class FactSource(Declared):
     """Where a figure was published: a document and the place in it, with an address where there is one."""
@@ -26,6 +29,13 @@ class FactSource(Declared):
     document: Annotated[str, Field(min_length=1)]
     section: str | None = None
     url: Annotated[Address, Field(pattern=r"^https://")] | None = None
+
+    def file(self, repository: Path) -> Path | None:
+        """The document, where it is a file of the repository."""
+        named = _FILE.match(self.document)
+        if named is None or not (repository / named[0]).is_file():
+            return None
+        return repository / named[0]
 
     def __str__(self) -> str:
         return self.document + (f", “{self.section}”" if self.section else "")

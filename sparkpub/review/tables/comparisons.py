@@ -42,8 +42,14 @@ FIGURES: Columns = {
     "left_out": Column("integer", "Runs outside of complete rounds"),
     "n_effective": Column("number", "What the runs are worth if neighbours are alike"),
     "df": Column("number", "Degrees of freedom of the difference"),
-    "mean_baseline": Column("number", "Mean of the baseline over the runs compared"),
-    "mean_candidate": Column("number", "Mean of the candidate over the runs compared"),
+    "mean_baseline": Column(
+        "number",
+        "Mean of the baseline over the runs compared; over several machines the mean of their means",
+    ),
+    "mean_candidate": Column(
+        "number",
+        "Mean of the candidate over the runs compared; over several machines that of the baseline and the difference",
+    ),
     "difference": Column("number", "Candidate minus baseline"),
     "difference_percent": Column("number", "The same in percent of the baseline"),
     "ci95_difference_low": Column("number", "Lower end of the 95 % interval of the difference"),

@@ -145,10 +145,9 @@ def draw(height: int, name_size: int = 13, line_size: int = 12) -> dict[str, Any
     x = alt.X("x:Q", axis=None, scale=across)
     y = alt.Y("y:Q", axis=None, scale=down)
     fills = alt.Scale(domain=list(FILLS), range=list(FILLS.values()))
-    outline = alt.condition(
-        marks.among("kind", OUTLINED),
-        alt.value(theme.FAINT),
-        alt.value("transparent"),
+    outline = alt.StrokeValue(
+        "transparent",
+        condition=marks.where(marks.among("kind", OUTLINED), theme.FAINT),
     )
     boxes = (
         marks.every("boxes")

@@ -307,7 +307,7 @@ def _layers(
         x=x,
         y=y,
         shape=alt.Shape("verdict:N", title="Verdict", scale=shapes, legend=legend),
-        fillOpacity=alt.condition(OPEN, alt.value(0), alt.value(1)),
+        fillOpacity=alt.FillOpacityValue(1, condition=marks.where(OPEN, 0)),
         tooltip=marks.tooltip("label", "percent", "lo", "hi", "verdict", "p"),
     )
     return [

@@ -209,16 +209,19 @@ def _layers(parts: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
     numbers = rows.mark_text(fontSize=11).encode(
         x=alt.X("gib:Q", stack="zero", bandPosition=0.5),
         y=panel.y,
-        color=alt.condition(
-            marks.equal("part", "free"),
-            alt.value(theme.FAINT),
-            alt.value(theme.BACKGROUND),
+        color=alt.ColorValue(
+            theme.BACKGROUND,
+            condition=marks.where(marks.equal("part", "free"), theme.FAINT),
         ),
         order=alt.Order("rank:Q"),
-        text=alt.condition(
-            f"datum.gib >= {LABELLED_GIB}",
-            alt.Text("gib:Q", format=".0f"),
-            alt.value(""),
+        text=alt.TextValue(
+            "",
+            condition={
+                "test": f"datum.gib >= {LABELLED_GIB}",
+                "field": "gib",
+                "type": "quantitative",
+                "format": ".0f",
+            },
         ),
         detail=alt.Detail("part:N"),
     )

@@ -35,6 +35,11 @@ def about(metric: Metric) -> str:
     return equal("metric", metric.name)
 
 
+def where(test: str, value: float | str) -> dict[str, Any]:
+    """The condition of a channel that has another value where a Vega expression is true."""
+    return {"test": test, "value": value}
+
+
 COUNTED = equal("state", "counted")
 """A Vega expression that keeps the runs in the figures."""
 
@@ -76,9 +81,16 @@ def least_axis(metric: Metric, values: Sequence[float]) -> Span | None:
     )
 
 
+HALF_POINT = 6
+"""Pixels from the middle of a run's point to its edge."""
+
+
 def scale(shown: Span | None, *, zero: bool = False) -> "alt.Scale":
-    """A scale of round ends that has room for all values and for what `least_axis` found."""
-    found: alt.Scale = alt.Scale(zero=zero, nice=True)
+    """A scale of round ends that has room for all values and for what `least_axis` found. No point lies on the names at
+    its beginning."""
+    found: alt.Scale = alt.Scale(
+        zero=zero, nice=True, padding=0 if zero else HALF_POINT
+    )
     if shown is not None:
         found.domain = alt.DomainUnionWith(unionWith=list(shown))
     return found
@@ -125,7 +137,7 @@ def names(
     each = rows.transform_aggregate(count="count()", groupby=[field])
     each = each.transform_calculate(said=words or f"datum.{field}")
     text = each.mark_text(align="left", dy=-height / 2 - 8, fontSize=12)
-    named: alt.Chart = text.encode(x=alt.value(0), y=y, text=alt.Text("said:N"))
+    named: alt.Chart = text.encode(x=alt.XValue(0), y=y, text=alt.Text("said:N"))
     return named
 
 

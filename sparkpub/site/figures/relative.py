@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -82,17 +83,21 @@ def _in_percent(selection: Selection, metric: Metric, baseline: str) -> list[Row
     cent."""
     rows = selection.campaign_comparisons(metric)
     compared = {(row.model, row.workload) for row in rows}
-    means = {}
-    for cell in selection.cells(metric):
-        pair = (cell.model, cell.workload)
-        if cell.environment == baseline and pair in compared:
-            means[pair] = cell.mean
+    runs = selection.runs_with(metric)
+    # Not the cell's mean, in which a machine counts by its error: the drawing's zero is that of the runs shown.
+    measured: dict[tuple[str, str], list[float]] = {}
+    for row in runs:
+        pair = (row["model"], row["workload"])
+        counts = row["state"] == "counted" and row["environment"] == baseline
+        if counts and pair in compared:
+            measured.setdefault(pair, []).append(row[metric.name])
+    means = {pair: fmean(values) for pair, values in measured.items()}
     shown = []
-    for row in selection.runs_with(metric):
+    for row in runs:
         mean = means.get((row["model"], row["workload"]))
-        if mean is None:
-            continue
-        shown.append({**row, "percent": 100 * (row[metric.name] / mean - 1)})
+        if mean is not None:
+            share = 100 * (row[metric.name] / mean - 1)
+            shown.append({**row, "percent": share})
     return shown
 
 

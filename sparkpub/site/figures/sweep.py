@@ -326,7 +326,7 @@ def _knee_marks(knee: float) -> list["alt.Chart"]:
     name = once.mark_text(align="right", dx=-5, fontSize=12, color=theme.FAINT)
     return [
         rule,
-        name.encode(x=alt.XDatum(knee), y=alt.value(10), text=alt.value("knee")),
+        name.encode(x=alt.XDatum(knee), y=alt.YValue(10), text=alt.TextValue("knee")),
     ]
 
 

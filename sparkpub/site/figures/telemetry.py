@@ -219,7 +219,7 @@ def _phase_names(seconds: "alt.Axis | None") -> "alt.Chart":
             align="left", baseline="bottom", fontSize=11, dy=-3, color=theme.FAINT
         )
         .encode(
-            x=alt.X("start:Q", axis=seconds), y=alt.value(0), text=alt.Text("name:N")
+            x=alt.X("start:Q", axis=seconds), y=alt.YValue(0), text=alt.Text("name:N")
         )
     )
     return names

@@ -262,7 +262,7 @@ def draw(names: tuple[str, ...], scope: Scope | None = None) -> dict[str, Any]:
         color=series.colour,
         stroke=series.outline,
         shape=series.shape,
-        fillOpacity=alt.condition("datum.front", alt.value(1), alt.value(0)),
+        fillOpacity=alt.FillOpacityValue(0, condition=marks.where("datum.front", 1)),
         tooltip=marks.tooltip(LINE, LOAD, "machine", "user"),
     )
     loads = rows.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(

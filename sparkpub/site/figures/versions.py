@@ -171,7 +171,7 @@ def draw(names: tuple[str, ...], places: tuple[str, ...]) -> dict[str, Any]:
         color=series.colour,
         stroke=series.outline,
         shape=series.shape,
-        fillOpacity=alt.condition("datum.beyond", alt.value(1), alt.value(0)),
+        fillOpacity=alt.FillOpacityValue(0, condition=marks.where("datum.beyond", 1)),
         tooltip=marks.tooltip("line", "when", "value", "percent", "lo", "hi"),
     )
     said = rows.mark_text(align="left", dx=8, fontSize=12).encode(

@@ -14,14 +14,12 @@ from sparkpub.site.content import POSTS, Content, Picture
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
-from sparkpub.site.sources import moment
+from sparkpub.site.sources import labels, moment, names
 
 _FENCE = "---\n"
 _LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
-_MARKUP = re.compile(r'[<>\[\]{}"]')
-"""What begins an element, a link or attributes in Markdown, and a quotation mark, which ends an attribute."""
 _OF_A_FOLDER = ("index", "readme")
 """Names that stand for the page of a folder: MkDocs would publish a post so called at its folder's address."""
 
@@ -150,7 +148,7 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
         description=str(meta.get("description", "")),
         created=created,
         updated=updated,
-        authors=_names(uri, meta, "authors"),
+        authors=names(uri, meta, "authors"),
         categories=labels(uri, meta, "categories"),
         tags=labels(uri, meta, "tags"),
         meta=meta,
@@ -177,33 +175,6 @@ def _moment(uri: str, given: object) -> datetime:
             where=uri,
             remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
         ) from None
-
-
-def _names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """A list in the front matter, of authors for instance."""
-    given = meta.get(field) or []
-    if not isinstance(given, list):
-        raise SiteError(
-            f"{field} is not a list",
-            where=uri,
-            remedy=f"write {field}: [{given}]",
-        )
-    return tuple(str(name) for name in given)
-
-
-def labels(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Tags or categories in the front matter. Raises SiteError for one that is more than words: the theme writes them
-    into pages as they are, and makes a heading of a category."""
-    found = _names(uri, meta, field)
-    for label in found:
-        markup = _MARKUP.search(label)
-        if markup is not None:
-            raise SiteError(
-                f"{field} has a name with {markup[0]}",
-                where=uri,
-                remedy="write words, digits and other punctuation",
-            )
-    return found
 
 
 def with_series(

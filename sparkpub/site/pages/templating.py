@@ -13,7 +13,7 @@ from jinja2 import (
     StrictUndefined,
     TemplateError,
 )
-from jinja2.bccache import Bucket, BytecodeCache
+from jinja2.bccache import BytecodeCache
 from markupsafe import Markup
 
 from sparkpub.record.errors import SiteError
@@ -22,9 +22,9 @@ from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.review.checks import CHECKS
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
 from sparkpub.site.figures.output import markup
+from sparkpub.site.pages.template_code import SHIPPED
 from sparkpub.site.publication import slug
 
-SHIPPED = Path(__file__).parent / "templates"
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot"}
 _SIGNIFICANT = re.compile(f"[{''.join(_ENTITIES)}]")
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
@@ -52,21 +52,6 @@ def front_matter(**meta: Any) -> Markup:
         if value is not None
     ]
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
-
-
-class KeptCode(BytecodeCache):
-    """Compiled templates in memory, for who builds again and again. One whose source changed is compiled anew."""
-
-    def __init__(self) -> None:
-        self._code: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        known = self._code.get(bucket.key)
-        if known is not None:
-            bucket.bytecode_from_string(known)  # refused by the digest of its source
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._code[bucket.key] = bucket.bytecode_to_string()
 
 
 class Templates:

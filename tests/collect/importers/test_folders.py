@@ -24,7 +24,8 @@ from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Record, Spread
 from sparkpub.record.store import read_campaign, read_folder
-from sparkpub.review.results import load
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
 
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
 GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
@@ -76,7 +77,7 @@ def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
     whole: tuple[ImportOutcome, Path],
 ) -> None:
     """Telemetry shows the memory of the server before the client began."""
-    findings = load(whole[1]).review.findings
+    findings = review(load(whole[1])).findings
     assert [found for found in findings if found.severity == "error"] == []
     assert "foreign-tenant" not in {found.check for found in findings}
 

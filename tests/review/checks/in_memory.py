@@ -62,6 +62,17 @@ ANSWER = Reread(
 """What a parser says of a log in which there is nothing."""
 
 
+@dataclass(frozen=True)
+class InMemory(Examined):
+    """What lies beside a run of which no file is there."""
+
+    given: Samples | None
+
+    @property
+    def samples(self) -> Samples | None:  # type: ignore[override]
+        return self.given
+
+
 @dataclass
 class Beside(EvidenceReader):
     """Evidence by run id; runs without an entry have none."""
@@ -72,7 +83,7 @@ class Beside(EvidenceReader):
 
     def of(self, stored: Stored) -> Examined:
         run = stored.run_id
-        return Examined(self.sums, self.answers.get(run), self.samples.get(run))
+        return InMemory(stored, self.sums, self.answers.get(run), self.samples.get(run))
 
 
 def a_run(

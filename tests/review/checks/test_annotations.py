@@ -47,7 +47,7 @@ def undone(text: str, escapes: dict[str, str]) -> str:
 
 
 def a_review(folder: Path, *findings: Finding) -> Review:
-    return Review(Dataset(folder, {}), findings, {}, {})
+    return Review(Dataset(folder, {}), {}, findings)
 
 
 def a_finding(message: str = "text", **evidence: object) -> Finding:

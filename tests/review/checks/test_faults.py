@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.review.checks import CHECKS, Review, review
+from sparkpub.review.checks import CHECKS, Review, review, what_counts
 from sparkpub.review.dataset import load
 from tests.review.checks.clean import clean_runs, write
 from tests.review.checks.faults import FAULTS, Fault
@@ -82,6 +82,7 @@ def test_only_runs_that_did_not_happen_leave_the_figures(
 ) -> None:
     fault, found = planted
     out = set(found.excluded)
+    assert what_counts(found.dataset).excluded == found.excluded
     if (
         fault.check in ("schema", "unbalanced", "missing-cell")
         or CHECKS[fault.check].kind != "happened"

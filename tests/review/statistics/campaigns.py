@@ -7,10 +7,9 @@ from typing import Any
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Plan
 from sparkpub.record.store import Stored
-from sparkpub.review.checks import Review
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
-from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 from tests.building import a_record
 
 Cells = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
@@ -109,4 +108,4 @@ def unreviewed(
 ) -> Results:
     """What a dataset shows where no check takes a run out; those in `out` (run id to reason) do not count."""
     campaigns = reviewed_of(dataset, out or {})
-    return Results(Review(dataset, (), out or {}, campaigns), **asked)
+    return Results(ReviewedDataset(dataset, campaigns), **asked)

@@ -224,6 +224,17 @@ def test_a_chart_is_valid_and_drawn_in_variables(kind: str) -> None:
     assert drawn.svg_wide.count('href="') >= MARKS.get(kind, 0)
 
 
+@pytest.mark.parametrize("kind", CHARTS)
+def test_channels_are_objects(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Altair makes of anything else takes it most of the time of a specification: see `figures/altair.py`."""
+
+    def searched(*given: Any, **_: Any) -> None:
+        raise AssertionError(f"Altair looks for the class of {given}")
+
+    monkeypatch.setattr("altair.utils.schemapi.SchemaBase.from_dict", searched)
+    CHARTS[kind].specification()
+
+
 @pytest.mark.parametrize(
     "chart",
     [Chart(explore.draw, ("a", "b", ("native",), ("native",))), Chart(overlay.draw)],

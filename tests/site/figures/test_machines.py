@@ -15,7 +15,7 @@ from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.machines import NAME, TABLE
 from sparkpub.site.pages import campaign_kind, campaign_page
-from tests.review.machines import a_fleet, drawn
+from tests.review.machines import TPUT, a_fleet, drawn
 
 CLAIM = """
 - id: both
@@ -83,6 +83,20 @@ def test_a_part_that_no_machine_compares_is_refused_in_one_line(
     with pytest.raises(SiteError, match=f"figure c-{NAME}-native: nothing of this"):
         library.figure(NAME, "c", environment="native")
     assert library.figure(NAME, "c", environment="container").data[TABLE]
+
+
+def test_runs_are_held_against_the_mean_that_the_drawing_takes(
+    options: SiteOptions,
+) -> None:
+    """Of 100 and 104 with a hundredth of the spread, the cell's mean is near 100, and that of the runs 102."""
+    steady, wavering = [99.9, 100.0, 100.1, 100.0], [94.0, 114.0, 94.0, 114.0]
+    measured = {
+        name: {("m", side): {TPUT: values} for side in ("native", "container")}
+        for name, values in (("abcdefgh", steady), ("12345678", wavering))
+    }
+    figure = a_library(options, a_fleet(measured)).figure("output-throughput-relative")
+    assert figure.table is not None
+    assert [row[3] for row in figure.table.rows] == [f"0.00{SPACE}%"] * 2
 
 
 def test_three_machines_say_where_the_next_one_is_expected(

@@ -36,6 +36,7 @@ def rendered(
     )
     words = Words(
         Results(reviewed),
+        reviewed,
         [verdict],
         known_facts(tmp_path_factory.mktemp("no-facts")),
         lambda *_, **__: "",

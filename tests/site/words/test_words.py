@@ -46,6 +46,7 @@ def words(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Wor
     )
     return Words(
         Results(found),
+        found,
         [verdict],
         known,
         lambda name, **scope: f"[{name} {sorted(scope.items())}]",
@@ -195,7 +196,7 @@ def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
         include="all",
         expect={"holds": "runs = 60"},
     )
-    other = Words(words._results, [stale], {}, lambda *_, **__: "")
+    other = Words(words._results, words._review, [stale], {}, lambda *_, **__: "")
     assert other.render('{{ verdict("old") }}', "a.md").startswith(
         "[refuted, written for supported]("
     )
@@ -267,7 +268,7 @@ def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("69.28", "79.28"))
     data = dataset.load(folder)
     found = review(data)
-    words = Words(Results(found), [], {}, lambda *_, **__: "")
+    words = Words(Results(found), found, [], {}, lambda *_, **__: "")
     assert (
         said(
             words,
@@ -281,7 +282,7 @@ def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     data = a_dataset(a_fleet(measured), a_fleet({"a": measured["a"]}, name="alone"))
     found = review(data)
-    several = Words(Results(found), [], {}, lambda *_, **__: "")
+    several = Words(Results(found), found, [], {}, lambda *_, **__: "")
 
     def compare(statistic: str, campaign: str) -> str:
         call = f'compare("{statistic}", "{TPUT}", campaign="{campaign}")'

@@ -1,0 +1,48 @@
+"""The docs tree of a preview: what is wrong with it is said and does not stop it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sparkpub.record.errors import SparkpubError
+from sparkpub.review.dataset import Dataset, FilesState, load, state_of
+from sparkpub.site.build import build, refuse
+from sparkpub.site.content import Content, SiteOptions
+
+log = logging.getLogger("mkdocs.plugins.sparkpub")
+
+
+class Preview:
+    """Builds again and again, and keeps the data meanwhile. `problems` has what would stop a build, a line each."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self._loaded: tuple[FilesState, Dataset] | None = None
+        self._whole: Dataset | None = None
+
+    def tree(
+        self, folders: Sequence[Path], options: SiteOptions
+    ) -> Mapping[str, Content]:
+        """The docs tree by address. Raises SparkpubError for what leaves nothing to show."""
+        self.problems = []
+        dataset = self._load(folders)
+        try:
+            refuse(dataset, options)
+        except SparkpubError as error:
+            self.problems = error.lines()
+            for line in self.problems:
+                log.info("a build would stop: %s", line)
+        return build(dataset, options)
+
+    def _load(self, folders: Sequence[Path]) -> Dataset:
+        """The data without what is damaged or half written, or as they last were whole."""
+        state = state_of(folders)
+        if self._loaded is not None and self._loaded[0] == state:
+            return self._loaded[1]
+        dataset = load(*folders, skip=lambda line: log.info("left out: %s", line))
+        if dataset.skipped and self._whole is not None:
+            log.info("the last whole data stay until that is fixed")
+            return self._whole
+        self._whole = None if dataset.skipped else dataset
+        self._loaded = (state, dataset)
+        return dataset

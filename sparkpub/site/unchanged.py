@@ -1,0 +1,140 @@
+"""The docs tree of a site, built where anything changed that it is made of, and otherwise as it was.
+
+A tree is kept under a digest of everything that decides it: every file that the build reads, its options, what git
+knows, the program and its libraries. Files are known by their content and never by their times, so that a fresh clone
+finds the tree of the one before. Only what was published is kept: a site that is refused is read again each time.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from pydantic import ConfigDict, TypeAdapter
+
+from sparkpub.record import package
+from sparkpub.record.errors import ClaimError
+from sparkpub.review import committed
+from sparkpub.review.claims import facts
+from sparkpub.site import sources
+from sparkpub.site.browser import runtime
+from sparkpub.site.cache import WORK, Cache, key, program
+from sparkpub.site.content import Content, MadeFile, SiteOptions
+
+_FOLDER = "sites"
+"""Of trees in the cache."""
+_MOST = 4
+"""Trees that are kept, the latest ones: each change makes another, of some ten megabytes."""
+_OF_THE_MACHINE = ("cache", "compiled")
+"""Options that change nothing in a tree."""
+
+Tree = Mapping[str, Content]
+
+
+@dataclass(frozen=True)
+class KeptTree:
+    """A tree as it is kept. `made` has the keys of those files that lie in the cache by themselves. What the browser
+    runs is not in it: that depends on what this machine has for bundling it."""
+
+    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    files: Mapping[str, Content]
+    made: Mapping[str, str]
+
+
+_KEPT = TypeAdapter(KeptTree)
+
+
+def tree(folders: Sequence[Path], options: SiteOptions) -> Tree:
+    """The docs tree of data folders by address. Raises what `load`, `refuse` and `build` raise."""
+    trees = Cache(options.cache / _FOLDER)
+    name = _name(folders, options)
+    entry = trees.get(name)
+    if entry is not None:
+        return _taken(_KEPT.validate_json(entry), folders, options)
+    built = _built(folders, options)
+    trees.put(name, _KEPT.dump_json(_kept(built)))
+    trees.prune_to(_MOST)
+    return built
+
+
+def _built(folders: Sequence[Path], options: SiteOptions) -> Tree:
+    # These load pandas, which takes as long as writing the pages of a small site that did not change.
+    from sparkpub.review.dataset import load  # noqa: PLC0415
+    from sparkpub.site.build import build, refuse  # noqa: PLC0415
+
+    dataset = load(*folders)
+    refuse(dataset, options)
+    return build(dataset, options)
+
+
+def _kept(built: Tree) -> KeptTree:
+    files = {}
+    made = {}
+    for uri, content in built.items():
+        if uri.startswith(f"{runtime.FOLDER}/"):
+            continue
+        if content.made is not None:
+            made[uri] = content.made.name
+        files[uri] = replace(content, made=None)
+    return KeptTree(files, made)
+
+
+def _taken(kept: KeptTree, folders: Sequence[Path], options: SiteOptions) -> Tree:
+    """The tree as it was built. Should a file that lies by itself be gone, all is built once more."""
+    work = Cache(options.cache / WORK)
+    again = functools.cache(functools.partial(_built, folders, options))
+    found = dict(kept.files)
+    for uri, name in kept.made.items():
+        make = functools.partial(_anew, again, uri)
+        found[uri] = Content(made=MadeFile(name, work, make))
+    for uri, data in runtime.files(work).files.items():
+        found[uri] = Content(data=data)
+    return found
+
+
+def _anew(again: "functools._lru_cache_wrapper[Tree]", uri: str) -> bytes:
+    return again()[uri].inlined(uri)
+
+
+def _name(folders: Sequence[Path], options: SiteOptions) -> str:
+    """The key of the tree that these folders and options give."""
+    given = {
+        option.name: getattr(options, option.name)
+        for option in fields(options)
+        if option.name not in _OF_THE_MACHINE
+    }
+    return key(
+        "site",
+        program(),
+        package.public_source(),
+        given,
+        [str(folder.resolve()) for folder in folders],
+        [committed.head(folder) for folder in folders],
+        {str(path): _digest(path) for path in read_files(folders, options)},
+    )
+
+
+def read_files(folders: Sequence[Path], options: SiteOptions) -> Iterator[Path]:
+    """Every file that a build reads besides the program's own."""
+    for folder in folders:
+        yield from sorted(folder.glob("*/*"))
+    for path, _ in sources.files(options.sources):
+        yield path
+    if options.templates is not None:
+        yield from sorted(options.templates.rglob("*"))
+    with suppress(ClaimError):  # which stops the build, so that nothing is kept
+        for fact in facts.read(options.sources / sources.FACTS_FILE).values():
+            document = fact.source.file(options.sources.parent)
+            if document is not None:
+                yield document
+
+
+def _digest(path: Path) -> str | None:
+    """SHA-256 of a file; None for what is no file, or cannot be read."""
+    with suppress(OSError):
+        if path.is_file():
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    return None
