@@ -48,10 +48,8 @@ def test_the_repeated_iteration_is_found_and_the_first_record_counts(
     )
 
 
-def test_thirteen_runs_are_not_ten(phase1: Review) -> None:
-    (finding,) = named(phase1, "unbalanced")
-    assert finding.cell == "gpt120b/native/throughput"
-    assert (finding.evidence["good"], finding.evidence["declared"]) == (13, 10)
+def test_thirteen_records_of_ten_iterations_are_told_once(phase1: Review) -> None:
+    assert named(phase1, "unbalanced") == []
 
 
 def test_missing_logs_and_latency_take_nothing_out(phase1: Review) -> None:
@@ -124,16 +122,18 @@ def test_drift_is_found_where_there_is_drift_and_nowhere_else(phase1: Review) ->
         for finding in named(phase1, "drift")
         if finding.cell
     }
-    assert set(trends) == {
-        ("deepseek/native/throughput", "output_throughput_tok_s"),
-        ("gpt120b/native/throughput", "peak_memory_gib"),
-    }
-    first, second = trends.values()
-    assert first.evidence["spearman"] == pytest.approx(-0.92, abs=0.005)
-    assert first.evidence["lag1"] == pytest.approx(0.70, abs=0.005)
-    assert second.evidence["spearman"] == pytest.approx(-0.86, abs=0.005)
-    (worth,) = named(phase1, "small-sample", n=10, metric="output_throughput_tok_s")
-    assert worth.evidence["n_effective"] == pytest.approx(1.87, abs=0.005)
+    ((where, trend),) = trends.items()
+    assert where == ("gpt120b/native/throughput", "peak_memory_gib")
+    assert trend.evidence["spearman"] == pytest.approx(-0.86, abs=0.005)
+    assert "13 are worth 2 independent ones" in trend.message
+
+
+def test_a_level_that_changes_at_one_point_is_no_trend(phase1: Review) -> None:
+    """Four runs of 120.42 tok/s on average, then six of 119.36: two levels leave less than a line does."""
+    (finding,) = named(phase1, "step")
+    cell = "deepseek/native/throughput"
+    assert (finding.cell, finding.evidence["at"]) == (cell, {cell: 4})
+    assert "from 120.42 tok/s to 119.36 tok/s on average" in finding.message
 
 
 def test_the_first_container_run_of_each_block_stands_out(phase1: Review) -> None:
@@ -160,11 +160,11 @@ def test_what_ran_was_never_observed(phase1: Review) -> None:
 
 
 def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
+    """That of gpt120b is, but for its first run, which stands out."""
     (finding,) = named(phase1, "high-variation", metric="kv_cache_gib")
     assert finding.evidence["cv_percent_by_cell"] == pytest.approx(
         {
             "deepseek/container/throughput": 8.8,
-            "gpt120b/container/throughput": 9.6,
             "qwen72b/container/throughput": 19.4,
         },
         abs=0.05,
@@ -172,14 +172,10 @@ def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
 
 
 def test_a_ratio_that_no_container_makes_is_to_be_looked_at(phase1: Review) -> None:
-    """101.30 GiB at the peak against 70.47 are a factor of 1.44, KV caches of 44.31 and 16.57 GiB one of 2.67."""
-    found = {
-        finding.evidence["metric"]: finding.evidence["ratio"]
-        for finding in named(phase1, "implausible-ratio")
-    }
-    assert found == pytest.approx(
-        {"peak_memory_gib": 1.4375, "kv_cache_gib": 2.674}, abs=2e-3
-    )
+    """KV caches of 44.31 and 16.57 GiB are a factor of 2.67; they restate the peak memory."""
+    (finding,) = named(phase1, "implausible-ratio")
+    assert finding.evidence["metrics"] == ["peak_memory_gib", "kv_cache_gib"]
+    assert finding.evidence["ratio"] == pytest.approx(2.674, abs=2e-3)
 
 
 def test_two_versions_of_the_collector_stand_behind_one_campaign(

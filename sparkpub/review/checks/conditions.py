@@ -1,6 +1,6 @@
 """Under which conditions a run took place: heat, throttling, clocks, company, kernel messages, telemetry, machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
@@ -12,7 +12,7 @@ from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import Case, View, first_of
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
@@ -78,13 +78,25 @@ def _read_otherwise(gate: Gate) -> bool:
     return False
 
 
-def _heat(_view: View, stored: Stored) -> Iterator[str]:
-    """What the gate let pass; without a gate, a temperature above the methodology's limit."""
-    if any("temp" in gate.name for gate in stored.record.gates):
-        yield from _unmet(stored, "temp")
-        return
+def thermal_gate(view: View) -> Iterator[Finding]:
+    """Runs that a gate let start hot, and those that no gate held back."""
+    yield from view.faulty(
+        "thermal-gate", "warning", lambda run: _unmet(run, "temp"), "started hot"
+    )
+    yield from view.faulty(
+        "thermal-gate",
+        "warning",
+        _hot_without_a_gate,
+        "started hot",
+        remedy="Let the machine cool before each run; a matrix waits for that (max_start_temp_celsius: in gates:).",
+    )
+
+
+def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
+    """A temperature above the methodology's limit, where no gate asked for it."""
     start = stored.record.value("gpu_temp_start_celsius")
-    if start is not None and start > START_TEMPERATURE_CELSIUS:
+    gated = any("temp" in gate.name for gate in stored.record.gates)
+    if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
         yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
@@ -179,23 +191,7 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
     container = stored.record.container
     if container is not None and container.oom_killed:
         events.append("the engine reports that it was killed for lack of memory")
-    yield from _first_of(events, "messages")
-
-
-def _warnings(view: View, stored: Stored) -> Iterator[str]:
-    """The first thing that the engine warned of while it was measured, and how many there are."""
-    answer = view.evidence.of(stored).answer
-    warned = () if answer is None else answer.warnings
-    yield from _first_of(
-        [warning.text for warning in warned if warning.measured], "warnings"
-    )
-
-
-def _first_of(texts: Sequence[str], what: str) -> Sequence[str]:
-    """One line for several of a kind."""
-    if len(texts) < 2:
-        return texts
-    return [f"{len(texts)} {what}, the first: {texts[0]}"]
+    yield from first_of(events, "messages")
 
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
@@ -242,13 +238,12 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
 
 
 CHECKS = (
-    of_each_run(
+    Check(
         "thermal-gate",
         "evidence",
-        "warning",
+        ("warning",),
         "Did every run start cool?",
-        _heat,
-        ("started hot",),
+        thermal_gate,
         thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
@@ -296,18 +291,6 @@ CHECKS = (
         _complaints,
         ("ran while the kernel or the driver reported problems",),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
-    ),
-    of_each_run(
-        "engine-warning",
-        "evidence",
-        "warning",
-        "Did the engine work without a warning while it was measured?",
-        _warnings,
-        (
-            "was measured while the engine warned",
-            "were measured while the engine warned",
-        ),
-        remedy="Warm up with the same lengths and number of requests, so that nothing is compiled or loaded later.",
     ),
     Check(
         "telemetry-gap",

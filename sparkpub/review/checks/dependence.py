@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkpub.record.metrics import Metric
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, label
+from sparkpub.review.checks.view import TIMED_UNITS, View, label
 from sparkpub.review.statistics import describe
 from sparkpub.review.statistics.describe import Floats
 
@@ -164,6 +165,21 @@ def independent(view: View) -> tuple[str, ...]:
     """The results of a campaign without those that restate another, so that no fault is counted twice."""
     again = {other for _, _, other, _ in view.once(restated)}
     return tuple(name for name in view.results if name not in again)
+
+
+def root_of(view: View, name: str) -> str:
+    """The metric that a metric restates; itself where it restates none."""
+    roots = {other: one for _, one, other, _ in view.once(restated)}
+    while name in roots:
+        name = roots[name]
+    return name
+
+
+def cause(view: View, metric: Metric) -> str:
+    """What a metric hangs on, so that one fault is not told once per metric: all rates and times tell of speed, what
+    restates another metric of that one, and any other metric of itself."""
+    root = view.metrics[root_of(view, metric.name)]
+    return "speed" if root.unit in TIMED_UNITS else root.name
 
 
 def _varies(column: Floats) -> bool:

@@ -42,9 +42,11 @@ _BEGINS = (CLIENT_BEGINS, MEASURING)
 _SHUTDOWN = "[shutdown]"
 """What vLLM begins the lines with that it warns with when it ends: of processes that it has to kill."""
 _WARNING = re.compile(
-    r"(?:\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b|\[[WE]\])[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+    r"(?:\b(WARN(?:ING)?|ERROR|CRITICAL)\b|\[([WE])\]|^\d[\d.]+ (E) )"
+    r"[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
-"""A line of Python's logging, with or without a time and a place in the source, and of TensorRT-LLM's."""
+"""A line of Python's logging, with or without a time and a place in the source, of TensorRT-LLM's, and an error of
+llama.cpp's."""
 _CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
@@ -67,6 +69,7 @@ class Warned(NamedTuple):
 
     text: str
     measured: bool
+    is_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -232,8 +235,11 @@ def _warnings(log: str) -> tuple[Warned, ...]:
         measured = measured or any(begins in line for begins in _BEGINS)
         warned = _WARNING.search(line)
         if warned is not None:
-            text = _CHANGING.sub("…", warned[1]).split(". ")[0].strip()
-            found[Warned(text[:WARNING_LETTERS], measured)] = None
+            *levels, said = warned.groups()
+            level = next(filter(None, levels))
+            text = _CHANGING.sub("…", said).split(". ")[0].strip()
+            is_error = level[0] in "EC"
+            found[Warned(text[:WARNING_LETTERS], measured, is_error)] = None
     return tuple(found)
 
 

@@ -13,7 +13,8 @@ class Finding:
 
     `cell` is `model/environment/workload`; None with `evidence["cells"]` for several cells, and None without it
     for the whole campaign. `run` is None for findings on several runs, whose ids are in `evidence["runs"]`.
-    `evidence` holds what is needed to verify the finding by hand, as JSON values.
+    `evidence` holds what is needed to verify the finding by hand, as JSON values. `remedy` is what an operator can do
+    about it; empty for a note, and where the message says it.
     """
 
     check: str
@@ -23,6 +24,7 @@ class Finding:
     run: str | None
     message: str
     evidence: dict[str, Any]
+    remedy: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:

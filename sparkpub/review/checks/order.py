@@ -1,8 +1,9 @@
-"""Whether time shows in the figures: drift within cells, first runs that stand out, environments apart in time."""
+"""Whether the order of runs shows in the figures: first runs that stand out, and environments apart in time."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from statistics import fmean
 from typing import NamedTuple
 
@@ -13,22 +14,13 @@ from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
-    MATERIAL_SHARE_OF_MARGIN,
     View,
-    about_cells,
     ids,
     label,
-    listed,
 )
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import compare, describe, design, drift
+from sparkpub.review.statistics import compare, design, drift
 
-DRIFT_ALPHA = Threshold(
-    "drift alpha",
-    0.02,
-    "Probability of a false drift finding in a clean campaign (Mann-Kendall, Holm).",
-)
 TRANSIENT_ALPHA = Threshold(
     "transient alpha",
     0.015,
@@ -49,82 +41,24 @@ FEW_SWITCHES = Threshold(
 )
 
 
-class Drifting(NamedTuple):
-    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
+class FirstRunsApart(NamedTuple):
+    """A metric whose first runs stand out in cells; `where` is their environment, empty for all of them."""
 
-    cell: Cell
-    metric: str
-    values: tuple[float, ...]
-    trend: drift.Trend
+    metric: Metric
+    where: str
+    blocks: Mapping[Cell, tuple[float, ...]]
+    test: drift.FirstRuns
     p_adjusted: float
     tests: int
-    n_effective: float
+
+    @property
+    def apart(self) -> float:
+        """How far the first runs lie from the others, on average."""
+        blocks = self.blocks.values()
+        return fmean(values[0] - fmean(values[1:]) for values in blocks)
 
 
-def drifting(view: View) -> list[Drifting]:
-    """Every trend that is beyond chance in the campaign as a whole and large enough to matter."""
-    tests = {
-        (cell, name): values
-        for cell in view.ran
-        for name in view.once(independent)
-        if len(set(values := view.figures(cell, name, ran=True))) > 1
-    }
-    trends = drift.trends(list(tests.values()))
-    adjusted = compare.holm([trend.p_value for trend in trends])
-    found = []
-    for ((cell, name), values), trend, p in zip(
-        tests.items(), trends, adjusted, strict=True
-    ):
-        if p is None or p >= DRIFT_ALPHA:
-            continue
-        change = (trend.slope or 0) * (len(values) - 1)
-        if view.matters(view.metrics[name], values, change):
-            worth = float(describe.effective_n(values))
-            found.append(Drifting(cell, name, values, trend, p, len(tests), worth))
-    return found
-
-
-def drifts(view: View) -> Iterator[Finding]:
-    """Trends within cells, then transients across them."""
-    by_metric = grouped(view.once(drifting), lambda item: item.metric)
-    for name, items in by_metric.items():
-        yield _drift(view, view.metrics[name], items)
-    yield from _transients(view)
-
-
-def _drift(view: View, metric: Metric, items: Sequence[Drifting]) -> Finding:
-    """One metric that trends with run order in one cell or several; the figures are those of the clearest."""
-    worst = min(items, key=lambda item: item.p_adjusted)
-    change = (worst.trend.slope or 0) * (len(worst.values) - 1)
-    cells = [label(item.cell) for item in items]
-    direction = "rises" if change > 0 else "falls"
-    also = ""
-    if len(items) > 1:
-        also = f" It drifts in {listed(cells, 'cells')}."
-    text = (
-        f"{metric.label} of {label(worst.cell)} {direction} with run order: by about {metric.format(abs(change))} from "
-        f"the first of {len(worst.values)} runs to the last (Spearman {worst.trend.spearman:.2f}, Mann-Kendall "
-        f"p = {worst.trend.p_value:.2g}, {worst.p_adjusted:.2g} corrected for {counted(worst.tests, 'test')}).{also} "
-        "The mean depends on how long one measures."
-    )
-    runs = [run for item in items for run in ids(view.ran[item.cell])]
-    return view.finding(
-        "drift",
-        "warning",
-        text,
-        **about_cells(item.cell for item in items),
-        metric=metric.name,
-        values=list(worst.values),
-        runs=runs,
-        slope_per_run=worst.trend.slope,
-        p_value=worst.trend.p_value,
-        p_adjusted=worst.p_adjusted,
-        spearman=worst.trend.spearman,
-        lag1=worst.trend.lag1,
-    )
-
-
-def _transients(view: View) -> Iterator[Finding]:
+def first_runs_apart(view: View) -> list[FirstRunsApart]:
     """First runs that stand out in their cells, over all cells and over those of each environment."""
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
     environments = {cell[1] for cell in view.ran}
@@ -133,48 +67,46 @@ def _transients(view: View) -> Iterator[Finding]:
             values = view.figures(cell, name, ran=True)
             if len(values) < 3:
                 continue
-            groups["*", name][cell] = values
+            groups["", name][cell] = values
             if len(environments) > 1:
                 groups[cell[1], name][cell] = values
-    tests = {
-        group: drift.first_runs(list(blocks.values()))
-        for group, blocks in groups.items()
-    }
-    adjusted = compare.holm([test.p_value for test in tests.values()])
-    for ((where, name), test), p in zip(tests.items(), adjusted, strict=True):
-        if p is not None and p < TRANSIENT_ALPHA:
-            yield from _transient(view, where, name, groups[where, name], test, p)
+    tests = [drift.first_runs(list(blocks.values())) for blocks in groups.values()]
+    adjusted = compare.holm([test.p_value for test in tests])
+    found = [
+        FirstRunsApart(view.metrics[name], where, blocks, test, p, len(tests))
+        for ((where, name), blocks), test, p in zip(
+            groups.items(), tests, adjusted, strict=True
+        )
+        if p is not None and p < TRANSIENT_ALPHA
+    ]
+    return [
+        first
+        for first in found
+        if view.matters(first.metric, list(chain(*first.blocks.values())), first.apart)
+    ]
 
 
-def _transient(
-    view: View,
-    where: str,
-    name: str,
-    blocks: dict[Cell, tuple[float, ...]],
-    test: drift.FirstRuns,
-    p_adjusted: float,
-) -> Iterator[Finding]:
-    apart = fmean(values[0] - fmean(values[1:]) for values in blocks.values())
-    metric = view.metrics[name]
-    if view.matters(
-        metric, [value for values in blocks.values() for value in values], apart
-    ):
-        side = f"{metric.format(abs(apart))} {'above' if apart > 0 else 'below'}"
+def first_runs(view: View) -> Iterator[Finding]:
+    """One finding for each metric and environment whose first runs stand out."""
+    for first in view.once(first_runs_apart):
+        metric, apart = first.metric, first.apart
+        where = f" of {first.where}" if first.where else ""
+        more = "more" if apart > 0 else "less"
         text = (
-            f"The first run stands out in {len(blocks)} cells{'' if where == '*' else f' of {where}'}: its "
-            f"{metric.label} is on average {side} that of the others (permutation p = {test.p_value:.2g}, "
-            f"{p_adjusted:.2g} after correction). The figures include a cold start."
+            f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
+            f"{metric.within_sentence} than the others, on average (permutation test, p = "
+            f"{first.p_adjusted:.2g} corrected for {counted(first.tests, 'test')}): the figures include a cold start."
         )
         yield view.finding(
             "drift",
             "warning",
             text,
-            cells=[label(cell) for cell in blocks],
-            metric=name,
-            runs=[view.ran[cell][0].record.run_id for cell in blocks],
-            ranks=list(test.ranks),
-            p_value=test.p_value,
-            p_adjusted=p_adjusted,
+            cells=[label(cell) for cell in first.blocks],
+            metric=metric.name,
+            runs=[view.ran[cell][0].record.run_id for cell in first.blocks],
+            ranks=list(first.test.ranks),
+            p_value=first.test.p_value,
+            p_adjusted=first.p_adjusted,
         )
 
 
@@ -289,16 +221,6 @@ def _out_of_order(view: View) -> Iterator[Finding]:
 
 
 CHECKS = (
-    Check(
-        "drift",
-        "meaning",
-        ("warning",),
-        "Do results drift with the order of the runs?",
-        drifts,
-        implies=frozenset({"small-sample"}),
-        thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
-        remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
-    ),
     Check(
         "order-confound",
         "meaning",

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from sparkpub.record.metrics import GIB, Metric
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.dependence import cause
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, about_metrics, cause, floor, label, listed
+from sparkpub.review.checks.view import View, about_metrics, floor, label, listed
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe
 
@@ -65,7 +66,7 @@ def implausible_ratio(view: View) -> Iterator[Finding]:
                 else None
             )
             if found is not None:
-                by_cause[cause(metric)].append(found)
+                by_cause[cause(view, metric)].append(found)
     for odd in by_cause.values():
         yield _finding(view, odd)
 

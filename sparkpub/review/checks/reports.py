@@ -1,12 +1,15 @@
-"""Whether requests of a run failed, so that its figures are of the others."""
+"""What server and client said of themselves: requests that failed, and what the engine warned of while measuring."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.view import Case, View, first_of
 
 FAILED_PERCENT = Threshold(
     "failed requests percent",
@@ -23,16 +26,15 @@ def failed_requests(view: View) -> Iterator[Finding]:
         if percent:
             found = many if percent >= FAILED_PERCENT else few
             found[stored.record.run_id] = percent
-    yield from _failures(view, "warning", many, _WHAT_TO_DO)
-    yield from _failures(view, "info", few, "")
+    yield from _failures(view, "warning", many)
+    yield from _failures(view, "info", few)
 
 
 _FAILED = "failed_requests_percent"
-_WHAT_TO_DO = " Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load."
 
 
 def _failures(
-    view: View, severity: Severity, percents: Mapping[str, float], remedy: str
+    view: View, severity: Severity, percents: Mapping[str, float]
 ) -> Iterator[Finding]:
     """One finding for runs that lost a share of their requests, by id, in percent."""
     if not percents:
@@ -44,7 +46,7 @@ def _failures(
         severity,
         [run for run in view.happened if run.record.run_id in percents],
         lambda runs: (
-            f"{runs}: {share} of the requests failed, and the figures are of the others.{remedy}"
+            f"{runs}: {share} of the requests failed, and the figures are of the others."
         ),
         percents=percents,
     )
@@ -59,6 +61,75 @@ def _failed_percent(view: View, stored: Stored) -> float | None:
     return None if answer is None else answer.values.get(_FAILED)
 
 
+# -- warnings of the engine --------------------------------------------------------------------------------------
+
+
+class Trouble(NamedTuple):
+    """What an engine warns of that changes the figures of a run, and what to do about it."""
+
+    said: re.Pattern[str]
+    happened: str
+    remedy: str
+
+
+TROUBLES = (
+    Trouble(
+        re.compile(r"preempt|recomput|evict", re.I),
+        "took requests out of its batch, to compute them again later",
+        "Send fewer requests at once, or give the KV cache more memory, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
+        "used slower code than it could",
+        "Install what the engine lacks, or choose another kernel, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"compil|autotun", re.I),
+        "compiled kernels, which the requests waited for",
+        "Warm up with the same lengths and the same number of requests, and re-run.",
+    ),
+)
+"""Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
+liked better: samplers, limits of open files, lengths of prompts."""
+
+
+def engine_warning(view: View) -> Iterator[Finding]:
+    """What the engines warned of while they were measured, one finding for each cause."""
+    of_trouble: dict[Trouble, list[Case]] = defaultdict(list)
+    failing: list[Case] = []
+    for stored in view.happened:
+        answer = view.evidence.of(stored).answer
+        said = (
+            [] if answer is None else [one for one in answer.warnings if one.measured]
+        )
+        causes = {warned.text: _trouble(warned.text) for warned in said}
+        for trouble in TROUBLES:
+            texts = [text for text, cause in causes.items() if cause is trouble]
+            of_trouble[trouble] += _case(stored, texts, "warnings")
+        errors = [one.text for one in said if one.is_error and not causes[one.text]]
+        failing += _case(stored, errors, "errors")
+    for trouble, cases in of_trouble.items():
+        happened = f"ran on an engine that {trouble.happened}, while it was measured"
+        yield from view.cases(
+            "engine-warning", "warning", cases, happened, remedy=trouble.remedy
+        )
+    yield from view.cases(
+        "engine-warning",
+        "warning",
+        failing,
+        "ran on an engine that reported errors while it was measured",
+        remedy="Read the log around the error, and re-run.",
+    )
+
+
+def _trouble(text: str) -> Trouble | None:
+    return next((one for one in TROUBLES if one.said.search(text)), None)
+
+
+def _case(stored: Stored, texts: list[str], what: str) -> list[Case]:
+    return [(stored, one) for one in first_of(texts, what)]
+
+
 CHECKS = (
     Check(
         "failed-requests",
@@ -67,5 +138,13 @@ CHECKS = (
         "Did requests fail?",
         failed_requests,
         thresholds=(FAILED_PERCENT,),
+        remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
+    ),
+    Check(
+        "engine-warning",
+        "evidence",
+        ("warning",),
+        "Did the engine work undisturbed while it was measured?",
+        engine_warning,
     ),
 )

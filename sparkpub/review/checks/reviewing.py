@@ -6,7 +6,7 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -128,6 +128,7 @@ def review(dataset: Dataset) -> Review:
         campaigns[name] = view.reviewed
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
+    findings = list(map(_with_remedy, findings))
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
@@ -188,18 +189,17 @@ def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
     return lines
 
 
-def remedy(finding: Finding) -> str:
-    """What an operator can do about an error or a warning; empty for a note, and where the message says it."""
-    return "" if finding.severity == "info" else CHECKS[finding.check].remedy
+def _with_remedy(finding: Finding) -> Finding:
+    """An error or a warning with what its check advises, where it has no advice of its own."""
+    if finding.severity == "info" or finding.remedy:
+        return finding
+    return replace(finding, remedy=CHECKS[finding.check].remedy)
 
 
 def as_json(review: Review) -> str:
     """The document of `sparkpub check --json`."""
     document = {
-        "findings": [
-            finding.document() | {"remedy": remedy(finding)}
-            for finding in review.findings
-        ],
+        "findings": [finding.document() for finding in review.findings],
         "runs": len(review.dataset.runs),
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
@@ -211,7 +211,7 @@ def as_text(review: Review) -> Iterator[str]:
         known = review.acknowledgement(finding)
         what = finding.message
         if known is None:
-            what = f"{what} {remedy(finding)}".rstrip()
+            what = f"{what} {finding.remedy}".rstrip()
         yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
         if known is not None:
             yield f"{'':<8}{'':<20} acknowledged: {known.reason}"

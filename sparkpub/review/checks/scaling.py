@@ -22,8 +22,9 @@ from sparkpub.review.traffic import THROUGHPUT
 LESS_SHARE = Threshold(
     "less share",
     0.05,
-    "Relative fall, in throughput and in TTFT alike, from a load to the next larger one: of 664 such pairs of loads of "
-    "vLLM and llama.cpp none has both.",
+    "Relative fall, in throughput and in TTFT alike, from a load to the next larger one. In 664 such pairs of vLLM and "
+    "llama.cpp, nearly all with twice as many requests, one of both always rose by 32 % or more; with their names "
+    "swapped, 90 of 100 pairs fall by more than this.",
 )
 
 
@@ -76,15 +77,17 @@ def _finding(view: View, swapped: list[tuple[LoadedCell, LoadedCell]]) -> Findin
     cells = list(dict.fromkeys(label(load.cell) for pair in swapped for load in pair))
     also = ""
     if len(swapped) > 1:
-        also = f" The same holds in {listed(cells, 'cells')}."
-    sent = counted(small.at_once, "request")
+        also = f" In all, it holds in {listed(cells, 'cells')}."
     text = (
-        f"{label(small.cell)} gives {sent} at once {small.throughput:.4g} tok/s with a TTFT of "
-        f"{small.first_token:.4g} ms, and {label(large.cell)} gives {large.at_once} of them {large.throughput:.4g} "
-        f"tok/s with {large.first_token:.4g} ms. More requests cannot get less and wait less: the loads may be "
-        f"swapped.{also}"
+        "The loads may be swapped: more requests at once got fewer tokens and waited less for the first. "
+        f"{_got(small)}; {_got(large)}.{also}"
     )
     return view.finding("swapped-loads", "warning", text, cells=cells)
+
+
+def _got(load: LoadedCell) -> str:
+    sent = counted(load.at_once, "request")
+    return f"{label(load.cell)}: {sent}, {load.throughput:.4g} tok/s, TTFT {load.first_token:.4g} ms"
 
 
 CHECKS = (

@@ -7,22 +7,24 @@ from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
+from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.dependence import independent
+from sparkpub.review.checks.dependence import cause, independent, root_of
 from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.order import drifting
+from sparkpub.review.checks.levels import moved
+from sparkpub.review.checks.order import first_runs_apart
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
     View,
     about_cells,
     about_metrics,
-    cause,
     floor,
     ids,
     label,
     listed,
 )
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
 from sparkpub.review.tables.cells import described
@@ -60,26 +62,25 @@ POWER = Threshold(
 
 
 def outlier(view: View) -> Iterator[Finding]:
-    """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested."""
+    """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested. Where they
+    are many, or first runs that stand out in other cells too, another finding says so."""
+    odd = {
+        key: places
+        for key, places in view.once(outlying).items()
+        if not _are_many(view, key) and not (places == (0,) and _is_cold(view, *key))
+    }
     apart: dict[str, dict[str, tuple[Stored, list[str]]]] = defaultdict(dict)
     metrics: dict[str, list[str]] = defaultdict(list)
-    for (cell, name), flagged in view.once(outlying).items():
-        metric, values = view.metrics[name], view.figures(cell, name)
+    for (cell, name), places in odd.items():
+        metric = view.metrics[name]
+        about = cause(view, metric)
+        metrics[about].append(name)
+        others = _others(view, cell, metric, places)
         runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
-        rest = describe.describe(
-            [value for place, value in enumerate(values) if place not in flagged]
-        )
-        metrics[cause(metric)].append(name)
-        for index in flagged:
-            detail = (
-                f"{metric.label} {metric.format(runs[index].record.value(name))}; the other runs of {label(cell)} have "
-                f"{metric.format(rest.mean)} ± {metric.format(rest.sd)} (mean ± sample standard "
-                f"deviation, n = {rest.n})"
-            )
-            run = runs[index]
-            apart[cause(metric)].setdefault(run.record.run_id, (run, []))[1].append(
-                detail
-            )
+        for run in (runs[place] for place in places):
+            value = metric.format(run.record.value(name))
+            found = apart[about].setdefault(run.run_id, (run, []))
+            found[1].append(f"{metric.within_sentence} {value} ({others})")
     for abouts in _of_the_same_runs(apart):
         details: dict[str, tuple[Stored, list[str]]] = {}
         for about in abouts:
@@ -96,6 +97,33 @@ def outlier(view: View) -> Iterator[Finding]:
         )
 
 
+def _others(view: View, cell: Cell, metric: Metric, places: Sequence[int]) -> str:
+    """The runs of a cell without its outliers, in words."""
+    rest = describe.describe(_without(view.figures(cell, metric.name), places))
+    spread = f"{metric.format(rest.mean)} ± {metric.format(rest.sd)}"
+    return f"the other {rest.n} runs {spread}"
+
+
+def _without(values: Sequence[float], places: Iterable[int]) -> list[float]:
+    left_out = set(places)
+    return [value for place, value in enumerate(values) if place not in left_out]
+
+
+def _are_many(view: View, key: tuple[Cell, str]) -> bool:
+    """Whether so many runs of a cell are outliers in a metric that they are part of what is measured."""
+    n, flagged = len(view.figures(*key)), view.once(outlying)[key]
+    share = 100 * len(flagged) / n
+    return n >= TOO_MANY_OUTLIERS_RUNS and share > TOO_MANY_OUTLIERS_PERCENT
+
+
+def _is_cold(view: View, cell: Cell, name: str) -> bool:
+    """Whether the first run of a cell is one of those that stand out in a metric."""
+    return any(
+        first.metric.name == name and cell in first.blocks
+        for first in view.once(first_runs_apart)
+    )
+
+
 def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """What runs are odd in, together where it is the same runs: they have one cause."""
     groups: dict[frozenset[str], list[str]] = defaultdict(list)
@@ -110,10 +138,9 @@ def severity_of(view: View, names: Iterable[str]) -> Severity:
     matrix = view.campaign.matrix
     if matrix is None or not matrix.primary:
         return "warning"
-    about = {cause(view.metrics[name]) for name in names}
-    primary = {
-        cause(view.metrics[name]) for name in matrix.primary if name in view.metrics
-    }
+    about = {cause(view, view.metrics[name]) for name in names}
+    declared = [view.metrics[name] for name in matrix.primary if name in view.metrics]
+    primary = {cause(view, metric) for metric in declared}
     return "warning" if about & primary else "info"
 
 
@@ -144,21 +171,24 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
 
 def too_many_outliers(view: View) -> Iterator[Finding]:
     """Cells in which outliers are no longer rare: then they are part of what is measured."""
-    for (cell, name), flagged in view.once(outlying).items():
-        n = len(view.figures(cell, name))
-        share = 100 * len(flagged) / n
-        if n >= TOO_MANY_OUTLIERS_RUNS and share > TOO_MANY_OUTLIERS_PERCENT:
-            words = view.metrics[name].label
-            text = f"{len(flagged)} of {n} runs of {label(cell)} are outliers in {words} ({share:.0f} %)."
-            yield view.finding(
-                "too-many-outliers",
-                severity_of(view, [name]),
-                text,
-                cell=cell,
-                metric=name,
-                outliers=len(flagged),
-                n=n,
-            )
+    for (cell, name), places in view.once(outlying).items():
+        if not _are_many(view, (cell, name)):
+            continue
+        metric, values = view.metrics[name], view.figures(cell, name)
+        odd = listed([metric.format(values[place]) for place in places], "values")
+        text = (
+            f"{len(places)} of {len(values)} runs of {label(cell)} are outliers in {metric.within_sentence} "
+            f"({100 * len(places) / len(values):.0f} %): {odd}; {_others(view, cell, metric, places)}."
+        )
+        yield view.finding(
+            "too-many-outliers",
+            severity_of(view, [name]),
+            text,
+            cell=cell,
+            metric=name,
+            outliers=len(places),
+            n=len(values),
+        )
 
 
 class Variation(NamedTuple):
@@ -169,10 +199,10 @@ class Variation(NamedTuple):
     cv_percent: float
 
 
-def high_variation(view: View) -> Iterator[Finding]:
-    """Cells whose runs differ more than repeatable ones do."""
-    by_cause: dict[str, list[Variation]] = defaultdict(list)
+def varying(view: View) -> dict[tuple[Cell, str], Variation]:
+    """The metrics of cells whose runs differ more than repeatable ones do."""
     columns = described(view.values)
+    found = {}
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
@@ -181,21 +211,28 @@ def high_variation(view: View) -> Iterator[Finding]:
                 continue
             sd, cv_percent = columns["sd"][number], columns["cv_percent"][number]
             # Neither is above its limit where one run leaves none.
-            varies = sd >= floor(metric) and cv_percent > HIGH_VARIATION_PERCENT
-            if varies and not _by_outliers(view, cell, name):
-                found = Variation(metric, cell, float(cv_percent))
-                by_cause[cause(metric)].append(found)
-    for spreads in by_cause.values():
+            if sd >= floor(metric) and cv_percent > HIGH_VARIATION_PERCENT:
+                found[cell, name] = Variation(metric, cell, float(cv_percent))
+    return found
+
+
+def high_variation(view: View) -> Iterator[Finding]:
+    """Cells whose runs vary for no cause that another finding tells, one finding for each thing that varies."""
+    found = view.once(varying).items()
+    told = [spread for key, spread in found if not _is_explained(view, *key)]
+    for spreads in grouped(told, lambda spread: cause(view, spread.metric)).values():
         yield _variation(view, spreads)
 
 
-def _by_outliers(view: View, cell: Cell, name: str) -> bool:
-    """Whether a metric varies because of outliers, which have a finding of their own."""
-    flagged = view.once(outlying).get((cell, name))
-    if flagged is None:
-        return False
-    values = view.figures(cell, name)
-    rest = [value for place, value in enumerate(values) if place not in flagged]
+def _is_explained(view: View, cell: Cell, name: str) -> bool:
+    """Whether a metric varies because of what another finding tells: outliers, a first run, a trend or a step."""
+    root = root_of(view, name)
+    if _moves(view, cell, root):
+        return True
+    odd = view.once(outlying).get((cell, root), ())
+    if _is_cold(view, cell, root):
+        odd = (0, *odd)
+    rest = _without(view.figures(cell, name), odd)
     cv_percent = describe.describe(rest).cv_percent if rest else None
     return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
@@ -209,10 +246,10 @@ def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
     also = ""
     if len(spreads) > 1:
         names = [view.metrics[name].within_sentence for name in metrics]
-        also = f" In all, it is exceeded for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
+        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
-        f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between runs (coefficient of "
-        f"variation, n = {len(values)}; limit {HIGH_VARIATION_PERCENT:g} %).{also}"
+        f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between its {len(values)} "
+        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit).{also}"
     )
     highest: dict[str, float] = {}
     for spread in spreads:
@@ -232,58 +269,46 @@ def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
 
 
 def small_sample(view: View) -> Iterator[Finding]:
-    """Cells with too few runs, or too few independent ones, and comparisons without power."""
+    """Cells with too few runs, and comparisons without power."""
     small = {
         cell: runs
         for cell, runs in view.counted.items()
         if 0 < len(runs) < EFFECTIVE_RUNS
     }
-    within = {
+    repeating = {
         cell: runs
         for cell, runs in small.items()
         if any(run.record.spreads or run.record.samples for run in runs)
     }
-    alone = {cell: runs for cell, runs in small.items() if cell not in within}
-    if alone:
-        yield _few(view, alone, "nothing can be said of the spread")
-    if within:
-        yield _few(
-            view,
-            within,
-            "the spread that is known is that of the repetitions within a run, and not from one run to the next",
-        )
-    for item in view.once(drifting):
-        if item.n_effective < EFFECTIVE_RUNS:
-            text = (
-                f"{len(item.values)} runs of {label(item.cell)} are worth about {item.n_effective:.0f} independent "
-                f"ones for {view.metrics[item.metric].label}: each resembles the one before (lag-1 autocorrelation "
-                f"{item.trend.lag1:.2f})."
-            )
-            yield view.finding(
-                "small-sample",
-                "warning",
-                text,
-                cell=item.cell,
-                metric=item.metric,
-                n=len(item.values),
-                n_effective=item.n_effective,
-                lag1=item.trend.lag1,
-            )
+    alone = {cell: runs for cell, runs in small.items() if cell not in repeating}
+    yield from _few(view, alone, "how far runs differ is not known")
+    yield from _few(
+        view,
+        repeating,
+        "how far repetitions within a run differ is known, and how far runs do is not",
+    )
     yield from _powerless(view)
 
 
-def _few(view: View, small: Mapping[Cell, Sequence[Stored]], so: str) -> Finding:
+def _few(
+    view: View, small: Mapping[Cell, Sequence[Stored]], so: str
+) -> Iterator[Finding]:
     """Cells with too few runs, and what follows."""
+    if not small:
+        return
     cells = [label(cell) for cell in small]
-    fewest = min(len(runs) for runs in small.values())
-    who = f"{listed(cells, 'cells')} {'has' if len(cells) == 1 else 'have'}"
-    return view.finding(
+    fewest, most = min(map(len, small.values())), max(map(len, small.values()))
+    number = counted(most, "run") if fewest == most else f"{fewest} to {most} runs"
+    have = "has" if len(cells) == 1 else "have"
+    each = "" if len(cells) == 1 else " each"
+    yield view.finding(
         "small-sample",
         "warning",
-        f"{who} fewer than {EFFECTIVE_RUNS:g} runs (the smallest number is {fewest}): {so}.",
+        f"{listed(cells, 'cells')} {have} {number}{each}: {so}.",
         **about_cells(small),
         n=fewest,
         runs=[run for some in small.values() for run in ids(some)],
+        remedy=f"Measure each at least {EFFECTIVE_RUNS:g} times.",
     )
 
 
@@ -297,48 +322,56 @@ class Weak(NamedTuple):
 
 
 def _powerless(view: View) -> Iterator[Finding]:
-    """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause."""
-    by_cause: dict[str, list[Weak]] = defaultdict(list)
-    for name in view.results:
-        metric = view.metrics[name]
-        for cell in sorted(view.counted, key=lambda cell: (cell[2], cell[0])):
-            base = (cell[0], view.campaign.baseline, cell[2])
-            found = view.compared.get((cell, name))
-            if found is None or _too_alike(view, base, cell, metric):
-                continue
-            power = found.overall.power_10_percent
-            if power is None or power >= POWER:
-                continue
-            if not any(_by_outliers(view, place, name) for place in (base, cell)):
-                by_cause[cause(metric)].append(Weak(metric, base, cell, power))
-    for weak in by_cause.values():
-        worst = min(weak, key=lambda found: found.power)
-        n = [
-            len(view.figures(place, worst.metric.name))
-            for place in (worst.base, worst.cell)
-        ]
-        cells = dict.fromkeys(
-            label(place) for found in weak for place in (found.base, found.cell)
-        )
-        metrics = list(dict.fromkeys(found.metric.name for found in weak))
-        also = ""
-        if len(weak) > 1:
-            names = [view.metrics[name].within_sentence for name in metrics]
-            also = f" It is below {100 * POWER:g} % for {listed(names, 'metrics')} in {listed(list(cells), 'cells')}."
-        text = (
-            f"The power to detect a difference of 10 % in {worst.metric.label} between {label(worst.base)} and "
-            f"{label(worst.cell)} is {100 * worst.power:.0f} % (n = {n[0]} and {n[1]}): the runs vary too much for "
-            f"their number.{also}"
-        )
-        yield view.finding(
-            "small-sample",
-            severity_of(view, metrics),
-            text,
-            cells=list(cells),
-            **about_metrics(metrics),
-            power_10_percent=worst.power,
-            n=n,
-        )
+    """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause. Where runs vary so
+    much that a finding says so, none says it again."""
+    weak = []
+    for (cell, name), found in view.compared.items():
+        base, metric = (cell[0], view.campaign.baseline, cell[2]), view.metrics[name]
+        power = found.overall.power_10_percent
+        if power is None or power >= POWER or _too_alike(view, base, cell, metric):
+            continue
+        if not any(_is_told(view, place, name) for place in (base, cell)):
+            weak.append(Weak(metric, base, cell, power))
+    for items in grouped(weak, lambda item: cause(view, item.metric)).values():
+        yield _without_power(view, items)
+
+
+def _is_told(view: View, cell: Cell, name: str) -> bool:
+    """Whether another finding says that a metric of a cell varies or moves."""
+    return (cell, name) in view.once(varying) or _moves(view, cell, name)
+
+
+def _moves(view: View, cell: Cell, name: str) -> bool:
+    """Whether a metric of a cell, or what it restates, has a trend or a step."""
+    key = (cell, root_of(view, name))
+    return any(key in found for found in view.once(moved))
+
+
+def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
+    """Comparisons that would miss a difference, by the one that most likely would."""
+    worst = min(weak, key=lambda found: found.power)
+    metric, places = worst.metric, (worst.base, worst.cell)
+    n = [len(view.figures(place, metric.name)) for place in places]
+    both = [label(place) for found in weak for place in (found.base, found.cell)]
+    cells = list(dict.fromkeys(both))
+    metrics = list(dict.fromkeys(found.metric.name for found in weak))
+    also = ""
+    if len(weak) > 1:
+        names = [view.metrics[name].within_sentence for name in metrics]
+        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
+    text = (
+        f"A difference of 10 % in {metric.within_sentence} between {label(worst.base)} and {label(worst.cell)} would "
+        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]}).{also}"
+    )
+    return view.finding(
+        "small-sample",
+        severity_of(view, metrics),
+        text,
+        cells=cells,
+        **about_metrics(metrics),
+        power_10_percent=worst.power,
+        n=n,
+    )
 
 
 def _too_alike(view: View, base: Cell, cell: Cell, metric: Metric) -> bool:
@@ -387,6 +420,6 @@ CHECKS = (
         "Is the sample large enough?",
         small_sample,
         thresholds=(EFFECTIVE_RUNS, POWER),
-        remedy="Measure more runs, with longer pauses if each resembles the one before.",
+        remedy="Measure more runs, or longer ones.",
     ),
 )

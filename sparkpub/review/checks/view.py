@@ -212,16 +212,18 @@ class View:
         *,
         cell: Cell | None = None,
         run: Stored | None = None,
+        remedy: str = "",
         **evidence: Any,
     ) -> Finding:
-        """A finding of this campaign; a run brings its cell along."""
+        """A finding of this campaign; a run brings its cell along. `remedy`: where it is not that of the check."""
         where = run.record.cell if run is not None else cell
         about = (
             None if where is None else label(where),
             None if run is None else run.record.run_id,
         )
         words = _HYPHEN_FOR_MINUS.sub("\N{MINUS SIGN}", message)
-        return Finding(check, severity, self.campaign.name, *about, words, evidence)
+        campaign = self.campaign.name
+        return Finding(check, severity, campaign, *about, words, evidence, remedy)
 
     def together(
         self,
@@ -296,14 +298,15 @@ class View:
         problems: Callable[[Stored], Iterable[str]],
         happened: str,
         several: str = "",
+        **more: Any,
     ) -> Iterator[Finding]:
-        """One finding for the runs in which `problems` finds any, as of `cases`."""
+        """One finding for the runs in which `problems` finds any, as of `cases`, which `more` is for."""
         cases: list[Case] = []
         for stored in self.happened:
             found = list(problems(stored))
             if found:
                 cases.append((stored, "; ".join(found)))
-        yield from self.cases(check, severity, cases, happened, several)
+        yield from self.cases(check, severity, cases, happened, several, **more)
 
     def unjudged(
         self, check: str, missing: Mapping[str, Sequence[Stored]]
@@ -356,6 +359,13 @@ def named_values(what: str, names: Mapping[str, Sequence[str]]) -> NamedValues:
     lines = [f"{name} {few(found)}" for name, found in sorted(names.items())]
     more = f", and {len(lines) - 1} more differ" if len(lines) > 1 else ""
     return NamedValues(lines[0] + more, lines)
+
+
+def first_of(texts: Sequence[str], what: str) -> Sequence[str]:
+    """One line for several of a kind."""
+    if len(texts) < 2:
+        return texts
+    return [f"{len(texts)} {what}, the first: {texts[0]}"]
 
 
 def capital(text: str) -> str:

@@ -48,6 +48,32 @@ def test_repetitions_of_warm_up_are_not_among_them(tmp_path: Path) -> None:
     assert max(times) < 1.01 * min(times)
 
 
+def test_a_kernel_that_was_compiled_while_measuring_is_in_the_log_of_a_real_server(
+    tmp_path: Path,
+) -> None:
+    """vLLM 0.24 compiled one after its client had begun, and warned of file handles and of the client's sampling
+    before."""
+    log = (LOG.parents[1] / "vllm-bench/0.24-serve.log").read_bytes()
+    warned = read(tmp_path, log, type="vllm-bench").warnings
+    (measured,) = [each.text for each in warned if each.measured]
+    assert measured.startswith("Triton kernel JIT compilation during inference")
+    assert len(warned) == 4
+
+
+def test_an_error_is_known_from_a_warning(tmp_path: Path) -> None:
+    """Lines as Python's logging, TensorRT-LLM and llama.cpp write them."""
+    log = b"""
+sparkpub: measuring
+WARNING 11-22 22:51:02 [a.py:10] one
+ERROR 11-22 22:51:02 [a.py:10] two
+[11/22/2026-22:51:02] [TRT-LLM] [E] three
+0.08.246.481 E srv  four
+"""
+    warned = read(tmp_path, log, type="vllm-bench").warnings
+    assert [each.is_error for each in warned] == [False, True, True, True]
+    assert [each.text.split()[-1] for each in warned] == ["one", "two", "three", "four"]
+
+
 def test_what_an_engine_warns_of_when_it_ends_is_none_of_the_measurement(
     tmp_path: Path,
 ) -> None:

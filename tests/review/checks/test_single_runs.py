@@ -20,9 +20,11 @@ from sparkpub.record.record import (
     Plan,
     Reading,
 )
+from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.conditions import (
     slow_clock,
     telemetry_gap,
+    thermal_gate,
     throttled,
 )
 from sparkpub.review.checks.evidence import POWER_CAP, Warned
@@ -100,6 +102,17 @@ def test_a_run_starts_hot_beyond_its_gate_or_45_degrees(
 ) -> None:
     metrics = sampled("gpu_temp_start_celsius", start, "°C")
     said("thermal-gate", a_view(with_metrics(metrics, gates=gates)), words)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_who_has_no_gate_is_not_told_to_change_it(gated: bool) -> None:
+    missed = gate("max_start_temp_celsius", 45.0, met=False)
+    hot = sampled("gpu_temp_start_celsius", 51.0, "°C")
+    run = with_metrics(hot, gates=(missed,) if gated else ())
+    (found,) = thermal_gate(a_view(run))
+    # Where it has none of its own, a finding has what its check advises.
+    own = CHECKS["thermal-gate"].remedy
+    assert ("lower max_start_temp_celsius:" in (found.remedy or own)) is gated
 
 
 @pytest.mark.parametrize(
@@ -505,18 +518,40 @@ def test_containers_of_one_host_do_not_measure_at_once() -> None:
         assert "one host" not in words
 
 
-def test_what_the_engine_warns_of_while_it_is_measured_is_told() -> None:
-    early = Warned("ulimit is low", measured=False)
-    late = Warned("kernel compiled", measured=True)
+NOISE = "Found ulimit of … and failed to automatically increase"
+JIT = "Triton kernel JIT compilation during inference: _compute_slot_mapping_kernel"
+PREEMPTED = "Request … is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space"
 
-    def warned(*warnings: Warned) -> View:
-        return a_view(a_run(), answer=answered(warnings=warnings))
 
-    said("engine-warning", warned(early), None)
-    said(
-        "engine-warning", warned(early, late), "warning: Iteration 1 of m/native/w was"
-    )
-    said("engine-warning", warned(late, late), "2 warnings, the first: kernel compiled")
+@pytest.mark.parametrize(
+    ("warnings", "words"),
+    [
+        ([Warned(JIT, measured=False)], []),
+        ([Warned(NOISE, measured=True)], []),
+        ([Warned(JIT, measured=True)], ["ran on an engine that compiled kernels"]),
+        (
+            [Warned(JIT, measured=True), Warned(f"{JIT}_2", measured=True)],
+            [f"2 warnings, the first: {JIT}"],
+        ),
+        (
+            [Warned(JIT, measured=True), Warned(PREEMPTED, measured=True)],
+            ["took requests out of its batch", "compiled kernels"],
+        ),
+        (
+            [Warned("the worker died", measured=True, is_error=True)],
+            ["reported errors while it was measured: the worker died"],
+        ),
+    ],
+)
+def test_what_the_engine_warns_of_while_it_is_measured_is_told_by_its_cause(
+    warnings: list[Warned], words: list[str]
+) -> None:
+    view = a_view(a_run(), answer=answered(warnings=tuple(warnings)))
+    found = told("engine-warning", view)
+    assert len(found) == len(words)
+    for line, part in zip(found, words, strict=True):
+        assert line.startswith("warning: Iteration 1 of m/native/w ran on")
+        assert part in line
 
 
 def test_preempted_requests_are_a_note() -> None:
@@ -636,7 +671,7 @@ FAILED = "failed_requests_percent"
         (1.0, "warning: "),
         (
             34.0,
-            "34 % of the requests failed, and the figures are of the others. Look for errors in the logs",
+            "34 % of the requests failed, and the figures are of the others.",
         ),
     ],
 )

@@ -39,13 +39,13 @@ from sparkpub.review.checks.integrity import (
     missing_log,
     missing_report,
 )
-from sparkpub.review.checks.order import drifts, order_confound
+from sparkpub.review.checks.levels import drifts, step
+from sparkpub.review.checks.order import order_confound
 from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
 from sparkpub.review.checks.ratios import implausible_ratio
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
 from sparkpub.review.checks.roofline import roofline
 from sparkpub.review.checks.spread import high_variation, outlier, small_sample
-from sparkpub.review.checks.steps import step
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
 from sparkpub.review.traffic import bandwidth, batch_of
@@ -931,19 +931,22 @@ def test_four_runs_are_enough(n: int, is_found: bool) -> None:
     found = list(small_sample(sides(values)))
     assert len(found) == is_found
     if is_found:
-        assert found[0].message.startswith("m/native/w has fewer")
+        assert found[0].message.startswith("m/native/w has 3 runs: ")
+        assert found[0].remedy == "Measure each at least 4 times."
 
 
 @pytest.mark.parametrize(
-    ("apart", "is_found"),
-    [(2.0, False), (12.0, True)],
+    ("apart", "checks"),
+    [(2.0, []), (4.2, ["small-sample"]), (12.0, ["high-variation"])],
 )
-def test_a_difference_of_a_tenth_would_be_seen(apart: float, is_found: bool) -> None:
-    values = [100 + apart * side for side in (1, -1, 0.5, -0.5, 0, 1, -1, 0)]
-    found = list(small_sample(sides(values, values[::-1])))
-    assert len(found) == is_found
-    if is_found:
-        assert found[0].evidence["n"] == [8, 8]
+def test_a_difference_of_a_tenth_would_be_seen(apart: float, checks: list[str]) -> None:
+    """Four runs that vary by 4.85 % are few; runs that vary by 14 % have one finding, not two."""
+    values = [100 + apart * side for side in (1, -1, 1, -1)]
+    view = sides(values, values[::-1])
+    found = [*high_variation(view), *small_sample(view)]
+    assert [finding.check for finding in found] == checks
+    if checks == ["small-sample"]:
+        assert found[0].evidence["n"] == [4, 4]
         assert found[0].evidence["power_10_percent"] < 0.8
 
 
@@ -958,12 +961,12 @@ def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
             minute = 4 * iteration + place
             runs.append(a_run({"peak_memory_gib": value}, minute=minute, **given))
     found = [item for item in drifts(a_view(*runs)) if "first run" in item.message]
-    (everywhere,) = [item for item in found if "in 4 cells:" in item.message]
+    (everywhere,) = [item for item in found if "of 4 cells has" in item.message]
     assert everywhere.evidence["runs"] == [run.run_id for run in runs[:4]]
     assert everywhere.evidence["ranks"] == [10.0, 10.0, 10.0, 10.0]
     # All four first runs are the largest of ten, or all are the smallest: 2 of 10^4.
     assert everywhere.evidence["p_value"] == pytest.approx(2e-4)
-    assert "above that of the others" in everywhere.message
+    assert "GiB more peak memory" in everywhere.message
 
 
 def test_runs_begin_in_the_order_of_the_plan() -> None:
