@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +40,34 @@ class Bench:
 
 
 @dataclass(frozen=True)
+class Order:
+    """One run to measure now, and what earlier runs say about it."""
+
+    run: PlannedRun
+    attempt: int = 1
+    repeat_of: str | None = None
+    expected_seconds: float | None = None
+    """What earlier runs of the cell took, for the progress bar."""
+    last_ended: datetime | None = None
+    """When the machine's last run of the campaign ended, for the pause before the next."""
+
+    @property
+    def label(self) -> str:
+        """A run, or a repeat of one, for people."""
+        kind = " repeat" if self.repeat_of else ""
+        return f"{'/'.join(self.run.cell)} {self.run.iteration}{kind}"
+
+
+@dataclass(frozen=True)
 class RunJob:
     """One run about to start."""
 
-    run: PlannedRun
-    attempt: int
-    repeat_of: str | None
+    order: Order
     workload: Workload[Any]
     workload_options: WorkloadOptions
     environment: Environment
     environment_options: EnvironmentOptions
     command: Command
-    expected_seconds: float | None
-    """What earlier runs of the cell took, for the progress bar."""
     server: Command | None = None
     """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
     elsewhere: bool = False
@@ -78,28 +94,13 @@ class RunJob:
         """The server that the run wants; None where it needs none."""
         if self.server is None:
             return None
-        return Serves(self.run.environment, self.environment_options, self.server)
-
-    @property
-    def label(self) -> str:
-        """For people."""
-        return label(self.run, self.repeat_of)
+        environment = self.order.run.environment
+        return Serves(environment, self.environment_options, self.server)
 
 
-def label(run: PlannedRun, repeat_of: str | None) -> str:
-    """A run, or a repeat of one, for people."""
-    kind = " repeat" if repeat_of else ""
-    return f"{'/'.join(run.cell)} {run.iteration}{kind}"
-
-
-def prepare(
-    matrix: Matrix,
-    run: PlannedRun,
-    attempt: int = 1,
-    repeat_of: str | None = None,
-    expected_seconds: float | None = None,
-) -> RunJob:
+def prepare(matrix: Matrix, order: Order) -> RunJob:
     """The command of a run, and where it goes. Raises WorkloadError where the options do not make a command."""
+    run = order.run
     model = matrix.models[run.model]
     workload_options = matrix.workloads[run.workload]
     options = matrix.environments[run.environment]
@@ -114,7 +115,7 @@ def prepare(
         iteration=run.iteration,
         seed=matrix.seed,
         workload_key=run.workload,
-        attempt=attempt,
+        attempt=order.attempt,
         server=options.server,
     )
     command = workload.command(
@@ -123,15 +124,12 @@ def prepare(
     inside = _seen(case, model.path, environment, options)
     running = workload_options.running_server
     return RunJob(
-        run,
-        attempt,
-        repeat_of,
+        order,
         workload,
         workload_options,
         environment,
         options,
         command,
-        expected_seconds,
         inside.server_command,
         elsewhere=running is not None and not endpoints.is_here(running.url),
     )
@@ -192,7 +190,7 @@ def unprepared(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
     lines: list[str] = []
     for run in {run.cell: run for run in runs}.values():
         try:
-            prepare(matrix, run)
+            prepare(matrix, Order(run))
         except WorkloadError as error:
             lines += [line for line in error.lines() if line not in lines]
     return lines

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from sparkpub.collect.bench import Order
 from sparkpub.collect.cells import headline, look, outliers
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.lasting import alike, lasts
 from sparkpub.collect.progress import Progress, duration
-from sparkpub.collect.station import Order
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun

@@ -66,7 +66,7 @@ def follow(
         watch = Watch(
             bench.redactor,
             _lowest_clock(bench),
-            lambda kind, text: bench.progress.event(job.label, kind, text),
+            lambda kind, text: bench.progress.event(job.order.label, kind, text),
         )
         stack.callback(watch.close)
         if server is not None:
@@ -213,10 +213,10 @@ class _RunUnderWay:
             if stopped is not None:
                 return running.stop(), stopped
             share = None
-            if self.job.expected_seconds:
-                share = elapsed / self.job.expected_seconds
+            if self.job.order.expected_seconds:
+                share = elapsed / self.job.order.expected_seconds
             progress.live(
-                self.job.label,
+                self.job.order.label,
                 "running",
                 f"{duration(elapsed)} {temperature}".strip(),
                 share,

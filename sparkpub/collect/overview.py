@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect import endpoints
-from sparkpub.collect.bench import prepare
+from sparkpub.collect.bench import Order, prepare
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.progress import current, duration
@@ -77,7 +77,7 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
         if options.server is not None:
             argv = options.server.argv
         with suppress(WorkloadError):  # `collect` and `doctor` say it
-            server = prepare(matrix, run).server
+            server = prepare(matrix, Order(run)).server
             argv = argv if server is None else server.argv
         found.append(
             {
@@ -215,12 +215,18 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     folder = data / matrix.campaign
     shown, _ = public(matrix)
     known = (known_records(folder), _quarantined(folder))
+    axes = ("model", "environment", "workload")
     document: dict[str, Any] = {
-        "cells": [asdict(cell) for cell in coverage.by_cell(shown, *known)]
+        "cells": [
+            dict(zip(axes, cell, strict=True)) | asdict(found)
+            for cell, found in coverage.by_cell(shown, *known).items()
+        ]
     }
     if matrix.machines == "replicate":
-        machines = coverage.by_machine(shown, *known)
-        document["machines"] = [asdict(machine) for machine in machines]
+        document["machines"] = [
+            {"machine": machine} | asdict(found)
+            for machine, found in coverage.by_machine(shown, *known).items()
+        ]
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
     return document | {"now": now if ours else None}

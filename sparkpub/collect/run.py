@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases
-from sparkpub.collect.bench import Bench, RunJob
+from sparkpub.collect.bench import Bench, Order, RunJob
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.git import own_commit
@@ -108,7 +108,7 @@ def _described(error: BaseException) -> str:
 
 def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
     """The record as it is if nothing more becomes of the run."""
-    run, matrix = job.run, bench.matrix
+    run, matrix = job.order.run, bench.matrix
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
@@ -122,11 +122,9 @@ def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
     draft = interrupted(
         matrix,
         bench.public,
-        run,
+        job.order,
         stem=stem,
         started=started,
-        attempt=job.attempt,
-        repeat_of=job.repeat_of,
         status_reason=journal.KILLED,
         argv=bench.redactor.argv(job.command.argv),
         gates=passed.gates,
@@ -139,19 +137,19 @@ def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
 def interrupted(
     matrix: Matrix,
     shown: Matrix,
-    run: PlannedRun,
+    order: Order,
     *,
     stem: str,
-    attempt: int,
     **more: Any,
 ) -> Record:
     """The record of a run of the plan of which nothing is known but what it is to measure. `shown` is the matrix as
     records show it, and `more` are further fields."""
+    run = order.run
     plan = Plan(
         position=run.position,
         order=matrix.order,
         seed=matrix.seed,
-        attempt=attempt,
+        attempt=order.attempt,
         analysis=matrix.analysis,
     )
     return Record(
@@ -161,6 +159,7 @@ def interrupted(
         environment=run.environment,
         workload=run.workload,
         iteration=run.iteration,
+        repeat_of=order.repeat_of,
         specification=shown.fingerprint(*run.cell),
         status="interrupted",
         plan=plan,
@@ -204,7 +203,7 @@ def _reproducibility(bench: Bench, job: RunJob) -> Reproducibility:
     )
     packages: dict[str, str] = {}
     why_none = None
-    known = bench.packages.get(job.run.environment, "not asked")
+    known = bench.packages.get(job.order.run.environment, "not asked")
     if isinstance(known, str):
         why_none = known
     else:

@@ -13,9 +13,9 @@ from typing import Literal
 from sparkpub.collect import journal
 from sparkpub.collect.bench import (
     Bench,
+    Order,
     RunJob,
     gpu_indices,
-    label,
     prepare,
     refuse_obstacles,
 )
@@ -28,7 +28,6 @@ from sparkpub.collect.progress import Progress
 from sparkpub.collect.run import measure
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Gate
 from sparkpub.record.redaction import Redactor
@@ -36,24 +35,6 @@ from sparkpub.record.store import Stored
 
 NotMeasured = Literal["skipped", "interrupted"]
 """Why a run has no record: a gate was not met and the matrix says skip, or nothing new may be started any more."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """One run to measure now, and what earlier runs say about it."""
-
-    run: PlannedRun
-    attempt: int = 1
-    repeat_of: str | None = None
-    expected_seconds: float | None = None
-    """What earlier runs of the cell took, for the progress bar."""
-    last_ended: datetime | None = None
-    """When the machine's last run of the campaign ended, for the pause before the next."""
-
-    @property
-    def label(self) -> str:
-        """For people."""
-        return label(self.run, self.repeat_of)
 
 
 def tidied(folder: Path, redactor: Redactor) -> list[str]:
@@ -128,9 +109,7 @@ class Station:
         Raises CollectError where nothing can be measured here any more.
         """
         bench, run = self.bench, order.run
-        job = prepare(
-            bench.matrix, run, order.attempt, order.repeat_of, order.expected_seconds
-        )
+        job = prepare(bench.matrix, order)
         if run.environment not in bench.packages:
             bench.packages[run.environment] = installed(
                 job.environment, job.environment_options, bench.interruption
@@ -139,7 +118,7 @@ class Station:
         server = self.servers.serving(job.serves)
         if job.serves is not None and server is None:
             # The idle machine's conditions first, then those of any run that a server serves.
-            passed = self._passed(job, order, None)
+            passed = self._passed(job, None)
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
@@ -153,7 +132,7 @@ class Station:
             if bench.interruption.finish:
                 return "interrupted"
         if server is None or server.problem is None:
-            passed = self._passed(job, order, server)
+            passed = self._passed(job, server)
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
@@ -169,17 +148,19 @@ class Station:
                 self.servers.stop()
         return stored
 
-    def _passed(
-        self, job: RunJob, order: Order, server: LiveServer | None
-    ) -> Passed | NotMeasured:
+    def _passed(self, job: RunJob, server: LiveServer | None) -> Passed | NotMeasured:
         """The gates before a run, or before its server starts; or why the run may not start."""
         progress = self.bench.progress
 
         def waiting(text: str) -> None:
-            progress.live(job.label, text.partition(",")[0].partition(" (")[0], text)
+            progress.live(
+                job.order.label, text.partition(",")[0].partition(" (")[0], text
+            )
 
         tree = None if server is None else server.tree
-        ended = _later(order.last_ended, None if server is None else server.ready_at)
+        ended = _later(
+            job.order.last_ended, None if server is None else server.ready_at
+        )
         with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
             passed = self.keeper.passed(
                 gpus, ended, self.bench.interruption, waiting, tree
@@ -196,12 +177,14 @@ class Station:
         if action == "stop":
             remedy = "fix the machine, or set on_unmet: run or skip"
             raise CollectError(
-                f"stopped before {job.label}: {why}", where="gates", remedy=remedy
+                f"stopped before {job.order.label}: {why}", where="gates", remedy=remedy
             )
         if action == "run":
-            self.bench.progress.line(f"{job.label}: {why}; running anyway (recorded)")
+            self.bench.progress.line(
+                f"{job.order.label}: {why}; running anyway (recorded)"
+            )
             return True
-        self.bench.progress.line(f"{job.label}: skipped: {why}")
+        self.bench.progress.line(f"{job.order.label}: skipped: {why}")
         return False
 
 

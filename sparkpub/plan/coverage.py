@@ -15,24 +15,9 @@ State = Literal["done", "failed", "quarantined", "missing", "retry"]
 
 
 @dataclass(frozen=True)
-class CellCoverage:
-    """Runs of one cell: `done + failed + quarantined + missing == planned`."""
+class Coverage:
+    """Runs of a cell, or of a machine that repeats the campaign: `done + failed + quarantined + missing == planned`."""
 
-    model: str
-    environment: str
-    workload: str
-    planned: int
-    done: int
-    failed: int
-    quarantined: int
-    missing: int
-
-
-@dataclass(frozen=True)
-class MachineCoverage:
-    """Runs of one machine that repeats the campaign: `done + failed + quarantined + missing == planned`."""
-
-    machine: str
     planned: int
     done: int
     failed: int
@@ -117,36 +102,31 @@ def _attempts(
 
 def by_cell(
     matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
-) -> list[CellCoverage]:
+) -> dict[tuple[str, str, str], Coverage]:
     """Coverage of every cell, in the order of the matrix; where each machine repeats the campaign, over all of them."""
     counts: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
         counts[run.cell][found] += 1
-    coverage = []
-    for (model, environment, workload), count in counts.items():
-        coverage.append(CellCoverage(model, environment, workload, **_fields(count)))
-    return coverage
+    return {cell: _covered(count) for cell, count in counts.items()}
 
 
 def by_machine(
     matrix: Matrix, records: Sequence[Record], quarantined: Iterable[str] = ()
-) -> list[MachineCoverage]:
+) -> dict[str, Coverage]:
     """Coverage of every machine that has runs, where each repeats the campaign; elsewhere none."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for run, found in states(matrix, records, quarantined).items():
         if run.machine is not None:
             counts[run.machine][found] += 1
-    return [
-        MachineCoverage(machine, **_fields(count)) for machine, count in counts.items()
-    ]
+    return {machine: _covered(count) for machine, count in counts.items()}
 
 
-def _fields(count: Counter[str]) -> dict[str, int]:
-    """Runs counted by state, as a coverage has them."""
-    return {
-        "planned": count.total(),
-        "done": count["done"],
-        "failed": count["failed"],
-        "quarantined": count["quarantined"],
-        "missing": count["missing"] + count["retry"],
-    }
+def _covered(count: Counter[str]) -> Coverage:
+    """Runs that were counted by state."""
+    return Coverage(
+        planned=count.total(),
+        done=count["done"],
+        failed=count["failed"],
+        quarantined=count["quarantined"],
+        missing=count["missing"] + count["retry"],
+    )

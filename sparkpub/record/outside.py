@@ -6,6 +6,7 @@ not fit is refused with one line that names the file.
 
 import gzip
 import json
+import math
 import os
 import re
 import stat
@@ -177,7 +178,7 @@ def whole_number(digits: str) -> int:
 
 def _finite_number(digits: str) -> float:
     number = float(digits)
-    if number in (float("inf"), float("-inf")):
+    if math.isinf(number):
         raise UnfitError(f"{digits[:MOST_DIGITS]} is larger than any number here")
     return number
 

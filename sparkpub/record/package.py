@@ -6,13 +6,13 @@ in `direct_url.json` (PEP 610); a clone knows it from its remote.
 
 import json
 import re
-import subprocess
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from sparkpub import __version__
+from sparkpub.record import repository
 
 UNKNOWN = "git+https://github.com/OWNER/sparkpub"
 """What a page says where the repository has no public address."""
@@ -64,10 +64,10 @@ def source() -> str | None:
 
 def _of_folder(folder: Path) -> str:
     """The address of a clone at its commit: its remote, or the folder where it has none."""
-    commit = _git(folder, "rev-parse", "HEAD")
+    commit = repository.told(folder, "rev-parse", "HEAD")
     if commit is None:
         return folder.as_uri()
-    remote = _git(folder, "config", "--get", "remote.origin.url")
+    remote = repository.told(folder, "config", "--get", "remote.origin.url")
     address = folder.as_uri()
     if remote is not None:
         address = _as_https(remote)
@@ -88,18 +88,3 @@ def _without_login(url: str) -> str:
     """A URL without user name and password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says of a folder; None where it says nothing, or is not there."""
-    try:
-        ended = subprocess.run(
-            ["git", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return None
-    return ended.stdout.strip() or None

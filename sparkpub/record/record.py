@@ -272,10 +272,6 @@ class Phase(Strict):
     start_seconds: NonNegativeFloat
     end_seconds: NonNegativeFloat
 
-    def holds(self, seconds: float) -> bool:
-        """Whether a moment lies in it, both of its ends included."""
-        return self.start_seconds <= seconds <= self.end_seconds
-
 
 class Event(Strict):
     """Something noted while the run was on: a throttle, a foreign process, a kernel or driver message."""

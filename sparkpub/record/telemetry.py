@@ -172,26 +172,26 @@ class Telemetry:
 
     def within(self, column: str, phase: "Phase") -> list[float]:
         """Values of the samples taken in a phase, both of its ends included."""
-        return [value for time, value in self.timed(column) if phase.holds(time)]
+        start, end = phase.start_seconds, phase.end_seconds
+        return [value for time, value in self.timed(column) if start <= time <= end]
 
     def under_load(self, column: str, phase: "Phase") -> list[float]:
         """Values of the samples of a phase in which the GPU was busy."""
         use = dict(self.timed("gpu_utilization_percent"))
+        start, end = phase.start_seconds, phase.end_seconds
         return [
             value
             for time, value in self.timed(column)
-            if phase.holds(time) and use.get(time, 0.0) >= LOAD_PERCENT
+            if start <= time <= end and use.get(time, 0.0) >= LOAD_PERCENT
         ]
 
     def before(self, column: str) -> float | None:
         """The last value before the launch, else the first at all."""
         timed = self.timed(column)
-        for time, value in reversed(timed):
-            if time < 0:
-                return value
-        if timed:
-            return timed[0][1]
-        return None
+        earlier = [value for time, value in timed if time < 0]
+        if earlier:
+            return earlier[-1]
+        return timed[0][1] if timed else None
 
     def last(self, column: str) -> float | None:
         """The last value of all."""

@@ -7,15 +7,15 @@ A campaign whose files are the same on both sides cannot change a result, so it 
 import filecmp
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from sparkpub.plan import coverage
-from sparkpub.record.errors import ClaimError, CollectError
+from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
-from sparkpub.review.dataset import CampaignData, Dataset, load
+from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
@@ -33,51 +33,17 @@ class CampaignCounts:
 
 
 @dataclass(frozen=True)
-class CellMean:
-    """The mean of one metric of a cell over `n` runs."""
+class ResultChange:
+    """What is not the same on both sides: what it is about, by column, and what either side tells, None where it tells
+    nothing."""
 
-    n: int
-    mean: float
+    about: Mapping[str, Any]
+    before: Any
+    after: Any
 
-
-@dataclass(frozen=True)
-class CellChange:
-    """One metric of one cell whose figure is not the same on both sides; None where a side has none."""
-
-    campaign: str
-    model: str
-    environment: str
-    workload: str
-    metric: str
-    unit: str
-    primary: bool
-    before: CellMean | None
-    after: CellMean | None
-
-
-@dataclass(frozen=True)
-class VerdictChange:
-    """One comparison whose verdict is not the same on both sides; None where a side has none."""
-
-    campaign: str
-    model: str
-    workload: str
-    metric: str
-    baseline: str
-    candidate: str
-    primary: bool
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True)
-class ClaimChange:
-    """One claim whose verdict is not the same on both sides; None where a side lacks what it names."""
-
-    claim: str
-    says: str
-    before: str | None
-    after: str | None
+    def document(self) -> dict[str, Any]:
+        """As `sparkpub changes --json` prints it."""
+        return {**self.about, "before": self.before, "after": self.after}
 
 
 @dataclass(frozen=True)
@@ -106,9 +72,12 @@ class Changes:
     found: tuple[Finding, ...]
     """Findings that the base does not have."""
     gone: tuple[Finding, ...]
-    cells: tuple[CellChange, ...]
-    verdicts: tuple[VerdictChange, ...]
-    claims: tuple[ClaimChange, ...] = ()
+    cells: tuple[ResultChange, ...]
+    """Metrics of cells with another mean or another number of runs: `{n, mean}` of either side."""
+    verdicts: tuple[ResultChange, ...]
+    """Comparisons with another verdict."""
+    claims: tuple[ResultChange, ...] = ()
+    """Claims with another verdict; None where a side lacks what they name."""
 
     def document(self) -> dict[str, Any]:
         """As `sparkpub changes --json` prints it."""
@@ -118,9 +87,9 @@ class Changes:
                 "new": [finding.document() for finding in self.found],
                 "gone": [finding.document() for finding in self.gone],
             },
-            "cells": [asdict(item) for item in self.cells],
-            "verdicts": [asdict(item) for item in self.verdicts],
-            "claims": [asdict(item) for item in self.claims],
+            "cells": [item.document() for item in self.cells],
+            "verdicts": [item.document() for item in self.verdicts],
+            "claims": [item.document() for item in self.claims],
         }
 
 
@@ -150,9 +119,21 @@ def changes(base: Path, data: Path, claims: Path | None = None) -> Changes:
         campaigns=tuple(_campaign(name, before, after) for name in names),
         found=found,
         gone=gone,
-        cells=tuple(_cells(before.results.cell_rows, after.results.cell_rows)),
+        cells=tuple(
+            _differences(
+                before.results.cell_rows,
+                after.results.cell_rows,
+                _CELL,
+                lambda row: {"n": row.n, "mean": row.mean},
+            )
+        ),
         verdicts=tuple(
-            _verdicts(before.results.comparison_rows, after.results.comparison_rows)
+            _differences(
+                before.results.comparison_rows,
+                after.results.comparison_rows,
+                _COMPARISON,
+                lambda row: row.verdict,
+            )
         ),
         claims=tuple(_claims(claims, names, before, after)),
     )
@@ -221,19 +202,10 @@ def _counts(name: str, side: _Side) -> CampaignCounts | None:
     if data is None:
         return None
     left_out = sum(stored.run_id in side.review.excluded for stored in data.runs)
-    planned, done = _coverage(data)
-    return CampaignCounts(len(data.runs), len(data.runs) - left_out, planned, done)
-
-
-def _coverage(data: CampaignData) -> tuple[int | None, int | None]:
-    """Runs that the matrix plans, and those that are done; None where it does not fit the records either."""
-    if data.matrix is None:
-        return None, None
-    try:
-        cells = coverage.by_cell(data.matrix, data.records, data.quarantined)
-    except CollectError:
-        return None, None
-    return sum(cell.planned for cell in cells), sum(cell.done for cell in cells)
+    runs, counted = len(data.runs), len(data.runs) - left_out
+    if not data.covered:
+        return CampaignCounts(runs, counted, None, None)
+    return CampaignCounts(runs, counted, *data.planned_and_done)
 
 
 def _decisions(name: str, before: _Side, after: _Side) -> Iterator[str]:
@@ -286,61 +258,33 @@ def _identity(finding: Finding) -> tuple[str | None, ...]:
     )
 
 
-def _cells(
-    before: Iterable[TableRow], after: Iterable[TableRow]
-) -> Iterator[CellChange]:
-    for row, old, new in _changed(before, after, _cell_key, _figure):
-        yield CellChange(
-            campaign=row.campaign,
-            model=row.model,
-            environment=row.environment,
-            workload=row.workload,
-            metric=row.metric,
-            unit=row.unit,
-            primary=row.family == "primary",
-            before=old,
-            after=new,
-        )
+_CELL = ("campaign", "model", "environment", "workload", "metric", "unit")
+_COMPARISON = ("campaign", "model", "workload", "metric", "baseline", "candidate")
+"""Columns that tell one row of a table from the others."""
 
 
-def _cell_key(row: TableRow) -> tuple[str, ...]:
-    return row.campaign, *row.cell, row.metric
-
-
-def _figure(row: TableRow) -> CellMean:
-    return CellMean(row.n, row.mean)
-
-
-def _verdicts(
-    before: Iterable[TableRow], after: Iterable[TableRow]
-) -> Iterator[VerdictChange]:
-    for row, old, new in _changed(before, after, _comparison_key, _verdict):
-        yield VerdictChange(
-            campaign=row.campaign,
-            model=row.model,
-            workload=row.workload,
-            metric=row.metric,
-            baseline=row.baseline,
-            candidate=row.candidate,
-            primary=row.family == "primary",
-            before=old,
-            after=new,
-        )
-
-
-def _comparison_key(row: TableRow) -> tuple[str, ...]:
-    sides = (row.baseline, row.candidate)
-    return row.campaign, row.model, row.workload, row.metric, *sides
-
-
-def _verdict(row: TableRow) -> str:
-    verdict: str = row.verdict
-    return verdict
+def _differences(
+    before: Iterable[TableRow],
+    after: Iterable[TableRow],
+    columns: Sequence[str],
+    told: Callable[[TableRow], Any],
+) -> Iterator[ResultChange]:
+    """Rows of which the sides do not tell the same, in the order of `after`, then those that only `before` has."""
+    key = attrgetter(*columns)
+    old = {key(row): row for row in before}
+    new = {key(row): row for row in after}
+    for name in dict.fromkeys((*new, *old)):
+        sides = [told(side[name]) if name in side else None for side in (old, new)]
+        if sides[0] != sides[1]:
+            row = new[name] if name in new else old[name]
+            about = dict(zip(columns, name, strict=True))
+            about["primary"] = row.family == "primary"
+            yield ResultChange(about, *sides)
 
 
 def _claims(
     file: Path | None, names: Sequence[str], before: _Side, after: _Side
-) -> Iterator[ClaimChange]:
+) -> Iterator[ResultChange]:
     """The claims about a campaign that differs, as far as their verdict differs too. Both sides are asked the same."""
     if file is None:
         return
@@ -356,7 +300,8 @@ def _claims(
     for claim in asked:
         old, new = (_judged(claim, found) for found in reviews)
         if old != new:
-            yield ClaimChange(claim.id, claim.sentence, old, new)
+            about = {"claim": claim.id, "says": claim.sentence}
+            yield ResultChange(about, old, new)
 
 
 def _judged(claim: ledger.Claim, found: Review) -> str | None:
@@ -366,25 +311,3 @@ def _judged(claim: ledger.Claim, found: Review) -> str | None:
     except ClaimError:
         return None
     return verdict.verdict
-
-
-Item = TypeVar("Item")
-Wording = TypeVar("Wording")
-
-
-def _changed(
-    before: Iterable[Item],
-    after: Iterable[Item],
-    key: Callable[[Item], tuple[str, ...]],
-    told: Callable[[Item], Wording],
-) -> Iterator[tuple[Item, Wording | None, Wording | None]]:
-    """Rows of which the sides do not tell the same, with what each tells, None where it has no such row: in the order
-    of `after`, then those that only `before` has."""
-    old = {key(row): row for row in before}
-    new = {key(row): row for row in after}
-    for name, row in (
-        new | {name: old[name] for name in old if name not in new}
-    ).items():
-        sides = [told(side[name]) if name in side else None for side in (old, new)]
-        if sides[0] != sides[1]:
-            yield row, sides[0], sides[1]

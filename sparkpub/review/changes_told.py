@@ -1,18 +1,16 @@
 """What a change of the data does to the results, in words: lines for a terminal, and Markdown for GitHub."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from sparkpub.record import outside
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import counted
 from sparkpub.review.against_base import (
     CampaignChange,
-    CellChange,
-    CellMean,
     Changes,
-    ClaimChange,
-    VerdictChange,
+    ResultChange,
 )
 
 MOST_ROWS = 50
@@ -34,11 +32,11 @@ def as_text(found: Changes) -> Iterator[str]:
             where = f"{finding.check} {finding.where}"
             yield f"{word:<5}{finding.severity:<8} {where}: {finding.message}"
     for cell in found.cells:
-        yield f"{_cell_name(cell)} {cell.metric}: {_shift(cell)}"
+        yield f"{_cell_name(cell)} {cell.about['metric']}: {_shift(cell)}"
     for row in found.verdicts:
-        yield f"{_comparison_name(row)} {row.metric}: {_turn(row)}"
+        yield f"{_comparison_name(row)} {row.about['metric']}: {_turn(row)}"
     for claim in found.claims:
-        yield f"claim {claim.claim}: {_judgement(claim)}"
+        yield f"claim {claim.about['claim']}: {_judgement(claim)}"
 
 
 def as_markdown(found: Changes) -> Iterator[str]:
@@ -66,24 +64,24 @@ def as_markdown(found: Changes) -> Iterator[str]:
             for finding in findings
         ]
         yield from _titled(f"{title} findings", ["", "Check", "Where", "Finding"], rows)
-    primary = [cell for cell in found.cells if cell.primary]
+    primary = [cell for cell in found.cells if cell.about["primary"]]
     # What readers know already comes first.
     primary.sort(key=lambda cell: cell.before is None)
     yield from _titled(
         "Cells (primary metrics)",
         ["Cell", "Metric", "Mean and runs"],
-        [[_cell_name(cell), cell.metric, _shift(cell)] for cell in primary],
+        [[_cell_name(cell), cell.about["metric"], _shift(cell)] for cell in primary],
     )
-    verdicts = [row for row in found.verdicts if row.primary]
+    verdicts = [row for row in found.verdicts if row.about["primary"]]
     yield from _titled(
         "Verdicts (primary metrics)",
         ["Comparison", "Metric", "Verdict"],
-        [[_comparison_name(row), row.metric, _turn(row)] for row in verdicts],
+        [[_comparison_name(row), row.about["metric"], _turn(row)] for row in verdicts],
     )
     yield from _titled(
         "Claims",
         ["Claim", "Verdict"],
-        [[claim.says, _judgement(claim)] for claim in found.claims],
+        [[claim.about["says"], _judgement(claim)] for claim in found.claims],
     )
 
 
@@ -116,34 +114,35 @@ def _covered(item: CampaignChange) -> str:
     return f"{here.done} of {here.planned} planned runs"
 
 
-def _cell_name(cell: CellChange) -> str:
-    return f"{cell.campaign} {cell.model}/{cell.environment}/{cell.workload}"
+def _cell_name(cell: ResultChange) -> str:
+    return "{campaign} {model}/{environment}/{workload}".format(**cell.about)
 
 
-def _comparison_name(row: VerdictChange) -> str:
-    sides = f"{row.candidate} against {row.baseline}"
-    return f"{row.campaign} {row.model}/{row.workload}, {sides}"
+def _comparison_name(row: ResultChange) -> str:
+    form = "{campaign} {model}/{workload}, {candidate} against {baseline}"
+    return form.format(**row.about)
 
 
-def _shift(cell: CellChange) -> str:
+def _shift(cell: ResultChange) -> str:
     """`no value → 1,508.2 tok/s (n = 3)`."""
-    metric = METRICS.get(cell.metric)
+    name = cell.about["metric"]
+    metric = METRICS.get(name)
     if metric is None:
-        metric = Metric(cell.metric, cell.unit, "neither", cell.metric, "")
+        metric = Metric(name, cell.about["unit"], "neither", name, "")
     return f"{_mean(cell.before, metric)} → {_mean(cell.after, metric)}"
 
 
-def _mean(figure: CellMean | None, metric: Metric) -> str:
+def _mean(figure: Mapping[str, Any] | None, metric: Metric) -> str:
     if figure is None:
         return "no value"
-    return f"{metric.format(figure.mean)} (n = {figure.n})"
+    return f"{metric.format(figure['mean'])} (n = {figure['n']})"
 
 
-def _turn(row: VerdictChange) -> str:
+def _turn(row: ResultChange) -> str:
     return f"{row.before or 'not compared'} → {row.after or 'not compared'}"
 
 
-def _judgement(claim: ClaimChange) -> str:
+def _judgement(claim: ResultChange) -> str:
     return f"{claim.before or 'no such data'} → {claim.after or 'no such data'}"
 
 

@@ -1,13 +1,13 @@
 """What git knows of a campaign: the analysis that was declared with its first record, and records that are gone."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from sparkpub.record import repository
+
 FILE = "campaign.json"
 _ADDED = "commit "
-_SECONDS = 30
 
 
 def first_matrix(folder: Path) -> dict[str, Any] | None:
@@ -23,7 +23,9 @@ def first_matrix(folder: Path) -> dict[str, Any] | None:
     else:
         return None
     try:
-        document = json.loads(_git(folder, "show", f"{commit}:./{FILE}") or "null")
+        document = json.loads(
+            repository.told(folder, "show", f"{commit}:./{FILE}") or "null"
+        )
     except ValueError:
         return None
     matrix = document.get("matrix") if isinstance(document, dict) else None
@@ -40,15 +42,15 @@ def removed(folder: Path) -> list[str]:
 
 def head(folder: Path) -> str | None:
     """What all that git says of a folder rests on: the commit at hand, and whether its whole history is there."""
-    return _git(folder, "rev-parse", "HEAD", "--is-shallow-repository")
+    return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
 
 
 def _added(folder: Path) -> list[str]:
     """The commits that added JSON files to a folder, the oldest first, each followed by its files; empty where git does
     not know: outside a repository, in a clone without its history, or before the first commit."""
-    if _git(folder, "rev-parse", "--is-shallow-repository") != "false\n":
+    if repository.told(folder, "rev-parse", "--is-shallow-repository") != "false":
         return []
-    history = _git(
+    history = repository.told(
         folder,
         "log",
         "--reverse",
@@ -61,18 +63,3 @@ def _added(folder: Path) -> list[str]:
         "*.json",
     )
     return (history or "").splitlines()
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints; None where it fails or is not there."""
-    try:
-        return subprocess.run(
-            ["git", *arguments],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-        ).stdout
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None

@@ -4,14 +4,14 @@
 its log).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from sparkpub.plan import coverage
 from sparkpub.plan import matrix as matrices
-from sparkpub.plan.coverage import CellCoverage
+from sparkpub.plan.coverage import Coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.requested import problems
 from sparkpub.record.campaign import Campaign
@@ -116,32 +116,33 @@ class CampaignData:
         )
 
     @cached_property
-    def covered(self) -> Sequence[CellCoverage]:
+    def covered(self) -> Mapping[tuple[str, str, str], Coverage]:
         """Planned runs by cell: done, failed, quarantined and missing; empty where nothing says what was planned."""
         if self.matrix is None:
-            return ()
+            return {}
         try:
             return coverage.by_cell(self.matrix, self.records, self.quarantined)
         except CollectError:
-            return ()  # the runs are of another matrix; `collect` refuses to go on with this one
+            return {}  # the runs are of another matrix; `collect` refuses to go on with this one
 
     @cached_property
     def unfinished_cells(self) -> Collection[tuple[str, str, str]]:
         """Cells of which `collect` would still measure runs. An import has none, nor has a campaign that was ended."""
         if self.imported or self.info.ended is not None:
             return ()
-        return {
-            (cell.model, cell.environment, cell.workload)
-            for cell in self.covered
-            if cell.missing
-        }
+        return {cell for cell, found in self.covered.items() if found.missing}
+
+    @property
+    def planned_and_done(self) -> tuple[int, int]:
+        """How many runs are planned, and how many of them are done."""
+        found = self.covered.values()
+        return sum(each.planned for each in found), sum(each.done for each in found)
 
     @property
     def progress(self) -> str:
         """How far the collection is, in words: `4 of 20 planned runs are done`."""
-        planned = sum(cell.planned for cell in self.covered)
-        missing = sum(cell.missing for cell in self.covered)
-        return f"{planned - missing} of {planned} planned runs are done"
+        planned, done = self.planned_and_done
+        return f"{done} of {planned} planned runs are done"
 
     @cached_property
     def margin_declared(self) -> bool:

@@ -20,7 +20,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import WORK, Cache, key
+from sparkpub.site.cache import WORK, Cache, key, program
 from sparkpub.site.content import (
     Content,
     MadeFile,
@@ -83,7 +83,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         of_runs = RunPages(publication, templates)
         generated = [*pages.all(), *_short_pages(publication, of_runs)]
         generated.append((runs.VIEW, templates.page("view")))
-        for form in _forms(publication, of_runs, cache):
+        for form in _forms(publication, cache):
             library.add_later(telemetry.empty(form))
 
         tree: dict[str, Content] = {}
@@ -278,19 +278,35 @@ def _short_pages(
         yield f"{address}index.html", Content(data=pages.short(campaign, index))
 
 
-def _forms(
-    publication: Publication, pages: RunPages, cache: Cache
-) -> Iterable[telemetry.SignalForm]:
+def _forms(publication: Publication, cache: Cache) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
-    telemetry there is, so that they are kept."""
-    name = key("forms", pages.state)
-    known = cache.get(name)
-    if known is None:
-        traces = (telemetry.trace(run) for run in publication.dataset.runs)
-        found = dict.fromkeys(trace.form for trace in traces if trace is not None)
-        known = to_json(list(found))
-        cache.put(name, known)
-    return telemetry.FORMS.validate_json(known)
+    telemetry there is, so that those of a campaign are kept."""
+    found: dict[telemetry.SignalForm, None] = {}
+    for campaign in publication.campaigns:
+        name = key("forms", program(), _telemetry(publication, campaign))
+        known = cache.get(name)
+        if known is None:
+            traces = (telemetry.trace(run) for run in campaign.runs)
+            forms = dict.fromkeys(trace.form for trace in traces if trace is not None)
+            known = to_json(list(forms))
+            cache.put(name, known)
+        found |= dict.fromkeys(telemetry.FORMS.validate_json(known))
+    return found
+
+
+def _telemetry(publication: Publication, campaign: CampaignData) -> list[object]:
+    """What the telemetry of a campaign is known by: its digests as recorded, and files that differ from them."""
+    digests = [
+        item.sha256
+        for stored in campaign.runs
+        if (item := stored.record.file("telemetry")) is not None
+    ]
+    differing = [
+        finding.document()
+        for finding in publication.findings_of(campaign)
+        if finding.check == "checksum"
+    ]
+    return [digests, differing]
 
 
 def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
@@ -305,10 +321,9 @@ def _run_files(
 ) -> Iterator[tuple[str, Content]]:
     """(address, file) of what the page of every run shows."""
     for campaign, index in _in_order(publication):
-        stored = campaign.runs[index]
-        name = key("run", pages.state, stored.run_id)
         make = partial(_run_file, pages, placed, campaign, index)
-        yield run_file(stored), Content(made=MadeFile(name, cache, make))
+        made = MadeFile(pages.decided_by(campaign, index), cache, make)
+        yield run_file(campaign.runs[index]), Content(made=made)
 
 
 def _run_file(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sparkpub.collect.bench import Order
 from sparkpub.collect.books import (
     Books,
     Outcome,
@@ -21,7 +22,6 @@ from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.session import Collection
-from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.record import (

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import journal, station
-from sparkpub.collect.bench import Bench, RunJob
+from sparkpub.collect.bench import Bench, Order, RunJob
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import controls
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.station import Order, Station, tidied
+from sparkpub.collect.station import Station, tidied
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
@@ -172,7 +172,8 @@ def test_what_earlier_runs_say_reaches_the_run(play: Play) -> None:
     played = play()
     played.measure(attempt=3, repeat_of="r1", expected_seconds=7.5)
     (job,) = played.jobs
-    assert (job.attempt, job.repeat_of, job.expected_seconds) == (3, "r1", 7.5)
+    given = job.order
+    assert (given.attempt, given.repeat_of, given.expected_seconds) == (3, "r1", 7.5)
 
 
 def test_before_a_server_starts_the_machine_is_idle_and_before_its_run_once_more(

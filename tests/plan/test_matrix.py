@@ -164,9 +164,8 @@ def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
         for model, environment, workload in matrix.cells()
     }
     assert {run.iteration for run in runs if run.workload == "few"} == {1, 2}
-    assert [cell.planned for cell in by_cell(matrix, [])] == [
-        {"w": 4, "few": 2}[cell.workload] for cell in by_cell(matrix, [])
-    ]
+    for (_, _, workload), found in by_cell(matrix, []).items():
+        assert found.planned == {"w": 4, "few": 2}[workload]
 
 
 def test_the_number_of_runs_is_no_part_of_a_specification() -> None:
@@ -395,7 +394,7 @@ def test_coverage_counts_slots_not_records() -> None:
         run(4, 2, **failed),
         run(5, 3, **failed),
     ]
-    cell = by_cell(matrix, records)[0]  # type: ignore[arg-type]
+    (cell, *_) = by_cell(matrix, records).values()  # type: ignore[arg-type]
     assert (cell.planned, cell.done, cell.failed, cell.missing) == (3, 1, 1, 1)
 
 
@@ -436,22 +435,22 @@ def test_replication_asks_for_a_run_of_every_machine() -> None:
         if run.cell == ("a", "native", "w")
     }
     assert found == {"one": "done", "two": "missing"}
-    (one,) = by_machine(matrix, records)
-    assert (one.machine, one.planned, one.done, one.missing) == ("one", 4, 1, 3)
-    assert by_machine(a_matrix(iterations=1), records) == []
-    cell = by_cell(matrix, [*records, measured_on(matrix, "two")])[0]
+    ((machine, one),) = by_machine(matrix, records).items()
+    assert (machine, one.planned, one.done, one.missing) == ("one", 4, 1, 3)
+    assert by_machine(a_matrix(iterations=1), records) == {}
+    cell = by_cell(matrix, [*records, measured_on(matrix, "two")])["a", "native", "w"]
     assert (cell.planned, cell.done) == (2, 2)
 
 
 def test_a_split_campaign_takes_a_run_of_any_machine() -> None:
     matrix = a_matrix(iterations=1)
-    cell = by_cell(matrix, [measured_on(matrix, "two")])[0]
+    cell = by_cell(matrix, [measured_on(matrix, "two")])["a", "native", "w"]
     assert (cell.planned, cell.done) == (1, 1)
 
 
 def test_a_run_of_a_machine_without_an_id_counts_for_whichever_there_is() -> None:
     matrix = a_matrix(machines="replicate", iterations=1)
-    cell = by_cell(matrix, [measured_on(matrix, None)])[0]
+    cell = by_cell(matrix, [measured_on(matrix, None)])["a", "native", "w"]
     assert (cell.planned, cell.done) == (1, 1)
 
 

@@ -17,10 +17,7 @@ from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import CAMPAIGN_FILE, to_json
 from sparkpub.review.against_base import (
     CampaignCounts,
-    CellChange,
-    CellMean,
-    ClaimChange,
-    VerdictChange,
+    ResultChange,
     changes,
 )
 from sparkpub.review.changes_told import MOST_ROWS, as_markdown, as_text, escaped
@@ -118,24 +115,12 @@ def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> N
     assert campaign.removed == tuple(f"c-container-{number}" for number in (3, 4, 5, 6))
     assert (campaign.added, campaign.altered) == ((), ())
     # 480/6 = 80 of six runs; of the first two (80 + 81)/2 = 80.5.
-    assert found.cells == (
-        CellChange(
-            "c",
-            "m",
-            "container",
-            "w",
-            TPUT,
-            "tok/s",
-            True,
-            CellMean(6, 80.0),
-            CellMean(2, 80.5),
-        ),
-    )
-    assert found.verdicts == (
-        VerdictChange(
-            "c", "m", "w", TPUT, "native", "container", True, "lower", "undecided"
-        ),
-    )
+    about = {"campaign": "c", "model": "m", "workload": "w", "metric": TPUT}
+    cell = {**about, "environment": "container", "unit": "tok/s", "primary": True}
+    before, after = {"n": 6, "mean": 80.0}, {"n": 2, "mean": 80.5}
+    assert found.cells == (ResultChange(cell, before, after),)
+    sides = {"baseline": "native", "candidate": "container", "primary": True}
+    assert found.verdicts == (ResultChange(about | sides, "lower", "undecided"),)
 
 
 def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
@@ -161,7 +146,7 @@ def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
     assert (gone.state, gone.after) == ("removed", None)
     assert gone.removed == ("new-native-1", "new-native-2")
     (cell,) = changes(head, base).cells
-    assert (cell.before, cell.after) == (CellMean(2, 11.0), None)
+    assert (cell.before, cell.after) == ({"n": 2, "mean": 11.0}, None)
 
 
 def test_a_campaign_that_cannot_be_read_any_more_is_not_called_removed(
@@ -250,9 +235,8 @@ def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
     claims = head.parent / "claims.yaml"
     claims.write_text(CLAIMS)
     found = changes(base, head, claims)
-    assert found.claims == (
-        ClaimChange("slower", "The container is slower.", "supported", "undecided"),
-    )
+    about = {"claim": "slower", "says": "The container is slower."}
+    assert found.claims == (ResultChange(about, "supported", "undecided"),)
     assert "claim slower: supported → undecided" in list(as_text(found))
     assert "| The container is slower\\. | supported → undecided |" in list(
         as_markdown(found)
@@ -260,7 +244,9 @@ def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
     # An environment that only one side has.
     third = head.parent / "third"
     a_folder(third, {**VALUES, "vm": [1.0]})
-    by_name = {item.claim: item for item in changes(base, third, claims).claims}
+    by_name = {
+        item.about["claim"]: item for item in changes(base, third, claims).claims
+    }
     assert (by_name["vm"].before, by_name["vm"].after) == (None, "supported")
     assert "slower" not in by_name
 

@@ -87,6 +87,20 @@ def test_a_claim_about_runs_to_come_is_undecided_and_stops_nothing(
     assert verdict.text == "Campaign c is not finished: 4 of 10 planned runs are done."
 
 
+def test_a_run_that_is_given_up_is_not_done(measured: Measured) -> None:
+    """Two attempts at one of the four runs failed, which is one more than the retries: 3 of 10 are done."""
+    data = measured(2, 2).campaigns["c"]
+    given_up = data.runs[0].record
+    failed = {"status": "failed", "status_reason": "exit status 1"}
+    again = [
+        given_up.model_copy(update={**failed, "run_id": f"c-failed{attempt}"})
+        for attempt in (1, 2)
+    ]
+    runs = [Stored(record, Path(f"c/{record.run_id}.json")) for record in again]
+    data = CampaignData(data.info, data.folder, (*runs, *data.runs[1:]))
+    assert data.progress == "3 of 10 planned runs are done"
+
+
 def test_a_claim_is_judged_by_its_own_cells(measured: Measured) -> None:
     data = measured(5, 2)
     done = verdict_on(data, a_review(data), **CLAIM, environments=("one",))

@@ -22,7 +22,7 @@ def campaign(request: pytest.FixtureRequest) -> CampaignData:
 def test_every_planned_run_is_there(campaign: CampaignData) -> None:
     matrix = matrices.read(ROOT / "matrix" / f"{campaign.name}.yaml")
     cells = by_cell(matrix, campaign.records, campaign.quarantined)
-    assert [cell for cell in cells if cell.done != cell.planned] == []
+    assert [cell for cell, found in cells.items() if found.done != found.planned] == []
 
 
 def test_one_gpu_one_machine_and_one_specification_per_cell(

@@ -17,9 +17,9 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from sparkpub.collect.bench import Order
 from sparkpub.collect.fleet import node as nodes
 from sparkpub.collect.fleet.node import NodeAnswer
-from sparkpub.collect.station import Order
 from sparkpub.record.errors import CollectError
 
 RESOURCE = "sparkpub_gpu"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sparkpub import __version__
 from sparkpub.collect import invoker
+from sparkpub.collect.bench import Order
 from sparkpub.collect.books import Books
 from sparkpub.collect.run import interrupted
-from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Machine, Moment, Record, Reproducibility, stem_of
 from sparkpub.record.store import Stored, to_json, write_atomic
@@ -65,11 +65,9 @@ def _draft(shown: Matrix, matrix: Matrix, order: Order, machine: str) -> Record:
     return interrupted(
         matrix,
         shown,
-        run,
+        order,
         stem=stem,
         started=started,
-        attempt=order.attempt,
-        repeat_of=order.repeat_of,
         status_reason=LOST,
         machine=Machine(id=machine),
         reproducibility=Reproducibility(sparkpub_version=__version__),

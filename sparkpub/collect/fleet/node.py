@@ -14,7 +14,7 @@ from typing import Any
 
 import sparkpub
 from sparkpub.collect import lock, state, station
-from sparkpub.collect.bench import in_the_way
+from sparkpub.collect.bench import Order, in_the_way
 from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.interruption import Interruption
@@ -23,7 +23,7 @@ from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
-from sparkpub.collect.station import NotMeasured, Order, Station
+from sparkpub.collect.station import NotMeasured, Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record import store

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from sparkpub.collect import journal
-from sparkpub.collect.bench import unprepared
+from sparkpub.collect.bench import Order, unprepared
 from sparkpub.collect.books import (
     Books,
     Outcome,
@@ -49,7 +49,6 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
-from sparkpub.collect.station import Order
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan

@@ -275,7 +275,11 @@ def _step_bytes(record: Record) -> float | None:
 def _equivalent(values: Mapping[str, Sequence[float]]) -> list[list[str]]:
     """Groups of models, each joined to another of its group by equivalence within the margin (TOST at 5 %)."""
     groups = [{model} for model in values]
+    means = {model: fmean(of_model) for model, of_model in values.items()}
     for one, other in combinations(values, 2):
+        apart = abs(means[one] - means[other])
+        if apart > SAME_NUMBERS_MARGIN_PERCENT / 100 * abs(means[one]):
+            continue  # p of equivalence is above a half then
         p = compare.equivalence(values[one], values[other], SAME_NUMBERS_MARGIN_PERCENT)
         if p is not None and p < ALPHA:
             joined = [group for group in groups if one in group or other in group]

@@ -8,8 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from sparkpub.plan import coverage
-from sparkpub.record.errors import CollectError
 from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT, POWER
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT
@@ -134,18 +132,13 @@ def _completeness(data: CampaignData) -> dict[str, Any]:
     share: float | None = None
     met: bool | None = None
     why = "no matrix says what was planned"
-    if data.matrix is not None:
-        try:
-            counts = coverage.by_cell(data.matrix, data.records, data.quarantined)
-        except CollectError as error:
-            counts = []
-            why = error.what
-        done = sum(count.done for count in counts)
-        planned = sum(count.planned for count in counts)
-        if planned:
-            share = 100 * done / planned
-            met = done == planned
-            why = f"{done} of {planned} planned runs are done"
+    planned, done = data.planned_and_done
+    if planned:
+        share = 100 * done / planned
+        met = done == planned
+        why = data.progress
+    elif data.matrix is not None:
+        why = "the runs are of another specification than that of campaign.json"
     return {
         "campaign": data.name,
         "criterion": "completeness",

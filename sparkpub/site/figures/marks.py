@@ -81,9 +81,16 @@ def least_axis(metric: Metric, values: Sequence[float]) -> Span | None:
     )
 
 
+HALF_POINT = 6
+"""Pixels from the middle of a run's point to its edge."""
+
+
 def scale(shown: Span | None, *, zero: bool = False) -> "alt.Scale":
-    """A scale of round ends that has room for all values and for what `least_axis` found."""
-    found: alt.Scale = alt.Scale(zero=zero, nice=True)
+    """A scale of round ends that has room for all values and for what `least_axis` found. No point lies on the names at
+    its beginning."""
+    found: alt.Scale = alt.Scale(
+        zero=zero, nice=True, padding=0 if zero else HALF_POINT
+    )
     if shown is not None:
         found.domain = alt.DomainUnionWith(unionWith=list(shown))
     return found

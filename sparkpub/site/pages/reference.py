@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sparkpub.plan import coverage as coverages
 from sparkpub.plan import environments
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
@@ -292,10 +291,7 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
 def coverage(reviewed: ReviewedCampaign, names: Names) -> str:
     """Planned, recorded and counted runs per cell."""
     campaign = reviewed.campaign
-    planned: dict[tuple[str, str, str], int] = {}
-    if campaign.matrix is not None:
-        for cell in coverages.by_cell(campaign.matrix, campaign.records, ()):
-            planned[cell.model, cell.environment, cell.workload] = cell.planned
+    planned = {cell: found.planned for cell, found in campaign.covered.items()}
     rows = []
     for key, recorded in reviewed.recorded.items():
         said = (plain(part) for part in names.cell(campaign.name, key))

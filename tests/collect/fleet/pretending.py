@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub import __version__
+from sparkpub.collect.bench import Order
 from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare
@@ -23,7 +24,6 @@ from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
-from sparkpub.collect.station import Order
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Evidence, Machine, Moment, Plan, Record
 from sparkpub.record.store import to_json

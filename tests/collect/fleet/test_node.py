@@ -6,13 +6,14 @@ import pytest
 
 from sparkpub import __version__
 from sparkpub.collect import journal, lock
+from sparkpub.collect.bench import Order
 from sparkpub.collect.environments.docker import Docker
 from sparkpub.collect.fleet import accept, doctor, node
 from sparkpub.collect.fleet.accept import common, refusals
 from sparkpub.collect.fleet.cluster import Node
 from sparkpub.collect.fleet.node import Delivery, StationOnNode
 from sparkpub.collect.fleet.receiving import received, written
-from sparkpub.collect.station import Order, Station
+from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError, RecordError
