@@ -7,6 +7,7 @@ results.runs, results.cells, results.comparisons
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
@@ -218,6 +219,10 @@ class Results:
         """The comparisons of a metric in a campaign."""
         return self._comparisons.get((campaign, metric), ())
 
+    def pooled_of(self, campaign: str) -> Sequence[TableRow]:
+        """What the cells of a campaign show together, metric by metric."""
+        return self._pooled.get(campaign, ())
+
     def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
         return self._cells.get((campaign, metric), {}).get(cell)
@@ -230,6 +235,10 @@ class Results:
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
         return grouped(self.comparison_rows, _campaign_and_metric)
+
+    @cached_property
+    def _pooled(self) -> Mapping[str, Sequence[TableRow]]:
+        return grouped(rows(self.pooled), attrgetter("campaign"))
 
 
 def _campaign_and_metric(row: TableRow) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from pathlib import Path
 import platformdirs
 from pydantic_core import to_json
 
-from sparkpub.record.store import write_atomic
+from sparkpub.record.store import replacing
 
 WORK = "work"
 """The folder of all that pages are made of."""
@@ -123,7 +123,9 @@ class Cache:
         place = self._place(key)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(place, _seal(key, data) + data, durable=False)
+            with replacing(place) as entry:
+                entry.write(_seal(key, data))
+                entry.write(data)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""

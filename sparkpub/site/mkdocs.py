@@ -170,6 +170,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
     ) -> None:
         """Keep this object, and so what it built last, over the rebuilds of a preview."""
+        self._preview = None
         if command == "serve":
             # It loads pandas, which a build does not need where nothing changed.
             from sparkpub.site.preview import Preview  # noqa: PLC0415

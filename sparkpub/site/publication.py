@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import pandas as pd
 
@@ -14,6 +15,7 @@ from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, boards
 from sparkpub.review.names import Names
 from sparkpub.review.progress import VersionLine, lines
@@ -132,13 +134,13 @@ class Publication:
         known = [name for name in names if name in self.dataset.campaigns]
         return tuple(dict.fromkeys(known))
 
-    def findings_of(self, campaign: CampaignData) -> list[Finding]:
+    def findings_of(self, campaign: CampaignData) -> Sequence[Finding]:
         """What the checks found in a campaign."""
-        return [
-            finding
-            for finding in self.review.findings
-            if finding.campaign == campaign.name
-        ]
+        return self._findings.get(campaign.name, ())
+
+    @cached_property
+    def _findings(self) -> Mapping[str, Sequence[Finding]]:
+        return grouped(self.review.findings, attrgetter("campaign"))
 
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
@@ -185,8 +187,8 @@ class Publication:
         not."""
         found = {
             run
-            for finding in self.review.findings
-            if finding.check == "foreign-load" and finding.campaign == campaign.name
+            for finding in self.findings_of(campaign)
+            if finding.check == "foreign-load"
             for run in finding.runs
         }
         if len(found) <= SHARED * len(campaign.runs):

@@ -267,6 +267,11 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(
         "charts/c-output-throughput.png",
     } <= changed
     assert {f"runs/{RUN}/run.packed", f"runs/{RUN}/index.html"} & changed == set()
+    kept = {uri: content.made for uri, content in after.items() if content.made}
+    assert [uri for uri, made in kept.items() if made() != made.make()] == []
+    known = {uri for uri, made in kept.items() if before[uri].made == made}
+    assert changed & known == set()
+    assert f"runs/{RUN}/run.packed" in known, "made once"
 
 
 def test_links_out_of_the_folders_are_not_followed(

@@ -114,11 +114,11 @@ def moved(view: View) -> Moved:
     )
 
 
-Series = Mapping[tuple[Cell, str], tuple[float, ...]]
+ValuesInOrder = Mapping[tuple[Cell, str], tuple[float, ...]]
 """The values of a metric of a cell in order of time, where they are not all alike."""
 
 
-def _trends(view: View, series: Series) -> dict[tuple[Cell, str], Drifting]:
+def _trends(view: View, series: ValuesInOrder) -> dict[tuple[Cell, str], Drifting]:
     trends = drift.trends(list(series.values()))
     adjusted = compare.holm([trend.p_value for trend in trends])
     found = {
@@ -131,7 +131,7 @@ def _trends(view: View, series: Series) -> dict[tuple[Cell, str], Drifting]:
     return {key: one for key, one in found.items() if _matters(view, one)}
 
 
-def _steps(view: View, series: Series) -> dict[tuple[Cell, str], Step]:
+def _steps(view: View, series: ValuesInOrder) -> dict[tuple[Cell, str], Step]:
     points = [_largest(values) for values in series.values()]
     adjusted = compare.holm([p for _, p in points])
     found = {

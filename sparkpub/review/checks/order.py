@@ -41,7 +41,7 @@ FEW_SWITCHES = Threshold(
 )
 
 
-class FirstRuns(NamedTuple):
+class FirstRunsApart(NamedTuple):
     """A metric whose first runs stand out in cells; `where` is their environment, empty for all of them."""
 
     metric: Metric
@@ -58,7 +58,7 @@ class FirstRuns(NamedTuple):
         return fmean(values[0] - fmean(values[1:]) for values in blocks)
 
 
-def first_runs_apart(view: View) -> list[FirstRuns]:
+def first_runs_apart(view: View) -> list[FirstRunsApart]:
     """First runs that stand out in their cells, over all cells and over those of each environment."""
     groups: dict[tuple[str, str], dict[Cell, tuple[float, ...]]] = defaultdict(dict)
     environments = {cell[1] for cell in view.ran}
@@ -73,7 +73,7 @@ def first_runs_apart(view: View) -> list[FirstRuns]:
     tests = [drift.first_runs(list(blocks.values())) for blocks in groups.values()]
     adjusted = compare.holm([test.p_value for test in tests])
     found = [
-        FirstRuns(view.metrics[name], where, blocks, test, p, len(tests))
+        FirstRunsApart(view.metrics[name], where, blocks, test, p, len(tests))
         for ((where, name), blocks), test, p in zip(
             groups.items(), tests, adjusted, strict=True
         )

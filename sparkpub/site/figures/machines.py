@@ -40,7 +40,10 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     of all together `replication` and `why`, and what differs between machines.
     """
     names = publication.joined(campaign)
-    effects, together = map(table_rows, publication.results.over(names))
+    tables = publication.results.over(names)
+    if any(table.empty for table in tables):
+        return  # of most campaigns, and rows of nothing take time, too
+    effects, together = map(table_rows, tables)
     several = len({_cell(row) for row in together}) > 1
     sessions = _session_names(publication, names)
     for metric in publication.headlines(campaign):

@@ -11,7 +11,6 @@ from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
-from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
@@ -338,11 +337,8 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
 def together(publication: Publication, campaign: CampaignData) -> list[str]:
     """A sentence for each metric that matters in which all cells together show a difference, corrected for their
     number."""
-    rows = [
-        row
-        for row in table_rows(publication.results.pooled)
-        if row.campaign == campaign.name and row.family == "primary"
-    ]
+    pooled = publication.results.pooled_of(campaign.name)
+    rows = [row for row in pooled if row.family == "primary"]
     metrics = {metric.name: metric for metric in publication.metrics(campaign)}
     found = []
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):

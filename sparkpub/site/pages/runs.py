@@ -19,6 +19,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import cache
 from sparkpub.site.browser import runtime
@@ -66,20 +67,69 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    @cached_property
-    def state(self) -> str:
-        """Changes with all that the page of a run may show: every run and its evidence, what was found in them, what
-        people say of campaigns, and whatever writes it."""
-        publication = self.publication
+    def decided_by(self, campaign: CampaignData, index: int) -> str:
+        """A key of all that the page of the campaign's run number `index` shows. It changes with the run, with others
+        of its cell, and with what was found in them, and stays where other runs change."""
+        stored = campaign.runs[index]
         return cache.key(
-            cache.program(),
-            self.templates.own,
-            publication.evidence,
-            [finding.document() for finding in publication.review.findings],
-            publication.review.excluded,
-            [campaign.info for campaign in publication.campaigns],
-            publication.options.evidence_on_site,
+            "run",
+            self._site,
+            self._campaigns[campaign.name],
+            self._cells[stored.record.campaign, stored.record.cell],
+            cell_label(self.publication.names, campaign, stored.record.cell),
+            self.publication.evidence[stored.run_id],
+            self.publication.review.excluded.get(stored.run_id),
+            [self._digests[id(finding)] for finding in self._findings(stored)],
+            [run and run.run_id for run in _around(campaign, index)],
         )
+
+    @cached_property
+    def _site(self) -> str:
+        """Changes with whatever writes every page, and with the metrics that have a page."""
+        publication = self.publication
+        decides: list[Any] = [
+            cache.program(),
+            publication.options.evidence_on_site,
+            sorted(publication.by_metric),
+        ]
+        if self.templates.own:  # which may show anything of a campaign
+            decides += [self.templates.own, self._campaigns, list(self._cells.items())]
+        return cache.key(*decides)
+
+    @cached_property
+    def _campaigns(self) -> dict[str, str]:
+        """Campaign to a key of what its pages say of the whole of it."""
+        publication = self.publication
+        return {
+            campaign.name: cache.key(
+                campaign.info,
+                len(campaign.runs),
+                [metric.name for metric in publication.headlines(campaign)],
+                publication.names.campaign(campaign.name).models,
+                publication.names.campaign(campaign.name).by_axis,
+            )
+            for campaign in publication.campaigns
+        }
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, Cell], str]:
+        """Campaign and cell to a key of its runs and of what they are as one."""
+        parts: dict[tuple[str, Cell], list[Any]] = {}
+        for stored in self.publication.dataset.runs:
+            record = stored.record
+            of_cell = parts.setdefault((record.campaign, record.cell), [])
+            of_cell.append(self.publication.evidence[stored.run_id][0].sha256)
+        for row in self.publication.results.cell_rows:
+            parts[row.campaign, row.cell].append(
+                [row.metric, row.n, row.mean, row.runs]
+            )
+        return {of: cache.key(part) for of, part in parts.items()}
+
+    @cached_property
+    def _digests(self) -> dict[int, str]:
+        """The findings by identity: a finding on a campaign is one on each of its runs."""
+        found = self.publication.review.findings
+        return {id(finding): cache.key(finding.document()) for finding in found}
 
     def page(self, campaign: CampaignData, index: int, figure: str) -> str:
         """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.
@@ -89,10 +139,7 @@ class RunPages:
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         leading, others = self._by_rank(campaign, stored)
-        around = tuple(
-            campaign.runs[at] if 0 <= at < len(campaign.runs) else None
-            for at in (index - 1, index + 1)
-        )
+        previous, following = _around(campaign, index)
         return self.templates.text(
             "run.html.j2",
             run=stored.record,
@@ -110,8 +157,8 @@ class RunPages:
             figure=figure,
             log=_log(files, here=not self.publication.options.evidence_on_site),
             plan=_plan(stored.record),
-            previous=around[0],
-            next=around[1],
+            previous=previous,
+            next=following,
         )
 
     def short(self, campaign: CampaignData, index: int) -> bytes:
@@ -184,6 +231,13 @@ class RunPages:
                 if not finding.runs and finding.severity != "info"
             ),
         ]
+
+
+def _around(campaign: CampaignData, index: int) -> tuple[Stored | None, Stored | None]:
+    """The run before a run and the one after it."""
+    before = campaign.runs[index - 1] if index > 0 else None
+    after = campaign.runs[index + 1] if index + 1 < len(campaign.runs) else None
+    return before, after
 
 
 def _plan(record: Record) -> dict[str, Any]:

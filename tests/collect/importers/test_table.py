@@ -20,6 +20,8 @@ from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
 from sparkpub.record.record import MetricValue, Record, Spread, metric_of
 from sparkpub.record.store import read_folder, to_json
+from sparkpub.review import dataset
+from sparkpub.review.checks import review
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
@@ -149,7 +151,7 @@ def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
     assert originals == {TABLE, MAPPING}
     assert not [
         finding
-        for finding in load(tmp_path / "data").review.findings
+        for finding in review(dataset.load(tmp_path / "data")).findings
         if finding.severity == "error"
     ]
 
@@ -345,7 +347,7 @@ def test_rounded_figures_of_one_day_may_agree(tmp_path: Path) -> None:
 
 
 def copies_found(folder: Path) -> list[Finding]:
-    findings = load(folder / "data").review.findings
+    findings = review(dataset.load(folder / "data")).findings
     return [found for found in findings if found.check == "copied-evidence"]
 
 
