@@ -468,7 +468,7 @@ def _mean_between(
 
 
 def _one_number(record: Record, stem: str, known: Mapping[str, float]) -> Iterator[str]:
-    """Two percentiles that are one number although they are interpolated between requests."""
+    """Two percentiles, or mean and median, that are one number although requests take different times."""
     requests = record.observed.requests or 0
     if stem not in ("ttft", "request_latency") or requests < 3:
         return
@@ -477,6 +477,9 @@ def _one_number(record: Record, stem: str, known: Mapping[str, float]) -> Iterat
     for (one, low), (other, high) in pairwise(known.items()):
         if low == high and low > 0:
             yield f"{one} and {other} are both {low:.10g} ms: interpolated percentiles of {requests} requests differ"
+    mean = record.value(f"{stem}_mean_ms")
+    if mean is not None and mean == known.get("p50") and mean != known.get("max"):
+        yield f"mean and p50 are both {mean:.10g} ms: those of {requests} requests differ"
 
 
 _QUANTILES = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}

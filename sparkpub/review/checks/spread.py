@@ -89,7 +89,7 @@ def outlier(view: View) -> Iterator[Finding]:
         names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
         yield from view.cases(
             "outlier",
-            severity_of(view, names),
+            severity_of(view, [view.metrics[name] for name in names]),
             [(run, "; ".join(told)) for run, told in details.values()],
             "is an outlier",
             "are outliers",
@@ -132,13 +132,13 @@ def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]
     return list(groups.values())
 
 
-def severity_of(view: View, names: Iterable[str]) -> Severity:
+def severity_of(view: View, metrics: Iterable[Metric]) -> Severity:
     """How bad an odd figure is for a reader: a note where the matrix declares primary metrics and these are others,
     which decide nothing."""
     matrix = view.campaign.matrix
     if matrix is None or not matrix.primary:
         return "warning"
-    about = {cause(view, view.metrics[name]) for name in names}
+    about = {cause(view, metric) for metric in metrics}
     declared = [view.metrics[name] for name in matrix.primary if name in view.metrics]
     primary = {cause(view, metric) for metric in declared}
     return "warning" if about & primary else "info"
@@ -182,7 +182,7 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
         )
         yield view.finding(
             "too-many-outliers",
-            severity_of(view, [name]),
+            severity_of(view, [metric]),
             text,
             cell=cell,
             metric=name,
@@ -240,28 +240,21 @@ def _is_explained(view: View, cell: Cell, name: str) -> bool:
 def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
     worst = max(spreads, key=lambda spread: spread.cv_percent)
     values = view.figures(worst.cell, worst.metric.name)
-    places = dict.fromkeys(spread.cell for spread in spreads)
-    cells = [label(cell) for cell in places]
-    metrics = list(dict.fromkeys(spread.metric.name for spread in spreads))
-    also = ""
-    if len(spreads) > 1:
-        names = [view.metrics[name].within_sentence for name in metrics]
-        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between its {len(values)} "
-        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit).{also}"
+        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit)."
     )
     highest: dict[str, float] = {}
-    for spread in spreads:
-        highest[label(spread.cell)] = max(
-            spread.cv_percent, highest.get(label(spread.cell), 0.0)
-        )
-    return view.finding(
+    for spread in sorted(spreads, key=lambda spread: spread.cv_percent):
+        highest[label(spread.cell)] = spread.cv_percent
+    metrics = [spread.metric for spread in spreads]
+    return view.concerning(
         "high-variation",
         severity_of(view, metrics),
         text,
-        **about_cells(places),
-        **about_metrics(metrics),
+        [spread.cell for spread in spreads],
+        metrics,
+        cases=len(spreads),
         cv_percent=worst.cv_percent,
         cv_percent_by_cell=highest,
         values=list(values),
@@ -343,8 +336,7 @@ def _is_told(view: View, cell: Cell, name: str) -> bool:
 
 def _moves(view: View, cell: Cell, name: str) -> bool:
     """Whether a metric of a cell, or what it restates, has a trend or a step."""
-    key = (cell, root_of(view, name))
-    return any(key in found for found in view.once(moved))
+    return (cell, root_of(view, name)) in view.once(moved)
 
 
 def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
@@ -352,23 +344,18 @@ def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
     worst = min(weak, key=lambda found: found.power)
     metric, places = worst.metric, (worst.base, worst.cell)
     n = [len(view.figures(place, metric.name)) for place in places]
-    both = [label(place) for found in weak for place in (found.base, found.cell)]
-    cells = list(dict.fromkeys(both))
-    metrics = list(dict.fromkeys(found.metric.name for found in weak))
-    also = ""
-    if len(weak) > 1:
-        names = [view.metrics[name].within_sentence for name in metrics]
-        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"A difference of 10 % in {metric.within_sentence} between {label(worst.base)} and {label(worst.cell)} would "
-        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]}).{also}"
+        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]})."
     )
-    return view.finding(
+    metrics = [found.metric for found in weak]
+    return view.concerning(
         "small-sample",
         severity_of(view, metrics),
         text,
-        cells=cells,
-        **about_metrics(metrics),
+        [place for found in weak for place in (found.base, found.cell)],
+        metrics,
+        cases=len(weak),
         power_10_percent=worst.power,
         n=n,
     )

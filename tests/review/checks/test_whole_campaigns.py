@@ -847,9 +847,9 @@ def test_models_that_run_alike_in_two_environments_are_told_once() -> None:
         elsewhere.append(Stored(record, run.path))
     (found,) = same_numbers(a_view(*one, *elsewhere))
     assert found.message.count("in native/w") == 1
-    assert " The same holds in 4 cells." in found.message
+    assert " In all, this holds in 4 cells." in found.message
     (alone,) = same_numbers(a_view(*one))
-    assert "The same holds" not in alone.message
+    assert "In all" not in alone.message
 
 
 def test_a_finding_says_where_it_belongs() -> None:
@@ -1000,11 +1000,11 @@ def test_environments_differ_by_less_than_a_quarter(
 def test_a_ratio_of_units_is_told_as_one() -> None:
     (found,) = implausible_ratio(sides([1.0, 1.0], [1000.0, 1000.0]))
     assert "a factor of 1000.00" in found.message
-    assert "the ratio of seconds and milliseconds: check the units" in found.message
+    assert "the ratio of seconds and milliseconds: check the units" in found.remedy
     gigabytes = 100 * 2**30 / 1e9  # 107.37: below a quarter, and still told
     (found,) = implausible_ratio(sides([100.0, 100.0], [gigabytes, gigabytes]))
     assert "the ratio of GB and GiB" in found.message
-    assert "The same holds" not in found.message
+    assert "In all" not in found.message
     scattered = sides([100.0, 100.9], [gigabytes, gigabytes])
     assert list(implausible_ratio(scattered)) == []
 
@@ -1025,7 +1025,7 @@ def test_ratios_of_one_cause_are_told_together() -> None:
     (found,) = implausible_ratio(a_view(*runs))
     assert found.evidence["ratio"] == 2.0
     assert found.evidence["metrics"] == [TPUT, "ttft_p50_ms"]
-    assert "The same holds for Output throughput and " in found.message
+    assert "this holds for output throughput and " in found.message
 
 
 def test_memory_near_zero_has_no_ratio() -> None:
