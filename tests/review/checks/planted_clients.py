@@ -1,6 +1,6 @@
 """Faults that a client tool makes before its numbers reach a record, and faults that both sides of a comparison share.
 
-Invented before any check was read. A client's fault is in its report, in the table that it prints, and in the record
+A client's fault is in its report, in the table that it prints, and in the record
 that is made of both: no sum of a file and no second reading differs. The imports go through the importer.
 """
 

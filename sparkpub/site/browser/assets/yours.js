@@ -32,6 +32,7 @@ export function modelKey(id) {
 /** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here. */
 export function read(document) {
   if (document.metrics && document.requested) return [ofRecord(document)];
+  if (Array.isArray(document)) return document.filter((row) => row.model_filename && row.n_gen).map((row) => ofLlamaBench(document, row));
   if (Array.isArray(document.benchmarks) && document.model) return document.benchmarks.map((row) => ofBenchy(document, row)).filter(Boolean);
   if ('output_throughput' in document && 'model_id' in document) return [ofVllm(document)];
   return [];
@@ -70,6 +71,22 @@ function ofBenchy(document, row) {
   };
 }
 
+function ofLlamaBench(all, row) {
+  // A test generates after a prompt of its own, or after that of another test at the same depth.
+  const prompts = all.filter((other) => other.model_filename === row.model_filename && other.n_depth === row.n_depth && !other.n_gen);
+  return {
+    model: row.model_filename,
+    tool: 'llama-bench',
+    input: row.n_prompt || (prompts.length === 1 ? prompts[0].n_prompt : null),
+    output: known(row.n_gen),
+    users: 1,
+    depth: known(row.n_depth) ?? 0,
+    rate: null,
+    total: known(row.avg_ts),
+    ttft: null,
+  };
+}
+
 function ofVllm(document) {
   const each = (total) => (document.completed ? Math.round(total / document.completed) : null);
   return {
@@ -100,6 +117,7 @@ export function distance(mine, other) {
 }
 
 const ALIKE = 0.1;
+const MOST_MEGABYTES = 64;
 
 /** The published rows of the reader's model, the nearest load first, then the fastest. */
 export function beside(mine, published) {
@@ -155,6 +173,9 @@ function told(mine, found, root) {
   return place;
 }
 
+const UNKNOWN =
+  'is no record of sparkpub and no JSON of llama-benchy, llama-bench or vllm bench serve with a throughput. sparkpub import reads more formats.';
+
 export function start(form) {
   const result = document.querySelector('[data-sp-result]');
   let rows = [];
@@ -172,6 +193,11 @@ export function start(form) {
     const taken = [];
     const others = [];
     for (const file of files) {
+      const megabytes = file.size / 1e6;
+      if (megabytes > MOST_MEGABYTES) {
+        others.push(`${file.name} has ${number(megabytes, 0)} MB: too large for a result.`);
+        continue;
+      }
       let found = [];
       try {
         found = read(JSON.parse(await file.text()));
@@ -179,7 +205,7 @@ export function start(form) {
         // Not JSON: refused below, with the formats that are read.
       }
       taken.push(...found);
-      if (!found.length) others.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
+      if (!found.length) others.push(`${file.name} ${file.size ? UNKNOWN : 'is empty.'}`);
     }
     // Of files that are chosen while these are read, the reader wants to see those.
     if (own !== turn) return;
