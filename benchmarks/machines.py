@@ -6,22 +6,29 @@ through the comparison within the machine, all machines through the random-effec
 Effects are in percent of the baseline; the margin is 1 %. A verdict on the mean over machines is wrong where it says
 `equivalent` although the true mean lies at the margin or beyond, or a difference that is not there or points the other
 way. `does not replicate` is wrong where every machine has the same effect, `replicates` where half of the machines have
-the opposite effect of the others.
+the opposite effect of the others. Where two runs in a row share a server, as those of one environment do in an
+interleaved order, what the start of a server fixes is a share of the noise.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import harness
+from benchmarks import harness, verdicts
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import ComparisonVerdict, verdict_of
+from sparkpub.review.statistics.compare import (
+    ComparisonVerdict,
+    design_of,
+    verdict_of,
+)
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, Estimate
-from sparkpub.review.statistics.means import of_rounds
+from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.means import TwoMeans, of_rounds, of_servers
 from sparkpub.review.statistics.replication import combined, replication
 
 Floats = NDArray[np.float64]
@@ -41,10 +48,44 @@ BETWEEN = (0.0, 0.2, 0.5, 1.0)
 """Standard deviations of the true effects between machines."""
 OPPOSITE = 2.0
 """Effect of half of the machines, and with the other sign of the others."""
+SHARES = (0.5, 0.8)
+"""Shares of the variance of a run that come from the start of the server that it shares with another one."""
 MACHINES = (2, 3, 5)
 ROUNDS = (5, 10)
 CAMPAIGNS = 5_000
 SEED = 21
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Servers that live as long as the runs of their environment follow each other, where environments take turns.
+    `share` is the part of the noise that is the server's; records tell of servers only where they are `recorded`."""
+
+    rounds: int
+    share: float
+    recorded: bool
+
+    @cached_property
+    def _turns(self) -> verdicts.Bools:
+        """Whether each run, in order of time, is one of the candidate's: the order is not drawn."""
+        generator = np.random.default_rng(SEED)
+        return verdicts.sides(generator, "interleaved", 1, self.rounds)
+
+    def of(self, *, candidate: bool) -> list[int]:
+        """The number of the server of each run of a side."""
+        each = verdicts.servers_of(self._turns)
+        side: list[int] = each[self._turns == candidate].tolist()
+        return side
+
+    def design(self, *, candidate: bool) -> Sample:
+        """A side as the procedure sees it, for the design alone."""
+        moments = np.flatnonzero(self._turns == candidate).astype(float)
+        return Sample(
+            (0.0,) * self.rounds,
+            tuple(range(self.rounds)),
+            tuple(moments.tolist()),
+            tuple(map(str, self.of(candidate=candidate))),
+        )
 
 
 @dataclass(frozen=True)
@@ -63,17 +104,25 @@ class Said:
         return float((self.replications == word).mean())
 
 
-def measure(effects: Floats, rounds: int, generator: np.random.Generator) -> Said:
-    """What is said of campaigns in which machines have these effects: one row a campaign, one column a machine."""
+def measure(
+    effects: Floats,
+    rounds: int,
+    generator: np.random.Generator,
+    servers: Servers | None = None,
+) -> Said:
+    """What is said of campaigns in which machines have these effects: one row a campaign, one column a machine. None:
+    every run has a server of its own."""
     shape = (*effects.shape, rounds)
     levels = BASELINE + LEVELS * generator.normal(size=(*effects.shape, 1))
     changed = levels * (1 + effects[..., np.newaxis] / 100)
     noise = SPREAD / 100 * levels
-    baseline = levels + noise * generator.normal(size=shape)
-    candidate = changed + noise * generator.normal(size=shape)
-    means = of_rounds(
-        baseline.round(DECIMALS), candidate.round(DECIMALS), 10.0**-DECIMALS
-    )
+    own, others = generator.normal(size=shape), generator.normal(size=shape)
+    if servers is not None:
+        own = _mixed(own, servers.of(candidate=False), servers.share, generator)
+        others = _mixed(others, servers.of(candidate=True), servers.share, generator)
+    baseline = (levels + noise * own).round(DECIMALS)
+    candidate = (changed + noise * others).round(DECIMALS)
+    means = _means(baseline, candidate, servers)
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
     columns = (
         100 * means.difference / means.baseline,
@@ -89,6 +138,25 @@ def measure(effects: Floats, rounds: int, generator: np.random.Generator) -> Sai
         np.array([verdict for verdict, _ in said]),
         np.array([found for _, found in said]),
     )
+
+
+def _mixed(
+    noise: Floats, servers: Sequence[int], share: float, generator: np.random.Generator
+) -> Floats:
+    """Noise of which a share is that of the server: runs of one server have it in common."""
+    starts = generator.normal(size=(*noise.shape[:-1], max(servers) + 1))
+    mixed: Floats = np.sqrt(1 - share) * noise + np.sqrt(share) * starts[..., servers]
+    return mixed
+
+
+def _means(baseline: Floats, candidate: Floats, servers: Servers | None) -> TwoMeans:
+    """Both means of every machine, with errors from the servers where records tell of them."""
+    resolution = 10.0**-DECIMALS
+    if servers is None or not servers.recorded:
+        return of_rounds(baseline, candidate, resolution)
+    sides = servers.design(candidate=False), servers.design(candidate=True)
+    blocks = design_of(*sides, "interleaved").servers
+    return of_servers(baseline, candidate, *blocks, resolution, of_rounds)
 
 
 def _judged(
@@ -158,6 +226,29 @@ def opposite(machines: int, rounds: int, campaigns: int) -> dict[str, Any]:
     }
 
 
+def shared(
+    machines: int, rounds: int, share: float, campaigns: int, *, recorded: bool
+) -> dict[str, Any]:
+    """Shares of wrong statements where two runs in a row share a server, and all machines have one effect."""
+    generator = np.random.default_rng((SEED, machines, rounds, int(100 * share)))
+    servers = Servers(rounds, share, recorded)
+    none, margin = (
+        measure(np.full((campaigns, machines), mean), rounds, generator, servers)
+        for mean in MEANS[:2]
+    )
+    return {
+        "machines": machines,
+        "rounds": rounds,
+        "server_share": share,
+        "recorded": recorded,
+        "false_equivalent": margin.verdict("equivalent"),
+        "false_difference": max(
+            none.verdict("higher", "lower"), margin.verdict("lower")
+        ),
+        "shown_equivalent": none.verdict("equivalent"),
+    }
+
+
 def simulated(campaigns: int) -> dict[str, Any]:
     """The table that the method page shows, as JSON values: shares to four digits."""
     places = [(machines, rounds) for machines in MACHINES for rounds in ROUNDS]
@@ -172,16 +263,25 @@ def simulated(campaigns: int) -> dict[str, Any]:
         "opposite_percent": OPPOSITE,
         "rows": [_rounded(found) for found in cases],
         "opposite": [_rounded(opposite(*place, campaigns)) for place in places],
+        "shared": [
+            _rounded(shared(*place, share, campaigns, recorded=recorded))
+            for place in places
+            for share in SHARES
+            for recorded in (True, False)
+        ],
     }
 
 
 def _rounded(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, 4) for name, value in found.items()}
+    return {
+        name: value if isinstance(value, bool) else round(value, 4)
+        for name, value in found.items()
+    }
 
 
 def rows(made: dict[str, Any]) -> list[Row]:
     """What the report of all benchmarks shows."""
-    return [*_wrong(made), *_right(made)]
+    return [*_wrong(made), *_shared_rows(made), *_right(made)]
 
 
 def _wrong(made: dict[str, Any]) -> Iterator[Row]:
@@ -201,6 +301,20 @@ def _wrong(made: dict[str, Any]) -> Iterator[Row]:
         ):
             name = f"{machines} machines: most often {what}"
             yield row(name, [100 * share], "% of campaigns", goal=goal)
+
+
+def _shared_rows(made: dict[str, Any]) -> Iterator[Row]:
+    goal = round(5 + 200 * _error(made["campaigns"]), 2)
+    for recorded, words in ((True, "recorded"), (False, "not recorded")):
+        mine = [item for item in made["shared"] if item["recorded"] is recorded]
+        for kind, what in (
+            ("false_equivalent", "equivalence"),
+            ("false_difference", "a difference"),
+        ):
+            name = f"two runs share a server, {words}: most often wrong about {what}"
+            share = 100 * _most(mine, kind)
+            limit = goal if recorded else None
+            yield row(name, [share], "% of campaigns", goal=limit)
 
 
 def _right(made: dict[str, Any]) -> Iterator[Row]:

@@ -46,8 +46,6 @@ READS_WITH = {
 }
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {
-    "review/committed.py": "asks git for the analysis that was committed first",
-    "site/history.py": "asks git for the commits that links to evidence name",
     "site/figures/drawings.py": "draws charts in worker processes",
     "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }

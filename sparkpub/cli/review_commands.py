@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from sparkpub.cli.group import cli
+from sparkpub.cli.mistakes import install_command
 from sparkpub.cli.options import DATA, JSON, PRESENT, SITE, SOURCES, on_folder
 from sparkpub.cli.printing import finish, next_step, print_as
 from sparkpub.record.errors import SparkpubError
@@ -53,10 +54,10 @@ def check(
     from sparkpub.record import archive
     from sparkpub.review.checks import annotations, reviewing
 
-    sources = _beside(data, sources)
+    pages = _beside(data, sources)
     try:
         with archive.as_folder(data) as folder:
-            found = _reviewed(folder, sources)
+            found = _reviewed(folder, pages, asked=sources is not None)
             text = reviewing.as_text
             if github:
                 text = annotations.of_review
@@ -87,8 +88,9 @@ def without_collection() -> None:
     click.get_current_context().call_on_close(gc.enable)
 
 
-def _reviewed(data: Path, sources: Path | None) -> "Review":
-    """The review of a data folder, and of the pages in `sources` where they are given."""
+def _reviewed(data: Path, sources: Path | None, *, asked: bool) -> "Review":
+    """The review of a data folder, and of the pages in `sources`: where nobody asked for these, without them on an
+    installation that only measures."""
     from sparkpub.review.checks import review
     from sparkpub.review.dataset import load
 
@@ -96,8 +98,14 @@ def _reviewed(data: Path, sources: Path | None) -> "Review":
     dataset = load(data, skip=lambda _: None)
     if sources is None:
         return review(dataset)
-    from sparkpub.site.build import SiteOptions, proofread
-
+    try:
+        from sparkpub.site.build import SiteOptions, proofread
+    except ModuleNotFoundError as error:
+        if asked:
+            raise
+        lacking = f"{error.name} is not installed; {install_command('site')}"
+        click.echo(f"pages and claims are not checked: {lacking}", err=True)
+        return review(dataset)
     return proofread(dataset, SiteOptions(sources))
 
 

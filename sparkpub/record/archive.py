@@ -34,8 +34,8 @@ from sparkpub.record.store import (
 DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 MANIFEST, TAG_MANIFEST = "manifest-sha256.txt", "tagmanifest-sha256.txt"
 TAG_FILES = ("bagit.txt", "bag-info.txt", MANIFEST, TAG_MANIFEST)
-MOST_FILES = 300_000
-"""Files of one archive: three for each of 100,000 runs."""
+MOST_FILES = 60_000
+"""Files of one archive: six for each of 10,000 runs."""
 _NO_TAR = (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError)
 """What reading a tar ends with where somebody forged one; UnfitError is a ValueError."""
 _REMEDY = "get the archive again from where it was published"

@@ -3,14 +3,9 @@
 A record holds facts: what was requested, what was observed, how long everything took, and what evidence
 lies beside it. Opinions (is it an outlier, does it fit the machine) are computed later, by `checks`.
 
-Schema history, newest first. Reading an older version applies `MIGRATIONS` in turn; writing always writes
-the newest.
-
-    1  first version
-"""
+`schema_version` 1 is the first and only one."""
 
 import re
-from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -31,8 +26,6 @@ from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
 from sparkpub.record.web import Address
 
 SCHEMA_VERSION = 1
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""Version n to the function that makes version n + 1 of it."""
 
 Status = Literal["ok", "failed", "timeout", "interrupted", "invalid"]
 Source = Literal["log", "report", "sampler", "published"]
@@ -565,20 +558,6 @@ def metric_of(name: str, value: MetricValue) -> Metric:
         value.label or name,
         value.definition,
     )
-
-
-def migrate(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document in the newest schema version. Raises ValueError for a version this program does not know."""
-    current = dict(document)
-    version = current.get("schema_version")
-    while version != SCHEMA_VERSION:
-        if not isinstance(version, int) or version not in MIGRATIONS:
-            raise ValueError(
-                f"schema_version: {version!r} is not known here (newest is {SCHEMA_VERSION})"
-            )
-        current = MIGRATIONS[version](current)
-        version = current["schema_version"]
-    return current
 
 
 def json_schema() -> dict[str, Any]:

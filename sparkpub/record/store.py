@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from sparkpub.record import outside
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import RecordError, UsageError, field_problems
-from sparkpub.record.record import Evidence, Record, migrate
+from sparkpub.record.record import SCHEMA_VERSION, Evidence, Record
 
 CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
@@ -159,14 +159,11 @@ def _read_json(path: Path) -> tuple[dict[str, Any], bytes]:
 def read_record(path: Path) -> Stored:
     """One record. Raises RecordError naming file and field."""
     document, data = _read_json(path)
-    try:
-        migrated = migrate(document)
-    except ValueError as error:
-        raise RecordError(
-            str(error), where=str(path), remedy="update sparkpub, or restore the file"
-        ) from None
-    if migrated != document:
-        data = json.dumps(migrated).encode()
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        what = f"schema_version: {version!r} is not known here (newest is {SCHEMA_VERSION})"
+        remedy = "update sparkpub, or restore the file"
+        raise RecordError(what, where=str(path), remedy=remedy)
     record = _validated(Record, data, path)
     _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)

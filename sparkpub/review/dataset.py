@@ -5,7 +5,7 @@ its log).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -237,12 +237,9 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     """One campaign's folder, None where campaign.json is damaged; and each damaged file as one line."""
     runs: list[Stored] = []
     damage: list[str] = []
-    first: dict[tuple[str, str, str], Record] = {}
     for path in record_paths(folder):
         try:
-            stored = _record(path)
-            before = first.setdefault(stored.record.cell, stored.record)
-            runs.append(_sharing(stored, before))
+            runs.append(_record(path))
         except RecordError as error:
             damage += error.lines()
     runs.sort(key=in_order_of_time)
@@ -252,21 +249,6 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     except (RecordError, MatrixError) as error:
         return None, damage + error.lines()
     return campaign, damage
-
-
-_OF_A_CELL = ("argv", "container", "machine", "reproducibility")
-"""Parts of a record that are as a rule the same in all runs of a cell. Held once, they are a fifth of the memory."""
-
-
-def _sharing(stored: Stored, before: Record) -> Stored:
-    """A run that shares with an earlier one what is equal in both."""
-    record = stored.record
-    equal = {
-        name: getattr(before, name)
-        for name in _OF_A_CELL
-        if getattr(before, name) == getattr(record, name)
-    }
-    return replace(stored, record=record.model_copy(update=equal))
 
 
 def _record(path: Path) -> Stored:

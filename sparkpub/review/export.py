@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sparkpub.record.store import write_atomic
 
@@ -27,6 +25,9 @@ def csv(table: pd.DataFrame) -> bytes:
 
 def parquet(table: pd.DataFrame) -> bytes:
     """Parquet, with the columns' types; text is text, whatever it was held as here."""
+    import pyarrow as pa  # noqa: PLC0415 - CSV and JSON do without
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     buffer = io.BytesIO()
     parts = (pa.Table.from_pandas(rows, preserve_index=False) for rows in _parts(table))
     first = next(parts)

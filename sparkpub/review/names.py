@@ -158,10 +158,11 @@ class Names:
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
         model, environment, workload = cell
+        known = self.campaign(campaign)
         return (
-            self.short_model(campaign, model),
-            self.environment(campaign, environment),
-            self.workload(campaign, workload),
+            known.short_models.get(model, model),
+            known.environments.get(environment, environment),
+            known.workloads.get(workload, workload),
         )
 
     def workload(self, campaign: str, key: str) -> str:

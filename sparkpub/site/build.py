@@ -8,14 +8,12 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import Any
 
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
 from sparkpub.review.checks import Review, review
-from sparkpub.review.claims import facts, ledger
+from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
@@ -52,7 +50,7 @@ from sparkpub.site.sources import (
     page_text,
     refuse_outside,
 )
-from sparkpub.site.words import Words
+from sparkpub.site.spoken import spoken
 
 __all__ = ["Content", "SiteOptions", "build"]
 
@@ -128,20 +126,8 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
     found = review_of(dataset)
     return proofreading.with_prose(
-        found, options.sources, lambda: _undrawn(publish(dataset, options))
+        found, options.sources, lambda: spoken(publish(dataset, options)).words
     )
-
-
-@lru_cache(maxsize=1)
-def _undrawn(publication: Publication) -> Words:
-    """The names that prose may use, with figures that are looked up and not drawn; kept, since a preview reads every
-    page again where one changed."""
-    library = Library(publication, {})
-
-    def figure(name: str, campaign: str | None = None, **part: str) -> str:
-        return library.figure(name, campaign, **part).title
-
-    return words(publication, figure)
 
 
 def publish(dataset: Dataset, options: SiteOptions) -> Publication:
@@ -175,29 +161,13 @@ def results_of(found: Review) -> Results:
     return Results(found)
 
 
-def words(publication: Publication, figure: Any = None) -> Words:
-    """The names that prose may use; `figure` draws one, and without it figures are named and not drawn."""
-    return Words(
-        publication.results,
-        publication.review,
-        publication.verdicts,
-        known_facts(publication.options.sources),
-        figure or (lambda name, *_, **__: f"[figure {name}]"),
-    )
-
-
-def known_facts(sources: Path) -> dict[str, facts.Fact]:
-    """The facts of a site by id, and behind them those of the manual that it does not state itself."""
-    own = facts.read(sources / FACTS_FILE)
-    return own | {
-        name: fact for name, fact in facts.read(manual.FACTS).items() if name not in own
-    }
-
-
 def names(publication: Publication, containing: str = "") -> Iterator[str]:
     """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
     wanted = containing.split()
-    for name, value in (*words(publication).values(), *_figure_names(publication)):
+    for name, value in (
+        *spoken(publication).words.values(),
+        *_figure_names(publication),
+    ):
         line = f"{{{{ {name} }}}} = {value}"
         if all(word in line for word in wanted):
             yield line
@@ -247,7 +217,7 @@ def _written(
     """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
     posts in it."""
     sources = publication.options.sources
-    spoken = words(publication, library.picture)
+    said = spoken(publication)
     found: dict[str, Content] = {}
     for path, uri in files(sources):
         if uri in (CLAIMS_FILE, FACTS_FILE):
@@ -256,14 +226,15 @@ def _written(
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:
-            text = spoken.render(page_text(path, uri), uri)
+            text = said.shown(page_text(path, uri), uri, library)
             found[uri] = Content(text=text, source=path)
     shipped = manual.pages(
         has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
     )
     for uri, path in shipped.items():
         if uri not in found:
-            text = spoken.render(path.read_text(encoding="utf-8"), uri)
+            page = path.read_text(encoding="utf-8")
+            text = said.shown(page, uri, library)
             found[uri] = Content(text=text)
     posts = blog.posts(found)
     return blog.with_series(found, posts, publication, templates), posts

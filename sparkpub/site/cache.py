@@ -87,11 +87,9 @@ def _last_asked(place: Path) -> float:
         return 0.0  # another build was faster
 
 
-def _seal(key: str, data: bytes) -> bytes:
-    """What an entry begins with."""
-    digest = hashlib.sha256(key.encode())
-    digest.update(data)
-    return digest.digest()
+def _seal(key: str) -> "hashlib._Hash":
+    """What an entry begins with, once it has all that the entry holds."""
+    return hashlib.sha256(key.encode())
 
 
 class Cache:
@@ -114,18 +112,29 @@ class Cache:
         except OSError:
             return None
         digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-        if _seal(key, data) != digest:
+        seal = _seal(key)
+        seal.update(data)
+        if seal.digest() != digest:
             return None
         return data
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""
+        self.put_pieces(key, [data])
+
+    def put_pieces(self, key: str, pieces: Iterable[bytes]) -> None:
+        """The same of what is large, and need not lie in memory as a whole."""
         place = self._place(key)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             with replacing(place) as entry:
-                entry.write(_seal(key, data))
-                entry.write(data)
+                entry.seek(_DIGEST_BYTES)
+                seal = _seal(key)
+                for piece in pieces:
+                    seal.update(piece)
+                    entry.write(piece)
+                entry.seek(0)
+                entry.write(seal.digest())
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""

@@ -2,11 +2,13 @@
 
 A tree is kept under a digest of everything that decides it: every file that the build reads, its options, what git
 knows, the program and its libraries. Files are known by their content and never by their times, so that a fresh clone
-finds the tree of the one before. Only what was published is kept: a site that is refused is read again each time.
+in the same place finds the tree of the one before. Only what was published is kept: a site that is refused is read
+again each time.
 """
 
 import functools
 import hashlib
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -34,17 +36,18 @@ Tree = Mapping[str, Content]
 
 
 @dataclass(frozen=True)
-class KeptTree:
-    """A tree as it is kept. `made` has the keys of those files that lie in the cache by themselves. What the browser
-    runs is not in it: that depends on what this machine has for bundling it."""
+class KeptFile:
+    """A file of a tree as it is kept, a line each: of thousands of runs, the text of all would take hundreds of
+    megabytes. `made` is the key of one that lies in the cache by itself."""
 
     __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
-    files: Mapping[str, Content]
-    made: Mapping[str, str]
+    uri: str
+    content: Content
+    made: str | None
 
 
-_KEPT = TypeAdapter(KeptTree)
+_KEPT = TypeAdapter(KeptFile)
 
 
 def tree(folders: Sequence[Path], options: SiteOptions) -> Tree:
@@ -53,9 +56,9 @@ def tree(folders: Sequence[Path], options: SiteOptions) -> Tree:
     name = _name(folders, options)
     entry = trees.get(name)
     if entry is not None:
-        return _taken(_KEPT.validate_json(entry), folders, options)
+        return _taken(entry, folders, options)
     built = _built(folders, options)
-    trees.put(name, _KEPT.dump_json(_kept(built)))
+    trees.put_pieces(name, _lines(built))
     trees.prune_to(_MOST)
     return built
 
@@ -70,26 +73,27 @@ def _built(folders: Sequence[Path], options: SiteOptions) -> Tree:
     return build(dataset, options)
 
 
-def _kept(built: Tree) -> KeptTree:
-    files = {}
-    made = {}
+def _lines(built: Tree) -> Iterator[bytes]:
+    """The files of a tree as they are kept. What the browser runs is not among them: that depends on what this machine
+    has for bundling it."""
     for uri, content in built.items():
-        if uri.startswith(f"{runtime.FOLDER}/"):
-            continue
-        if content.made is not None:
-            made[uri] = content.made.name
-        files[uri] = replace(content, made=None)
-    return KeptTree(files, made)
+        if not uri.startswith(f"{runtime.FOLDER}/"):
+            made = None if content.made is None else content.made.name
+            kept = KeptFile(uri, replace(content, made=None), made)
+            yield _KEPT.dump_json(kept) + b"\n"
 
 
-def _taken(kept: KeptTree, folders: Sequence[Path], options: SiteOptions) -> Tree:
+def _taken(entry: bytes, folders: Sequence[Path], options: SiteOptions) -> Tree:
     """The tree as it was built. Should a file that lies by itself be gone, all is built once more."""
     work = Cache(options.cache / WORK)
     again = functools.cache(functools.partial(_built, folders, options))
-    found = dict(kept.files)
-    for uri, name in kept.made.items():
-        make = functools.partial(_anew, again, uri)
-        found[uri] = Content(made=MadeFile(name, work, make))
+    found = {}
+    for line in io.BytesIO(entry):
+        kept = _KEPT.validate_json(line)
+        found[kept.uri] = kept.content
+        if kept.made is not None:
+            make = functools.partial(_anew, again, kept.uri)
+            found[kept.uri] = Content(made=MadeFile(kept.made, work, make))
     for uri, data in runtime.files(work).files.items():
         found[uri] = Content(data=data)
     return found
@@ -111,7 +115,7 @@ def _name(folders: Sequence[Path], options: SiteOptions) -> str:
         program(),
         package.public_source(),
         given,
-        [str(folder.resolve()) for folder in folders],
+        [[str(folder.resolve()), folder.is_dir()] for folder in folders],
         [committed.head(folder) for folder in folders],
         {str(path): _digest(path) for path in read_files(folders, options)},
     )

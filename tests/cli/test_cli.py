@@ -251,6 +251,35 @@ def test_check_reads_pages_only_with_the_data_they_are_about(
     assert f"{post}:1: '5 GiB' is typed into the text" in with_pages.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said", "noted"),
+    [
+        (["check"], "63 runs", "pages and claims are not checked: "),
+        (["export", "-o", "-"], "run,campaign,model", ""),
+    ],
+)
+def test_an_installation_that_only_measures_checks_and_exports(
+    arguments: list[str], said: str, noted: str, tmp_path: Path, published_data: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "comprehensive").symlink_to(published_data)
+    (tmp_path / "site_src").mkdir()
+    of_the_site = ("altair", "jinja2", "markdown", "mkdocs", "pyarrow", "vl_convert")
+    program = (
+        "import sys\n"
+        f"for name in {of_the_site!r}: sys.modules[name] = None\n"
+        f"sys.argv = {['sparkpub', *arguments]!r}\n"
+        "from sparkpub.cli import main; main()"
+    )
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(
+        argv, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert said in done.stdout
+    assert done.stderr.startswith(noted)
+    assert bool(done.stderr) == bool(noted)
+
+
 def test_a_filter_that_finds_nothing_says_so(published_data: Path) -> None:
     done = sparkpub("values", "no-such-word", "--data", str(published_data))
     assert done.returncode == 0

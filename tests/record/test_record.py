@@ -1,4 +1,4 @@
-"""The record: strict on write, migrated on read, and never a value without its unit."""
+"""The record: strict on write, and never a value without its unit."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.record import record
-from sparkpub.record.record import Moment, Record, json_schema, migrate
+from sparkpub.record.record import Moment, Record, json_schema
 from tests.building import a_record
 
 
@@ -139,19 +139,6 @@ def test_a_metric_of_ones_own_says_what_it_is() -> None:
         record.metric_of("frame_rate_fps", parsed.metrics["frame_rate_fps"]).label
         == "Frame rate"
     )
-
-
-def test_an_unknown_version_is_refused_and_an_old_one_is_migrated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with pytest.raises(ValueError, match="schema_version: 99"):
-        migrate({"schema_version": 99})
-    monkeypatch.setattr(
-        record,
-        "MIGRATIONS",
-        {0: lambda old: {**old, "schema_version": 1, "model": old["modell"]}},
-    )
-    assert migrate({"schema_version": 0, "modell": "a"})["model"] == "a"
 
 
 def test_a_local_time_never_gets_a_zone() -> None:

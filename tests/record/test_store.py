@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.record import record, store
+from sparkpub.record import store
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import RecordError
 from sparkpub.review.dataset import load
@@ -85,22 +85,9 @@ def test_a_record_lies_in_the_folder_of_its_campaign(tmp_path: Path) -> None:
     assert refused.value.lines() == [said]
 
 
-def test_a_record_of_an_older_form_is_read_in_the_newest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = a_folder(tmp_path) / "old.json"
+def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = a_folder(tmp_path) / "newer.json"
     document = json.loads(store.to_json(a_record()))
-    document["round"] = document.pop("iteration") + 6
-    path.write_text(json.dumps(document | {"schema_version": 0}))
-
-    def newer(old: dict[str, object]) -> dict[str, object]:
-        return {key: value for key, value in old.items() if key != "round"} | {
-            "schema_version": 1,
-            "iteration": old["round"],
-        }
-
-    monkeypatch.setitem(record.MIGRATIONS, 0, newer)
-    assert store.read_record(path).record.iteration == 7
     path.write_text(json.dumps(document | {"schema_version": 9}))
     with pytest.raises(RecordError) as refused:
         store.read_record(path)

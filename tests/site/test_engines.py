@@ -206,6 +206,16 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
         known for known, when in seen.items() if known.stat().st_mtime_ns != when
     } - {path, path.parent} == set()
 
+    for name in ("first", "second"):
+        fact = f"- {{id: {name}, says: It was {name}., value: 1, source: {{document: x}}}}\n"
+        (sources / "facts.yaml").write_text(fact)
+        (sources / "of-a-fact.md").write_text(f'# It\n\n{{{{ fact("{name}") }}}}\n')
+        files = plugin.on_files(Files([]), config=config)
+        page = files.get_file_from_path("of-a-fact.md")
+        assert page is not None
+        assert f"facts.md#{name}" in page.content_string
+        assert plugin._problems == []
+
 
 def test_a_dirty_preview_builds_only_what_changed(
     data: Path, sources: Path, tmp_path: Path

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ from sparkpub.review import committed
 from sparkpub.site import cache as caching
 from sparkpub.site import unchanged
 from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.words import Words
 from tests.site.conftest import run_of, write_run, write_sources
 
 FACT = """- id: elsewhere
@@ -70,9 +72,21 @@ _hooked: list[bool] = []
 
 
 def test_what_decides_a_site_is_in_its_name_and_the_next_build_shows_a_new_record(
-    data: Path, site: SiteOptions, tmp_path: Path
+    data: Path, site: SiteOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = unchanged.tree([data], site)
+    said = []
+    say = Words._render
+
+    def noted(words: Words, text: str, uri: str) -> str:
+        said.append(uri)
+        return say(words, text, uri)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Words, "_render", noted)
+        before = unchanged.tree([data], site)
+    assert "blog/posts/first.md" in said
+    assert [uri for uri, times in Counter(said).items() if times > 1] == [], "once"
+
     record = run_of("n", "native", 4)
     write_run(data / "c", record)  # collection goes on after a build
     with opened() as files:
@@ -93,7 +107,7 @@ def test_a_site_that_did_not_change_is_the_one_that_was_built(
 ) -> None:
     built = unchanged.tree([data], site)
     first = contents(built)
-    builds = []
+    builds: list[int] = []
 
     def count(*_: object) -> unchanged.Tree:
         builds.append(1)

@@ -13,10 +13,11 @@ from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.site import manual
-from sparkpub.site.build import SiteOptions, known_facts, publish
+from sparkpub.site.build import SiteOptions, publish
 from sparkpub.site.pages import campaign_table
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
+from sparkpub.site.spoken import known_facts
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 from sparkpub.collect.bench import Order
 from sparkpub.collect.fleet import node as nodes
 from sparkpub.collect.fleet.node import NodeAnswer
+from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 
 RESOURCE = "sparkpub_gpu"
@@ -193,7 +194,7 @@ def connected(address: str) -> Iterator[Cluster]:
     except ImportError:
         raise CollectError(
             "--on needs Ray, which is not installed",
-            remedy="pip install 'sparkpub[fleet]', on every machine of the cluster",
+            remedy=f"pip install '{package.requirement('fleet')}', on every machine of the cluster",
         ) from None
     if address != "auto":
         _knock(address)

@@ -198,7 +198,7 @@ def parse(
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests) + _other_means(load)
+    problems = _failed(requests) + _other_means(load) + _less_than_each(load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -283,6 +283,19 @@ def _other_means(load: Mapping[str, Any]) -> list[str]:
         if not math.isclose(mean, said, rel_tol=_MEAN_TOLERANCE):
             problems.append(
                 f"{name} is {said:g} on average, and the mean of its values is {mean:g}"
+            )
+    return problems
+
+
+def _less_than_each(load: Mapping[str, Any]) -> list[str]:
+    """Where all requests together are slower than each of them: columns were exchanged."""
+    problems = []
+    for part in ("pp", "tg"):
+        together = reading.number(reading.at(load, f"{part}_throughput.mean"))
+        each = reading.number(reading.at(load, f"{part}_req_throughput.mean"))
+        if together and each and together < each * (1 - _MEAN_TOLERANCE):
+            problems.append(
+                f"{part}_throughput of all requests is {together:g}, and that of each of them {each:g}"
             )
     return problems
 

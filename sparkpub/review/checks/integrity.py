@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -11,9 +11,9 @@ from sparkpub.record.record import MetricValue, Observed, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, about_metrics, cause, listed
+from sparkpub.review.checks.view import Case, View, about_metrics, listed
 
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
@@ -116,32 +116,21 @@ def missing_log(view: View) -> Iterator[Finding]:
         for run in without
         if run.record.plan.order == "as-published" and run.record.file("report")
     ]
-    yield from view.together(
-        "missing-log",
-        "warning",
-        given,
-        lambda runs: (
-            f"Without a log: {runs}. The figures are the report's; nothing shows the model, or the memory that it took."
-        ),
+    others = [run for run in without if run not in published and run not in given]
+    handed = "The figures are the report's; nothing shows the model, or the memory that it took."
+    as_published = "The figures are as published and cannot be checked."
+    yield from _without_log(view, "warning", given, handed)
+    yield from _without_log(view, "warning", published, as_published)
+    yield from _without_log(
+        view, "error", others, "Nothing shows that the figures are right."
     )
+
+
+def _without_log(
+    view: View, severity: Severity, runs: Sequence[Stored], so: str
+) -> Iterator[Finding]:
     yield from view.together(
-        "missing-log",
-        "warning",
-        published,
-        lambda runs: (
-            f"Without a log: {runs}. The figures are as published and cannot be checked."
-        ),
-        reasons=sorted(
-            {run.record.unavailable.get("log", "not given") for run in published}
-        ),
-    )
-    yield from view.together(
-        "missing-log",
-        "error",
-        [run for run in without if run not in published and run not in given],
-        lambda runs: (
-            f"Without a log: {runs}. Nothing shows that the figures are right."
-        ),
+        "missing-log", severity, runs, lambda words: f"Without a log: {words}. {so}"
     )
 
 
@@ -173,7 +162,8 @@ def missing_report(view: View) -> Iterator[Finding]:
 def metric_mismatch(view: View) -> Iterator[Finding]:
     """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
     with a checksum fault are not read."""
-    figures: dict[str, list[Case]] = defaultdict(list)
+    wrong: list[Case] = []
+    metrics: dict[str, Metric] = {}
     unread: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.standing:
         record = stored.record
@@ -186,46 +176,20 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
             if evidence is not None and kind not in WORKLOADS:
                 unread[f"a parser for the workload {kind!r}"].append(stored)
         elif answer.complete or answer.truncated:
-            for name, problem in _contradictions(record, answer):
-                figures[name].append((stored, problem))
-    yield from _mismatched_figures(view, figures)
+            problems = list(_contradictions(record, answer))
+            metrics |= {name: view.metrics[name] for name, _ in problems}
+            # A log of another run differs in every figure: the first of them tells it.
+            wrong += [(stored, problem) for _, problem in problems[:1]]
+    labels = listed([metric.label for metric in metrics.values()], "metrics")
+    yield from view.cases(
+        "metric-mismatch",
+        "error",
+        wrong,
+        f"{_DIFFERS} {labels}",
+        f"{_DIFFER} {labels}",
+        **about_metrics(list(metrics)),
+    )
     yield from view.unjudged("metric-mismatch", unread)
-
-
-def _mismatched_figures(
-    view: View, figures: Mapping[str, list[Case]]
-) -> Iterator[Finding]:
-    """One finding for all metrics that one thing moves, and for those that differ in no further run: a log of another
-    run differs in all. Each run is told by its first figure."""
-    by_cause: dict[str, list[str]] = defaultdict(list)
-    for name in figures:
-        by_cause[cause(view.metrics[name])].append(name)
-    groups: list[tuple[list[str], dict[str, Case]]] = []
-    for names in by_cause.values():
-        runs: dict[str, Case] = {}
-        for name in names:
-            for case in figures[name]:
-                runs.setdefault(case[0].run_id, case)
-        groups.append((names, runs))
-    told: list[tuple[list[str], dict[str, Case]]] = []
-    for names, runs in sorted(groups, key=lambda group: -len(group[1])):
-        wider = (named for named, more in told if runs.keys() <= more.keys())
-        found = next(wider, None)
-        if found is None:
-            told.append((names, runs))
-        else:
-            found += names
-    for names, runs in told:
-        labels = listed([view.metrics[name].label for name in names], "metrics")
-        about = about_metrics(names) | {"unit": view.metrics[names[0]].unit}
-        yield from view.cases(
-            "metric-mismatch",
-            "error",
-            list(runs.values()),
-            f"{_DIFFERS} {labels}",
-            f"{_DIFFER} {labels}",
-            **about,
-        )
 
 
 def _contradictions(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:

@@ -5,26 +5,23 @@ A step looks like a trend, and a trend like a step: a cell is told once, as what
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.order import TRANSIENT_ALPHA, first_runs
+from sparkpub.review.checks.order import TRANSIENT_ALPHA, corrected, first_runs
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
     View,
-    about_cells,
     ids,
     label,
-    listed,
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -52,14 +49,14 @@ DISTINCT_VALUES = 6
 
 
 class Drifting(NamedTuple):
-    """A metric of a cell that trends with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
+    """A metric of a cell that drifts with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
 
     cell: Cell
     metric: Metric
     values: tuple[float, ...]
-    trend: drift.Trend
-    p_adjusted: float
     tests: int
+    p_adjusted: float
+    trend: drift.Trend
 
     @property
     def change(self) -> float:
@@ -68,15 +65,14 @@ class Drifting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A metric of a cell that changes its level after the first `at` runs; `p_adjusted` is Holm's over `tests` of the
-    campaign."""
+    """A metric of a cell that changes its level after the first `at` runs, the same way."""
 
     cell: Cell
     metric: Metric
     values: tuple[float, ...]
-    at: int
-    p_adjusted: float
     tests: int
+    p_adjusted: float
+    at: int
 
     @property
     def levels(self) -> tuple[float, float]:
@@ -90,66 +86,42 @@ class Step(NamedTuple):
         return after - before
 
 
-class Moved(NamedTuple):
-    """What moves in a campaign beyond chance, by cell and metric: each by a trend or by a step."""
-
-    trends: Mapping[tuple[Cell, str], Drifting]
-    steps: Mapping[tuple[Cell, str], Step]
+Moved = TypeVar("Moved", Drifting, Step)
+Moves = Mapping[tuple[Cell, str], Drifting | Step]
+"""(cell, metric) to how it moves."""
 
 
-def moved(view: View) -> Moved:
-    """The trends and steps of a campaign that are beyond chance, and large enough to matter."""
+def moved(view: View) -> Moves:
+    """What moves in a campaign, beyond chance and by enough to matter: each by a trend or by a step."""
     series = {
         (cell, name): values
         for cell in view.ran
         for name in view.once(independent)
         if len(set(values := view.figures(cell, name, ran=True))) > 1
     }
-    trends, steps = _trends(view, series), _steps(view, series)
-    both = trends.keys() & steps.keys()
-    stepped = {key for key in both if _is_step(steps[key])}
-    return Moved(
-        {key: trend for key, trend in trends.items() if key not in stepped},
-        {key: step for key, step in steps.items() if key not in both - stepped},
-    )
-
-
-ValuesInOrder = Mapping[tuple[Cell, str], tuple[float, ...]]
-"""The values of a metric of a cell in order of time, where they are not all alike."""
-
-
-def _trends(view: View, series: ValuesInOrder) -> dict[tuple[Cell, str], Drifting]:
     trends = drift.trends(list(series.values()))
-    adjusted = compare.holm([trend.p_value for trend in trends])
-    found = {
-        (cell, name): Drifting(cell, view.metrics[name], values, trend, p, len(series))
-        for ((cell, name), values), trend, p in zip(
-            series.items(), trends, adjusted, strict=True
-        )
-        if p is not None and p < DRIFT_ALPHA
-    }
-    return {key: one for key, one in found.items() if _matters(view, one)}
-
-
-def _steps(view: View, series: ValuesInOrder) -> dict[tuple[Cell, str], Step]:
     points = [_largest(values) for values in series.values()]
-    adjusted = compare.holm([p for _, p in points])
-    found = {
-        (cell, name): Step(cell, view.metrics[name], values, at, p, len(series))
-        for ((cell, name), values), (at, _), p in zip(
-            series.items(), points, adjusted, strict=True
-        )
-        if p is not None and p < STEP_ALPHA
-    }
-    return {
-        key: one
-        for key, one in found.items()
-        if _matters(view, one) and _holds_in_ranks(one, len(series))
-    }
+    p_trends = compare.holm([trend.p_value for trend in trends])
+    p_steps = compare.holm([p for _, p in points])
+    found: dict[tuple[Cell, str], Drifting | Step] = {}
+    for (key, values), trend, p_trend, (at, _), p_step in zip(
+        series.items(), trends, p_trends, points, p_steps, strict=True
+    ):
+        about = key[0], view.metrics[key[1]], values, len(series)
+        drifts = steps = None
+        if p_trend is not None and p_trend < DRIFT_ALPHA:
+            drifts = _material(view, Drifting(*about, p_trend, trend))
+        if p_step is not None and p_step < STEP_ALPHA:
+            steps = _material(view, Step(*about, p_step, at))
+        if steps and _holds_in_ranks(steps) and (not drifts or _is_step(steps)):
+            found[key] = steps
+        elif drifts:
+            found[key] = drifts
+    return found
 
 
-def _matters(view: View, found: Drifting | Step) -> bool:
-    return view.matters(found.metric, found.values, found.change)
+def _material(view: View, found: Moved) -> Moved | None:
+    return found if view.matters(found.metric, found.values, found.change) else None
 
 
 def _is_step(step: Step) -> bool:
@@ -163,7 +135,9 @@ def _is_step(step: Step) -> bool:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, one finding per metric; then first runs that stand out."""
-    trends = view.once(moved).trends.values()
+    trends = [
+        found for found in view.once(moved).values() if isinstance(found, Drifting)
+    ]
     for items in grouped(trends, lambda item: item.metric.name).values():
         yield _drift(view, items)
     yield from first_runs(view)
@@ -175,19 +149,21 @@ def _drift(view: View, items: Sequence[Drifting]) -> Finding:
     metric, number = worst.metric, len(worst.values)
     worth = float(describe.effective_n(worst.values))
     direction = "rises" if worst.change > 0 else "falls"
-    alike = ""
-    if worth < describe.MINIMUM_RUNS:
-        alike = f" Each run resembles the one before: {number} are worth {worth:.0f} independent ones."
     text = (
         f"{metric.label} of {label(worst.cell)} {direction} by about {metric.format(abs(worst.change))} from the first "
-        f"of {number} runs to the last (Mann-Kendall, {_corrected(worst)}), so its mean depends on "
-        f"how long one measures.{alike}{_also(items)}"
+        f"of {number} runs to the last (Mann-Kendall, {corrected(worst)}), so its mean depends on how long one "
+        "measures."
     )
-    return view.finding(
+    if worth < describe.MINIMUM_RUNS:
+        text += f" Each run resembles the one before: {number} are worth {worth:.0f} independent ones."
+    return view.concerning(
         "drift",
         "warning",
         text,
-        **_about(view, items),
+        [item.cell for item in items],
+        [metric],
+        cases=len(items),
+        runs=[run for item in items for run in ids(view.ran[item.cell])],
         values=list(worst.values),
         slope_per_run=worst.trend.slope,
         p_value=worst.trend.p_value,
@@ -200,48 +176,26 @@ def _drift(view: View, items: Sequence[Drifting]) -> Finding:
 
 def step(view: View) -> Iterator[Finding]:
     """Cells whose level changes at one point of time, one finding per metric."""
-    steps = view.once(moved).steps.values()
+    steps = [found for found in view.once(moved).values() if isinstance(found, Step)]
     for items in grouped(steps, lambda item: item.metric.name).values():
-        yield _step(view, items)
-
-
-def _step(view: View, items: Sequence[Step]) -> Finding:
-    clearest = min(items, key=lambda found: found.p_adjusted)
-    metric, at, number = clearest.metric, clearest.at, len(clearest.values)
-    before, after = map(metric.format, clearest.levels)
-    text = (
-        f"{metric.label} of {label(clearest.cell)} changes its level after {at} of {number} runs, from {before} to "
-        f"{after} on average ({_corrected(clearest)}), and the mean mixes both.{_also(items)}"
-    )
-    return view.finding(
-        "step",
-        "warning",
-        text,
-        **_about(view, items),
-        p_value=clearest.p_adjusted,
-        at={label(found.cell): found.at for found in items},
-    )
-
-
-def _corrected(found: Drifting | Step) -> str:
-    return f"p = {found.p_adjusted:.2g} corrected for {counted(found.tests, 'test')}"
-
-
-def _also(items: Sequence[Drifting | Step]) -> str:
-    if len(items) == 1:
-        return ""
-    return (
-        f" In all, it is so in {listed([label(item.cell) for item in items], 'cells')}."
-    )
-
-
-def _about(view: View, items: Sequence[Drifting | Step]) -> dict[str, Any]:
-    """Where a finding on one metric belongs: cells and runs."""
-    return {
-        **about_cells(item.cell for item in items),
-        "metric": items[0].metric.name,
-        "runs": [run for item in items for run in ids(view.ran[item.cell])],
-    }
+        clearest = min(items, key=lambda found: found.p_adjusted)
+        metric, number = clearest.metric, len(clearest.values)
+        before, after = map(metric.format, clearest.levels)
+        text = (
+            f"{metric.label} of {label(clearest.cell)} changes its level after {clearest.at} of {number} runs, from "
+            f"{before} to {after} on average ({corrected(clearest)}), and the mean mixes both."
+        )
+        yield view.concerning(
+            "step",
+            "warning",
+            text,
+            [item.cell for item in items],
+            [metric],
+            cases=len(items),
+            runs=[run for item in items for run in ids(view.ran[item.cell])],
+            p_value=clearest.p_adjusted,
+            at={label(found.cell): found.at for found in items},
+        )
 
 
 def _largest(values: Sequence[float]) -> tuple[int, float]:
@@ -262,14 +216,14 @@ def _largest(values: Sequence[float]) -> tuple[int, float]:
     return at, min(1.0, len(found) * 2 * float(scipy.special.stdtr(n - 2, -largest)))
 
 
-def _holds_in_ranks(found: Step, tests: int) -> bool:
+def _holds_in_ranks(found: Step) -> bool:
     """Whether the ranks show a change too: Student's t trusts in a normal distribution. Where runs take a few values
     only it means nothing, and the ranks decide alone."""
     change = drift.change_point(found.values)
     if change is None:
         return False
     few = len(set(found.values)) < DISTINCT_VALUES
-    return change.p_value < (STEP_ALPHA / tests if few else RANK_ALPHA)
+    return change.p_value < (STEP_ALPHA / found.tests if few else RANK_ALPHA)
 
 
 def _t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:

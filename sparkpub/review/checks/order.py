@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
@@ -86,6 +86,23 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
     ]
 
 
+class Tested(Protocol):
+    """What one of several tests found."""
+
+    @property
+    def p_adjusted(self) -> float:
+        """Holm's, over all of them."""
+
+    @property
+    def tests(self) -> int:
+        """How many they were."""
+
+
+def corrected(found: Tested) -> str:
+    """The p of one of several tests, in words."""
+    return f"p = {found.p_adjusted:.2g} corrected for {counted(found.tests, 'test')}"
+
+
 def first_runs(view: View) -> Iterator[Finding]:
     """One finding for each metric and environment whose first runs stand out."""
     for first in view.once(first_runs_apart):
@@ -94,8 +111,8 @@ def first_runs(view: View) -> Iterator[Finding]:
         more = "more" if apart > 0 else "less"
         text = (
             f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
-            f"{metric.within_sentence} than the others, on average (permutation test, p = "
-            f"{first.p_adjusted:.2g} corrected for {counted(first.tests, 'test')}): the figures include a cold start."
+            f"{metric.within_sentence} than the others, on average (permutation test, "
+            f"{corrected(first)}): the figures include a cold start."
         )
         yield view.finding(
             "drift",

@@ -6,7 +6,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
-from sparkpub.plan.requested import options_of
+from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
@@ -72,7 +72,7 @@ def identity(view: View) -> Iterator[Finding]:
         if problems:
             others[record.requested.model_id, "; ".join(problems)].append(stored)
         elif not shown and record.value(THROUGHPUT) is not None:
-            by_server = options_of(record).get("url") and record.observed.model_path
+            by_server = is_of_running_server(record) and record.observed.model_path
             (told if by_server else silent).append(stored)
     for (model, problem), runs in others.items():
         yield from _another_model(view, model, problem, runs)
@@ -293,23 +293,22 @@ def _same_finding(
     view: View, severity: Severity, found: Sequence[AlikeModels]
 ) -> Finding:
     worst = max(found, key=lambda same: same.ratio)
-    cells = [label(cell) for same in found for cell in same.cells]
     rates = ", ".join(f"{model} {mean:.1f}" for model, mean in worst.means.items())
     environment, workload = worst.cells[0][1:]
-    also = f" The same holds in {listed(cells, 'cells')}." if len(found) > 1 else ""
     end = "Something other than memory may limit all of them."
     if severity == "error":
         end = "They are probably one model."
     text = (
         f"{len(worst.cells)} models have the same output throughput in {environment}/{workload} ({rates} tok/s, "
         f"equivalent within {SAME_NUMBERS_MARGIN_PERCENT:g} %), although one reads {worst.ratio:.1f} times the bytes "
-        f"of another in every step.{also} {end}"
+        f"of another in every step. {end}"
     )
-    return view.finding(
+    return view.concerning(
         "same-numbers",
         severity,
         text,
-        cells=cells,
+        [cell for same in found for cell in same.cells],
+        cases=len(found),
         mean_tok_s=dict(worst.means),
         bytes_per_step=dict(worst.sizes),
         margin_percent=SAME_NUMBERS_MARGIN_PERCENT,

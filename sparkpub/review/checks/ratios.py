@@ -12,7 +12,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import cause
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, about_metrics, floor, label, listed
+from sparkpub.review.checks.view import View, floor, label
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe
 
@@ -128,32 +128,24 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
     one, other = (
         fmean(view.figures(cell, metric.name)) for cell in (worst.base, worst.cell)
     )
-    cells = list(
-        dict.fromkeys(label(cell) for found in odd for cell in (found.base, found.cell))
-    )
-    metrics = list(dict.fromkeys(found.metric.name for found in odd))
-    why = (
-        f"That is the ratio of {worst.units}: check the units"
-        if worst.units
-        else "Look in their logs for what else differed"
-    )
-    also = ""
-    if len(odd) > 1:
-        labels = listed([view.metrics[name].label for name in metrics], "metrics")
-        also = f" The same holds for {labels} in {listed(cells, 'cells')}."
     text = (
         f"{metric.label} is {metric.format(one)} in {label(worst.base)} and {metric.format(other)} in "
-        f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much.{also} "
-        f"{why}."
+        f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much."
     )
-    return view.finding(
+    remedy = ""
+    if worst.units:
+        text += f" It is the ratio of {worst.units}."
+        remedy = "Check the units."
+    return view.concerning(
         "implausible-ratio",
         "warning",
         text,
-        cells=cells,
-        **about_metrics(metrics),
+        [cell for found in odd for cell in (found.base, found.cell)],
+        [found.metric for found in odd],
+        cases=len(odd),
         ratio=worst.ratio,
         ratios={label(found.cell): found.ratio for found in odd},
+        remedy=remedy,
     )
 
 
@@ -170,5 +162,6 @@ CHECKS = (
             NEAR_ZERO_FLOORS,
             RATIO_STANDARD_ERRORS,
         ),
+        remedy="Look in their logs for what else differed.",
     ),
 )

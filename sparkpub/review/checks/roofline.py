@@ -10,7 +10,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, about_cells, label, listed
+from sparkpub.review.checks.view import View, label
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 from sparkpub.review.traffic import EMBEDDING_SHARE as EMBEDDING
@@ -152,18 +152,16 @@ def _overload(
 ) -> Finding:
     worst = max(cells, key=lambda cell: cells[cell].share)
     share, flow, limit, n = cells[worst]
-    also = ""
-    if len(cells) > 1:
-        also = f" This concerns {listed([label(cell) for cell in cells], 'cells')}."
     text = (
         f"The throughput of {label(worst)} would need {share * limit / 1e9:,.0f} GB/s of memory traffic, "
-        f"{100 * share:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}.{also}"
+        f"{100 * share:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}."
     )
-    return view.finding(
+    return view.concerning(
         "roofline",
         severity,
         text,
-        **about_cells(cells),
+        list(cells),
+        cases=len(cells),
         n=n,
         batch=batch_of(view.counted[worst][0].record),
         bytes_per_second_at_least=flow.at_least,

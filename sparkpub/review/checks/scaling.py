@@ -15,7 +15,7 @@ from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, label, listed
+from sparkpub.review.checks.view import View, label
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.traffic import THROUGHPUT
 
@@ -74,15 +74,12 @@ def _impossible(loads: list[LoadedCell]) -> Iterator[tuple[LoadedCell, LoadedCel
 
 def _finding(view: View, swapped: list[tuple[LoadedCell, LoadedCell]]) -> Finding:
     small, large = swapped[0]
-    cells = list(dict.fromkeys(label(load.cell) for pair in swapped for load in pair))
-    also = ""
-    if len(swapped) > 1:
-        also = f" In all, it holds in {listed(cells, 'cells')}."
     text = (
         "The loads may be swapped: more requests at once got fewer tokens and waited less for the first. "
-        f"{_got(small)}; {_got(large)}.{also}"
+        f"{_got(small)}; {_got(large)}."
     )
-    return view.finding("swapped-loads", "warning", text, cells=cells)
+    cells = [load.cell for pair in swapped for load in pair]
+    return view.concerning("swapped-loads", "warning", text, cells, cases=len(swapped))
 
 
 def _got(load: LoadedCell) -> str:

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -69,32 +70,43 @@ def outlier(view: View) -> Iterator[Finding]:
         for key, places in view.once(outlying).items()
         if not _are_many(view, key) and not (places == (0,) and _is_cold(view, *key))
     }
-    apart: dict[str, dict[str, tuple[Stored, list[str]]]] = defaultdict(dict)
-    metrics: dict[str, list[str]] = defaultdict(list)
-    for (cell, name), places in odd.items():
-        metric = view.metrics[name]
-        about = cause(view, metric)
-        metrics[about].append(name)
-        others = _others(view, cell, metric, places)
-        runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
-        for run in (runs[place] for place in places):
-            value = metric.format(run.record.value(name))
-            found = apart[about].setdefault(run.run_id, (run, []))
-            found[1].append(f"{metric.within_sentence} {value} ({others})")
-    for abouts in _of_the_same_runs(apart):
-        details: dict[str, tuple[Stored, list[str]]] = {}
-        for about in abouts:
-            for run_id, (run, told) in apart[about].items():
-                details.setdefault(run_id, (run, []))[1].extend(told)
-        names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
+    texts = {key: _odd_runs(view, *key, places) for key, places in odd.items()}
+    by_cause = grouped(texts, lambda key: cause(view, view.metrics[key[1]]))
+    # What is odd in the same runs has one cause.
+    of_runs = grouped(
+        by_cause.values(),
+        lambda keys: frozenset(run for key in keys for run in texts[key]),
+    )
+    runs = {stored.run_id: stored for stored in view.happened}
+    for groups in of_runs.values():
+        keys = list(chain(*groups))
+        cases: dict[str, list[str]] = defaultdict(list)
+        for key in keys:
+            for run, text in texts[key].items():
+                cases[run].append(text)
+        metrics = [
+            view.metrics[name] for name in dict.fromkeys(name for _, name in keys)
+        ]
         yield from view.cases(
             "outlier",
-            severity_of(view, names),
-            [(run, "; ".join(told)) for run, told in details.values()],
+            severity_of(view, metrics),
+            [(runs[run], "; ".join(told)) for run, told in cases.items()],
             "is an outlier",
             "are outliers",
-            **about_metrics(names),
+            **about_metrics([metric.name for metric in metrics]),
         )
+
+
+def _odd_runs(
+    view: View, cell: Cell, name: str, places: Sequence[int]
+) -> dict[str, str]:
+    """The outliers of a cell in a metric by the ids of their runs, in words."""
+    metric, others = view.metrics[name], _others(view, cell, view.metrics[name], places)
+    measured = [run for run in view.counted[cell] if run.record.value(name) is not None]
+    return {
+        run.run_id: f"{metric.within_sentence} {metric.format(run.record.value(name))} ({others})"
+        for run in (measured[place] for place in places)
+    }
 
 
 def _others(view: View, cell: Cell, metric: Metric, places: Sequence[int]) -> str:
@@ -124,21 +136,13 @@ def _is_cold(view: View, cell: Cell, name: str) -> bool:
     )
 
 
-def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """What runs are odd in, together where it is the same runs: they have one cause."""
-    groups: dict[frozenset[str], list[str]] = defaultdict(list)
-    for about, found in apart.items():
-        groups[frozenset(found)].append(about)
-    return list(groups.values())
-
-
-def severity_of(view: View, names: Iterable[str]) -> Severity:
+def severity_of(view: View, metrics: Iterable[Metric]) -> Severity:
     """How bad an odd figure is for a reader: a note where the matrix declares primary metrics and these are others,
     which decide nothing."""
     matrix = view.campaign.matrix
     if matrix is None or not matrix.primary:
         return "warning"
-    about = {cause(view, view.metrics[name]) for name in names}
+    about = {cause(view, metric) for metric in metrics}
     declared = [view.metrics[name] for name in matrix.primary if name in view.metrics]
     primary = {cause(view, metric) for metric in declared}
     return "warning" if about & primary else "info"
@@ -182,7 +186,7 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
         )
         yield view.finding(
             "too-many-outliers",
-            severity_of(view, [name]),
+            severity_of(view, [metric]),
             text,
             cell=cell,
             metric=name,
@@ -240,28 +244,21 @@ def _is_explained(view: View, cell: Cell, name: str) -> bool:
 def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
     worst = max(spreads, key=lambda spread: spread.cv_percent)
     values = view.figures(worst.cell, worst.metric.name)
-    places = dict.fromkeys(spread.cell for spread in spreads)
-    cells = [label(cell) for cell in places]
-    metrics = list(dict.fromkeys(spread.metric.name for spread in spreads))
-    also = ""
-    if len(spreads) > 1:
-        names = [view.metrics[name].within_sentence for name in metrics]
-        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between its {len(values)} "
-        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit).{also}"
+        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit)."
     )
     highest: dict[str, float] = {}
-    for spread in spreads:
-        highest[label(spread.cell)] = max(
-            spread.cv_percent, highest.get(label(spread.cell), 0.0)
-        )
-    return view.finding(
+    for spread in sorted(spreads, key=lambda spread: spread.cv_percent):
+        highest[label(spread.cell)] = spread.cv_percent
+    metrics = [spread.metric for spread in spreads]
+    return view.concerning(
         "high-variation",
         severity_of(view, metrics),
         text,
-        **about_cells(places),
-        **about_metrics(metrics),
+        [spread.cell for spread in spreads],
+        metrics,
+        cases=len(spreads),
         cv_percent=worst.cv_percent,
         cv_percent_by_cell=highest,
         values=list(values),
@@ -343,8 +340,7 @@ def _is_told(view: View, cell: Cell, name: str) -> bool:
 
 def _moves(view: View, cell: Cell, name: str) -> bool:
     """Whether a metric of a cell, or what it restates, has a trend or a step."""
-    key = (cell, root_of(view, name))
-    return any(key in found for found in view.once(moved))
+    return (cell, root_of(view, name)) in view.once(moved)
 
 
 def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
@@ -352,23 +348,18 @@ def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
     worst = min(weak, key=lambda found: found.power)
     metric, places = worst.metric, (worst.base, worst.cell)
     n = [len(view.figures(place, metric.name)) for place in places]
-    both = [label(place) for found in weak for place in (found.base, found.cell)]
-    cells = list(dict.fromkeys(both))
-    metrics = list(dict.fromkeys(found.metric.name for found in weak))
-    also = ""
-    if len(weak) > 1:
-        names = [view.metrics[name].within_sentence for name in metrics]
-        also = f" In all, this holds for {listed(names, 'metrics')} in {listed(cells, 'cells')}."
     text = (
         f"A difference of 10 % in {metric.within_sentence} between {label(worst.base)} and {label(worst.cell)} would "
-        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]}).{also}"
+        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]})."
     )
-    return view.finding(
+    metrics = [found.metric for found in weak]
+    return view.concerning(
         "small-sample",
         severity_of(view, metrics),
         text,
-        cells=cells,
-        **about_metrics(metrics),
+        [place for found in weak for place in (found.base, found.cell)],
+        metrics,
+        cases=len(weak),
         power_10_percent=worst.power,
         n=n,
     )

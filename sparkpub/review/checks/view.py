@@ -247,6 +247,28 @@ class View:
             about["runs"] = ids(runs)
         yield self.finding(check, severity, capital(say(words)), **about, **evidence)
 
+    def concerning(
+        self,
+        check: str,
+        severity: Severity,
+        text: str,
+        cells: Sequence[Cell],
+        metrics: Sequence[Metric] = (),
+        *,
+        cases: int,
+        **evidence: Any,
+    ) -> Finding:
+        """A finding that holds in several cases and is told by the clearest of them, with all cells and metrics that
+        it concerns."""
+        places = list(dict.fromkeys(cells))
+        named = {metric.name: metric.within_sentence for metric in metrics}
+        if cases > 1:
+            what = f"for {listed(list(named.values()), 'metrics')} " if named else ""
+            names = listed([label(cell) for cell in places], "cells")
+            text = f"{text} In all, this holds {what}in {names}."
+        about = about_cells(places) | (about_metrics(list(named)) if named else {})
+        return self.finding(check, severity, text, **about, **evidence)
+
     def where(self, runs: Sequence[Stored]) -> tuple[str, list[Cell]]:
         """Some runs in words (`iteration 4 of a/b/c`, `all 10 runs of a/b/c`, `30 runs of 3 cells`); their cells."""
         cells = list(dict.fromkeys(stored.record.cell for stored in runs))
@@ -384,12 +406,6 @@ def about_cells(cells: Iterable[Cell]) -> dict[str, Any]:
 def about_metrics(names: Sequence[str]) -> dict[str, Any]:
     """Evidence of what a finding is about: `metric` for one, `metrics` for several of one cause."""
     return {"metric": names[0]} if len(names) == 1 else {"metrics": list(names)}
-
-
-def cause(metric: Metric) -> str:
-    """What a metric hangs on, so that one fault is not told once per metric: all rates and times tell of speed, and any
-    other metric of itself."""
-    return "speed" if metric.unit in TIMED_UNITS else metric.name
 
 
 def floor(metric: Metric) -> float:

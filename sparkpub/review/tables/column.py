@@ -1,7 +1,7 @@
 """A column of a table: its type, and what it holds; and the rows of a table, for code that takes them one by one."""
 
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -42,9 +42,14 @@ def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame
     return pd.DataFrame(series)
 
 
-def table_of(columns: Columns, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The same from rows that have these columns, among others."""
-    return table(columns, {name: [row[name] for row in rows] for name in columns})
+def table_of(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The same from rows that have these columns, among others. Rows that are made one by one are never there all at
+    once, which would take several times the room of the table."""
+    values: dict[str, list[Any]] = {name: [] for name in columns}
+    for row in rows:
+        for name, column in values.items():
+            column.append(row[name])
+    return table(columns, values)
 
 
 def rows(table: pd.DataFrame) -> list[TableRow]:

@@ -162,7 +162,7 @@ def adjusted(found: Sequence[Found]) -> list[Found]:
 
 def compared_table(columns: Columns, found: Iterable[Found]) -> pd.DataFrame:
     """A table of comparisons, with what they found as columns."""
-    return table_of(columns, [{**about, **_figures(one)} for about, one in found])
+    return table_of(columns, ({**about, **_figures(one)} for about, one in found))
 
 
 def found_in(row: TableRow) -> Comparison:

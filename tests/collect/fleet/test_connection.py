@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from sparkpub.cli import cli
 from sparkpub.collect.fleet import cluster
 from sparkpub.collect.fleet.cluster import Call, Cluster, LostError, Node
+from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from tests.collect.collecting import a_matrix
 
@@ -130,7 +131,7 @@ def test_without_ray_the_command_line_says_what_to_install(
     assert isinstance(found.exception, CollectError)
     (line,) = found.exception.lines()
     assert line.startswith(
-        "--on needs Ray, which is not installed; pip install 'sparkpub[fleet]'"
+        f"--on needs Ray, which is not installed; pip install '{package.requirement('fleet')}'"
     )
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == [
         "matrix.json"

@@ -1,6 +1,6 @@
 """Faults that a client tool makes before its numbers reach a record, and faults that both sides of a comparison share.
 
-Invented before any check was read. A client's fault is in its report, in the table that it prints, and in the record
+A client's fault is in its report, in the table that it prints, and in the record
 that is made of both: no sum of a file and no second reading differs. The imports go through the importer.
 """
 
@@ -235,6 +235,12 @@ def percentiles_shifted(report: Document) -> None:
             ("p95", "p99"),
         ):
             report[f"{lower}_{kind}_ms"] = report[f"{higher}_{kind}_ms"]
+
+
+def mean_for_median(report: Document) -> None:
+    for kind in KINDS:
+        for name in ("median", "p50"):
+            report[f"{name}_{kind}_ms"] = report[f"mean_{kind}_ms"]
 
 
 def rounded(report: Document) -> None:
@@ -695,6 +701,7 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         both_sides(until_the_last_request_started),
     ),
     of_client("percentiles shifted by one", both_sides(percentiles_shifted)),
+    of_client("means called medians", one_side(mean_for_median)),
     of_client("latencies rounded to 10 ms", both_sides(rounded)),
     of_client(
         "tokens of retried requests", one_side(retried), check="not-as-requested"

@@ -1,4 +1,4 @@
-"""More faults, invented by somebody who had not read the checks, in copies of three campaigns.
+"""More faults of operators, servers and clients, in copies of three campaigns.
 
 As in `planted`: what a careless or a dishonest operator does, by arithmetic on real records. The copies are one model's
 decoding with our own payload (h200), llama-bench (h200-llama) and a vLLM server with its client (h200-vllm).

@@ -13,9 +13,9 @@ from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.results import Results
 from sparkpub.site import manual
-from sparkpub.site.build import known_facts
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
+from sparkpub.site.spoken import known_facts
 from sparkpub.site.words import Words
 from tests.published import MEASURED
 from tests.review.claims.campaigns import verdict_on
