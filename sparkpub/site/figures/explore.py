@@ -1,5 +1,6 @@
 """Any metric against any other: the reader chooses, beginning with a view that is not empty."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def figure(
         key=KEY,
         title="Any metric against any other",
         says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
-        sample=f"{len(rows)} runs of all campaigns. Drag over points to keep only those in the table.",
+        sample=f"{len(rows):,} runs of all campaigns. Drag over points to keep only those in the table.",
         chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
@@ -43,12 +44,15 @@ def draw(
 
     Rows `runs`: `run, campaign, cell, environment, state, start_temp, flags, href` and one column per metric.
     """
-    series = theme.Series("environment", environments, "Environment", names)
+    place = (
+        f"{json.dumps(names)}[indexof({json.dumps(environments)}, datum.environment)]"
+    )
+    series = theme.Series("place", tuple(dict.fromkeys(names)), "Environment")
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
     scale = alt.Scale(zero=False, nice=False, padding=12)
     points = (
         marks.every("runs")
-        .transform_calculate(vx="datum[xfield]", vy="datum[yfield]")
+        .transform_calculate(vx="datum[xfield]", vy="datum[yfield]", place=place)
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .mark_point(size=50, filled=True)
         .encode(

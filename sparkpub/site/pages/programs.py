@@ -7,6 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric, ranked
+from sparkpub.review.names import parts_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site.figures import explore, kinds, overlay
@@ -125,7 +126,11 @@ def _first_view(
     """The figure of all runs; where these are more than `MOST_DRAWN`, a browser shows the rest."""
     called: dict[str, str] = {}
     for campaign in names.values():
-        called |= campaign["environment"]
+        # What is special about one of several has no room in a legend of all campaigns.
+        kinds = {
+            key: parts_of(name)[0] for key, name in campaign["environment"].items()
+        }
+        called |= kinds
     figure = explore.figure(rows, library.sources, across, up, called)
     points = [row for row in rows if across.name in row and up.name in row]
     if len(points) <= MOST_DRAWN:
