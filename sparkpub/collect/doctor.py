@@ -132,7 +132,7 @@ def needed_by(matrix: Matrix) -> frozenset[str]:
         needed.add("page cache")
     if matrix.gates.lock_clocks_mhz is not None:
         needed.add("clocks")
-    if getattr(matrix.gates, "power_mode", None) is not None:
+    if matrix.gates.power_mode is not None:
         needed.add("power mode")
     return frozenset(needed)
 

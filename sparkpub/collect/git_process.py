@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from sparkpub.collect import invoker
-from sparkpub.collect.machine.processes import ends_within
+from sparkpub.collect.machine.processes import ends_within, everybody
 
 TIMEOUT = 120.0
 """Seconds that git may take, hooks and network included."""
@@ -154,12 +154,11 @@ def _identity(place: Path) -> Identity:
 
 def _at_work(root: Path, folder: Path) -> Iterator[int]:
     """Ids of processes that may hold a lock: every living git in the work tree, and whoever has a lock open."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
+    for pid in everybody():
+        process = Path(f"/proc/{pid}")
         with suppress(OSError):
-            if _is_git_in(entry, (root, folder)) or _has_lock_open(entry, folder):
-                yield int(entry.name)
+            if _is_git_in(process, (root, folder)) or _has_lock_open(process, folder):
+                yield pid
 
 
 def _is_git_in(process: Path, folders: tuple[Path, Path]) -> bool:

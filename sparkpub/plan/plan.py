@@ -35,12 +35,6 @@ class PlannedRun:
         """(model, environment, workload)."""
         return (self.model, self.environment, self.workload)
 
-    @property
-    def block(self) -> tuple[str, str | None]:
-        """(model, machine): the runs that one machine measures whole. Environments are compared, and the points of a
-        sweep drawn, within a model: none of that may differ by the machine."""
-        return (self.model, self.machine)
-
 
 def plan(matrix: Matrix, machines: Sequence[str] = ()) -> tuple[PlannedRun, ...]:
     """Every run of the matrix in the order it shall run.

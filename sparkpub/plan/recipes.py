@@ -37,7 +37,7 @@ _DONE = frozenset(
     {"model", "runtime", "container", "defaults", "env", "command", "volumes"}
     | {"executor_config", "min_nodes", "cluster_only", "mode", *_CHANGES_THE_IMAGE}
 )
-_EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
+EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
 """Keys of `executor_config` that an environment has under the same name."""
 
 
@@ -395,7 +395,7 @@ def _executor(recipe: Recipe) -> tuple[dict[str, Any], list[str]]:
     for name, value in recipe.executor_config.items():
         if name in ("auto_remove", "restart_policy") or value is None:
             continue
-        if name in _EXECUTOR:
+        if name in EXECUTOR:
             # Docker takes `10gb`, and the matrix `10g`, as its command line does.
             is_size = name == "shm_size"
             found[name] = str(value).lower().removesuffix("b") if is_size else value

@@ -117,26 +117,13 @@ def differences(campaign: CampaignData, names: Names) -> list[Difference]:
         own.setdefault(record.cell[:2], record)
     found = []
     for _, records in sorted(builds.items()):
-        called = _names_of(records, campaign.name, names)
+        called = {build: names.build(campaign.name, *build) for build in records}
         first, *others = sorted(records.values(), key=_place)
         for other in others:
             text = difference(told(first), told(other))
             found.append(
                 Difference(called[other.cell[:2]], called[first.cell[:2]], text)
             )
-    return found
-
-
-def _names_of(
-    records: Mapping[tuple[str, str], Record], campaign: str, names: Names
-) -> Mapping[tuple[str, str], str]:
-    """Builds of one model to their names: the model's, with the environment's where one has several."""
-    found = {}
-    for model, environment in records:
-        name = names.model(campaign, model)
-        if sum(key == model for key, _ in records) > 1:
-            name += f", {names.environment(campaign, environment)}"
-        found[model, environment] = name
     return found
 
 

@@ -22,6 +22,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName, model_name, named, short_name
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
@@ -89,6 +90,14 @@ def lengths_name(load: Load) -> str:
     return ", ".join(parts)
 
 
+def parts_of(environment: str) -> list[str]:
+    """The parts of the name of an environment: `Docker`, `BF16` and `2026-08-06` of `Docker (BF16, 2026-08-06)`."""
+    kind, _, rest = environment.partition(" (")
+    if not rest:
+        return [kind]
+    return [kind, *rest.removesuffix(")").split(", ")]
+
+
 WITH = ("with ", "without ")
 """How the name of an environment may begin that says what is special about it: `with CUDA graphs`."""
 _BEFORE_WITH = re.compile(r"\b(?:of|in|for|at) (?=with(?:out)? )")
@@ -136,8 +145,15 @@ class Names:
         return self.campaign(campaign).short_models.get(key, key)
 
     def environment(self, campaign: str, key: str) -> str:
-        """`Docker`, `native`; with the rest of its key where the campaign has several of a kind."""
+        """`Docker`, `native`; with what is special about it where the campaign has several of a kind."""
         return self.campaign(campaign).environments.get(key, key)
+
+    def build(self, campaign: str, model: str, environment: str) -> str:
+        """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, speculative decoding` where the
+        campaign has it in several environments."""
+        return self.campaign(campaign).builds.get(
+            (model, environment), self.model(campaign, model)
+        )
 
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
@@ -206,8 +222,61 @@ class CampaignNames:
             key: environment_name(kind if isinstance(kind, str) else None)
             for key, kind in kinds.items()
         }
-        told = _told_apart(names, lambda key: _with_key(names[key], key))
+        told = _told_apart(
+            names,
+            lambda key: _with(names[key], key, self._special.get(key, ())),
+            lambda key: _with(names[key], key, self._dated.get(key, ())),
+        )
         return told | self._labels("environments")
+
+    @cached_property
+    def builds(self) -> Mapping[tuple[str, str], str]:
+        """Model and environment to the name of the model as it was served there: with the least that parts it from the
+        model's other builds."""
+        of_pairs = {
+            (record.model, record.environment): record for record in self.data.records
+        }
+        names = {}
+        for model, pairs in grouped(of_pairs, lambda pair: pair[0]).items():
+            own = self.models[model]
+            told = dict.fromkeys(pairs, own)
+            for special in (self._special, self._dated, self._in_environment):
+                if len(set(told.values())) < len(pairs):
+                    told = {
+                        pair: own + _beside(special.get(pair[1], ()), of_pairs[pair])
+                        for pair in pairs
+                    }
+            names.update(told)
+        return names
+
+    @property
+    def _in_environment(self) -> Mapping[str, tuple[str, ...]]:
+        return {key: (name,) for key, name in self.environments.items()}
+
+    @cached_property
+    def _special(self) -> Mapping[str, tuple[str, ...]]:
+        """Key of an environment to what its name says beside its kind, where the campaign was imported: the weights and
+        whether tokens were drafted. A matrix says what its author calls them."""
+        found = {}
+        for key, record in _one_of_each(self.data, "environment").items():
+            rest = _rest_of_key(key)
+            if not rest or self.data.matrix is not None:
+                continue
+            drafted = record.observed.speculative_decoding
+            found[key] = _known_words(rest, setup_of(record).quantization, drafted)
+        return found
+
+    @cached_property
+    def _dated(self) -> Mapping[str, tuple[str, ...]]:
+        """The same with the day of the first run, where the key says something else as well."""
+        found = {}
+        for key, record in _one_of_each(self.data, "environment").items():
+            known = self._special.get(key)
+            if known is not None:
+                says_more = len(known) < len(_rest_of_key(key).split("-"))
+                day = (record.started.value[:10],) if says_more else ()
+                found[key] = (*known, *day)
+        return found
 
     @cached_property
     def workloads(self) -> Mapping[str, str]:
@@ -280,23 +349,54 @@ def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
     return found
 
 
-def _with_key(name: str, key: str) -> str:
-    """`Docker (bf16-v23)` for `container-bf16-v23`; the name alone where the key says no more, and the key alone where
-    it stands for options of one kind of environment (`graphs`)."""
+def _with(name: str, key: str, special: tuple[str, ...]) -> str:
+    """`Docker (BF16, speculative decoding)`; with the rest of the key where nothing `special` is known, the name alone
+    where the key says no more, and the key alone where it stands for options of one kind of environment (`graphs`)."""
     if key in _PLAIN_KEYS:
         return name
+    rest = _rest_of_key(key)
+    if not rest:
+        return key
+    return f"{name} ({', '.join(special) or rest})"
+
+
+def _beside(special: tuple[str, ...], record: Record) -> str:
+    """What is special of a build, behind the name of its model, which says its weights where it must."""
+    weights = setup_of(record).quantization
+    return "".join(f", {word}" for word in special if word != weights)
+
+
+def _rest_of_key(key: str) -> str:
+    """`bf16-v23` of `container-bf16-v23`; empty where a key does not begin with a kind of environment."""
     for plain in _PLAIN_KEYS:
         if key.startswith(f"{plain}-"):
-            return f"{name} ({key.removeprefix(f'{plain}-')})"
-    return key
+            return key.removeprefix(f"{plain}-")
+    return ""
+
+
+def _known_words(
+    rest: str, weights: str | None, drafted: bool | None
+) -> tuple[str, ...]:
+    """The parts of a key that the run bears out, in words: `BF16`, `speculative decoding`."""
+    words = []
+    for part in rest.split("-"):
+        if weights and part.casefold() == weights.casefold():
+            words.append(weights)
+        elif drafted and part.startswith("spec"):
+            words.append("speculative decoding")
+    return tuple(words)
 
 
 def _told_apart(
-    names: Mapping[str, str], longer: Callable[[str], str]
+    names: Mapping[str, str], *longer: Callable[[str], str]
 ) -> dict[str, str]:
     """Key to its name, or to a longer one where others have the same; its key where even those are the same."""
+
+    def with_key(key: str) -> str:
+        return f"{names[key]} ({key})"
+
     told = dict(names)
-    for make in (longer, lambda key: f"{names[key]} ({key})"):
+    for make in (*longer, with_key):
         counts = Counter(told.values())
         for key, name in list(told.items()):
             if counts[name] > 1:

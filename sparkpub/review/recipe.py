@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from sparkpub.plan.environments import DockerOptions, LaunchOptions, Server
-from sparkpub.plan.recipes import RUNTIMES
+from sparkpub.plan.recipes import EXECUTOR, RUNTIMES
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.text import number
@@ -27,11 +27,9 @@ _RUNTIMES = {
     "TensorRT-LLM": "trtllm",
 }
 """Engines as sparkrun calls them."""
-_CONTAINER = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "user")
-"""Options of a container that a recipe has under the same names."""
 _SAID = frozenset(
     {"type", "image", "env", "python", "server", "binds", "ulimits", "recipe"}
-    | set(_CONTAINER)
+    | set(EXECUTOR)
 )
 """Options of an environment that a recipe has, or does not need."""
 _CLIENTS = (
@@ -159,7 +157,7 @@ def _container(record: Record, options: DockerOptions) -> dict[str, Any]:
     if record.container is not None and record.container.digests:
         image = record.container.digests[0]
     declared = options.declared
-    executor = {name: declared[name] for name in _CONTAINER if name in declared}
+    executor = {name: declared[name] for name in EXECUTOR if name in declared}
     limits = [f"{name}={limit}" for name, limit in options.ulimits.items()]
     if limits:
         executor["ulimit"] = limits

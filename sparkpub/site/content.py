@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from jinja2 import BytecodeCache
 from pydantic import InstanceOf
@@ -43,6 +44,14 @@ class Picture:
     """The preview picture of a page: its address from the root of the site, and what it shows in words."""
 
     address: str
+    words: str
+
+
+class SearchAnswer(NamedTuple):
+    """A part of a page that the search finds by itself: its place in the page, its title and its words."""
+
+    anchor: str
+    title: str
     words: str
 
 
@@ -83,6 +92,8 @@ class Content:
     linked_data: str | None = None
     found_by: str = ""
     """Words by which the search finds the page, besides those of its own text outside of blocks."""
+    answers: tuple[SearchAnswer, ...] = ()
+    """What of the page the search finds by itself."""
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""

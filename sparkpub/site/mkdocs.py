@@ -2,6 +2,7 @@
 
 import gc
 import html
+import itertools
 import logging
 import os
 import re
@@ -404,16 +405,25 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
         """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
         content = self._tree.get(page.file.src_uri)
-        if content is None or not content.found_by:
+        if content is None or not (content.found_by or content.answers):
             return
         # The theme's search has the theme's name before its own.
         for plugin in config.plugins.values():
             index = getattr(plugin, "search_index", None)
-            for entry in reversed(getattr(index, "entries", ())):
-                if entry["location"] == page.url:
-                    words = html.escape(content.found_by)
-                    entry["text"] = f"{entry['text']} {words}".strip()
-                    break
+            entries = getattr(index, "entries", [])
+            found = (item for item in reversed(entries) if item["location"] == page.url)
+            for entry in itertools.islice(found, 1):
+                words = html.escape(content.found_by)
+                entry["text"] = f"{entry['text']} {words}".strip()
+                entries += [
+                    {
+                        **entry,
+                        "location": f"{page.url}#{answer.anchor}",
+                        "title": html.escape(answer.title),
+                        "text": html.escape(answer.words),
+                    }
+                    for answer in content.answers
+                ]
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put figures and tables in."""

@@ -1,6 +1,7 @@
 """What a campaign varies: lines of cells that differ in one thing alone, the load, a length or the depth."""
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,8 @@ _SHORT = {
     "depth": "{:,} in context",
 }
 """Part of a load to how a reader says it with its value."""
+_OF_THE_CLIENT = (REST, "mode", "backend")
+"""Options that say how requests are sent, not what they ask for."""
 WORDS = {"in_flight": "concurrency", "batch": "batch size"}
 """Part of a load to its word in a sentence, where an axis has several."""
 
@@ -161,9 +164,14 @@ class Line:
 
     @property
     def held(self) -> str:
-        """What does not vary, for a reader: `512 in, 128 out`."""
-        parts = [_in_words(*option) for option in self.fixed if option[1]]
-        return ", ".join(parts)
+        """What does not vary, for a reader: `512 in, 128 out`, then the other options but for those of the client."""
+        said = [
+            option
+            for option in self.fixed
+            if option[1] and option[0] not in _OF_THE_CLIENT
+        ]
+        said.sort(key=lambda option: option[0] not in _SHORT)
+        return ", ".join(_in_words(*option) for option in said)
 
 
 def lines(campaign: CampaignData) -> tuple[Line, ...]:
@@ -191,12 +199,13 @@ def has_a_shape(found: Sequence[Line]) -> bool:
 def names(found: Sequence[Line], called: CampaignNames) -> dict[Line, str]:
     """Line to what tells it from the others of its axis: model, environment and other options, where they differ."""
     several_models = len({line.model for line in found}) > 1
-    several_environments = len({line.environment for line in found}) > 1
+    builds = {(line.model, line.environment) for line in found}
+    times = Counter(model for model, _ in builds)
     named = {}
     for line in found:
         model = called.short_models.get(line.model, line.model)
         parts = [model] if several_models else []
-        if several_environments:
+        if times[line.model] > 1:
             parts.append(called.environments.get(line.environment, line.environment))
         named[line] = ", ".join([*parts, *_differing(line, found)]) or model
     return named

@@ -358,7 +358,8 @@ class Words:
         """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests. Of what
         is undecided the bound comes before the verdict."""
         told = [reference.bound(self._verdict(name)), self._word(name)]
-        return f"{self.says(name)} ({'; '.join(filter(None, told))})"
+        said = self.says(name).rstrip(".")
+        return f"{said} ({'; '.join(filter(None, told))})."
 
     def verdict(self, name: str) -> str:
         """The verdict on a claim in a word, linked to its place in the ledger; said so where it changed. What is

@@ -406,14 +406,12 @@ def test_replication_plans_the_whole_campaign_on_each_machine() -> None:
         *(("two", position) for position in range(4)),
     ]
     assert [run.slot for run in runs[:4]] == [run.slot for run in runs[4:]]
-    assert len({run.block for run in runs}) == 2 * 2  # models times machines
     assert {run.machine for run in plan(matrix)} == {None}
 
 
 def test_split_plans_the_campaign_once_whatever_machines_there_are() -> None:
     matrix = a_matrix(iterations=1)
     assert plan(matrix, ["one", "two"]) == plan(matrix)
-    assert {run.block for run in plan(matrix)} == {("a", None), ("b", None)}
 
 
 def measured_on(matrix: Matrix, machine: str | None, **fields: Any) -> Record:

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.site.content import Content
+from sparkpub.site.content import Content, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
+from sparkpub.site.pages.answers import FrontAnswer
+from sparkpub.site.pages.leaderboard_page import board_anchor
 from tests.site.test_front_page import BF16, campaign, published
 
 
@@ -19,6 +21,8 @@ from tests.site.test_front_page import BF16, campaign, published
         ("Docker costs 1 %", "container"),
         ("8 users", "concurrency"),
         ("weights in NVFP4", "quantisation"),
+        ("weights in NVFP4", "fp4"),
+        ("requests a second", "requests per second"),
         ("an NVIDIA GB10", "dgx spark"),
         ("Time to first token, median", "ttft"),
         ("Mean GPU power", "watt"),
@@ -45,17 +49,44 @@ def test_metrics_that_lead_are_found_by_what_readers_call_them() -> None:
     assert found_by.of_metric(METRICS["ttft_p99_ms"]) == ""
 
 
+def test_questions_and_loads_are_found_by_themselves() -> None:
+    """`capacity`, `cost` and `container` lead to their answers, not to the pages that hold them among others."""
+    publication = published(*campaign(1, model_id="x/A-7B", observed=BF16))
+    (answer,) = found_by.of_front(
+        [
+            FrontAnswer(
+                "Does Docker cost anything?", "At most 1 %.", "x/", "", "container"
+            )
+        ]
+    )
+    assert answer.anchor == "does-docker-cost-anything"
+    assert answer.title == "Does Docker cost anything? (container)"
+    assert answer.words == "At most 1 %. container container container"
+    loads = found_by.of_loads(publication)
+    assert loads[-1].title == "What does a million tokens cost?"
+    anchors = [board_anchor(board) for board in publication.boards]
+    assert [load.anchor for load in loads[:-1]] == anchors
+
+
 def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:
     assert len(found_by.with_synonyms(["docker " * 5000])) < 2 * found_by.MOST
 
 
 def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
     plugin = SparkpubPlugin()
-    plugin._tree = {"a.md": Content(text="# A", found_by="docker & more")}
+    part = SearchAnswer("cost", "Cost?", "price & more")
+    plugin._tree = {
+        "a.md": Content(text="# A", found_by="docker & more", answers=[part])
+    }
     entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
     search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
     config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})
     for uri, url in (("a.md", "a/"), ("b.md", "b/")):
         page: Any = SimpleNamespace(file=SimpleNamespace(src_uri=uri), url=url)
         plugin._add_to_search(page, config)
-    assert [entry["text"] for entry in entries] == ["docker &amp; more", "", ""]
+    assert [(entry["location"], entry["text"]) for entry in entries] == [
+        ("a/", "docker &amp; more"),
+        ("a/#part", ""),
+        ("b/", ""),
+        ("a/#cost", "price &amp; more"),
+    ]

@@ -78,7 +78,7 @@ def test_engines_and_formats_are_named_where_they_differ() -> None:
 def test_a_cell_says_that_its_best_recipe_drafts() -> None:
     drafted = VLLM | {"quantization": "fp8", "speculative_decoding": True}
     html = page(*runs_of("a", [20.7], load=ONE, observed=drafted))
-    assert text(rows(html)[0]) == "a 20.7 specu\N{SOFT HYPHEN}lative decoding"
+    assert text(rows(html)[0]) == "a 20.7 specu\N{SOFT HYPHEN}lative"
 
 
 def test_machines_have_sections_and_the_first_is_home() -> None:

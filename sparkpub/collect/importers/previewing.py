@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from sparkpub.record.record import Record, metric_of
+from sparkpub.record.text import counted
 
 _MOST_CELLS = 12
 """Cells that are shown one by one."""
@@ -35,7 +36,7 @@ def _builds(records: Sequence[Record]) -> Iterator[str]:
         loads = len({run.workload for run in runs})
         engine = " ".join(filter(None, (seen.engine, seen.engine_version)))
         parts = [
-            f"{_counted(len(runs), 'run')} of {_counted(loads, 'load')}",
+            f"{counted(len(runs), 'run')} of {counted(loads, 'load')}",
             seen.quantization,
             engine,
         ]
@@ -43,10 +44,6 @@ def _builds(records: Sequence[Record]) -> Iterator[str]:
             if any(run.value(name) is not None for run in runs):
                 parts.append(f"{name} {_range(name, runs)}")
         yield f"{'/'.join(build)}: {', '.join(filter(None, parts))}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _runs(runs: Sequence[Record]) -> str:

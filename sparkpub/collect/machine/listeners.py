@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sparkpub.collect.machine.processes import start_ticks
+from sparkpub.collect.machine.processes import everybody, start_ticks
 
 TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 LISTENING = "0A"
@@ -17,7 +17,7 @@ def listener(port: int) -> int | None:
     sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
     if not sockets:
         return None
-    found = [pid for pid in _pids() if sockets & set(_open_files(pid))]
+    found = [pid for pid in everybody() if sockets & set(_open_files(pid))]
     return min(found, key=lambda pid: int(start_ticks(pid) or 0), default=None)
 
 
@@ -30,12 +30,6 @@ def _inodes(port: int) -> Iterator[str]:
                 _, _, local_port = fields[1].rpartition(":")
                 if fields[3] == LISTENING and int(local_port, 16) == port:
                     yield fields[9]
-
-
-def _pids() -> list[int]:
-    return [
-        int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()
-    ]
 
 
 def _open_files(pid: int) -> Iterator[str]:

@@ -53,12 +53,16 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def everybody() -> list[int]:
+    """The ids of all processes that are there now."""
+    names = (entry.name for entry in Path("/proc").iterdir())
+    return [int(name) for name in names if name.isdigit()]
+
+
 def marked(variable: str) -> dict[int, str]:
     """Process id to the value of `variable` in its environment, for every process that has it and can be read."""
-    pids = (
-        int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()
-    )
-    return {pid: value for pid in pids if (value := mark(pid, variable)) is not None}
+    marks = {pid: mark(pid, variable) for pid in everybody()}
+    return {pid: value for pid, value in marks.items() if value is not None}
 
 
 def mark(pid: int, variable: str) -> str | None:

@@ -128,15 +128,14 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
     one, other = (
         fmean(view.figures(cell, metric.name)) for cell in (worst.base, worst.cell)
     )
-    why = (
-        f"That is the ratio of {worst.units}: check the units"
-        if worst.units
-        else "Look in their logs for what else differed"
-    )
     text = (
         f"{metric.label} is {metric.format(one)} in {label(worst.base)} and {metric.format(other)} in "
         f"{label(worst.cell)}, a factor of {worst.ratio:.2f}. No environment is known to change it so much."
     )
+    remedy = ""
+    if worst.units:
+        text += f" It is the ratio of {worst.units}."
+        remedy = "Check the units."
     return view.concerning(
         "implausible-ratio",
         "warning",
@@ -146,7 +145,7 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
         cases=len(odd),
         ratio=worst.ratio,
         ratios={label(found.cell): found.ratio for found in odd},
-        remedy=f"{why}.",
+        remedy=remedy,
     )
 
 
@@ -163,5 +162,6 @@ CHECKS = (
             NEAR_ZERO_FLOORS,
             RATIO_STANDARD_ERRORS,
         ),
+        remedy="Look in their logs for what else differed.",
     ),
 )

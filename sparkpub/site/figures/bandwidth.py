@@ -66,10 +66,9 @@ def figure(selection: Selection, key: str) -> Figure:
         title="One user: tokens per second against the weights read for each",
         says=_sentence(shown, limit),
         sample=(
-            "Each point is a build under its fastest load of one request at once. Bytes are the parameters that take "
-            "part in a token, as the publisher says, times the bits of the format; caches and parts in another format "
-            "are not in them. Left out: speculative decoding, and models whose publisher "
-            "does not say how many parameters take part."
+            f"Dashed: all of the {limit:g} GB/s. Bytes are the parameters that take part in a token, as the publisher "
+            "says, times the bits of the format, without caches. Left out: speculative decoding, and models whose "
+            "publisher does not say how many parameters take part."
         ),
         table=_table(shown),
     )

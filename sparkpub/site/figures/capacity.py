@@ -20,7 +20,7 @@ NAME = TABLE = "capacity"
 FIRST_TOKENS = f"95{SPACE}% of the first tokens within {TOLD_SECONDS:g}{SPACE}s"
 MOST_NAMED = 4
 """Builds that the sentence names one by one."""
-LETTER, MOST_LABEL = 7, 330
+LETTER, MOST_LABEL = 7.5, 330
 """Room for a letter of a name and for the longest name, in pixels. On a phone names stand above their rows."""
 SHADES = (0.05, 0.25, 0.6)
 """Requests/s between two shades. The darker shades of the ramp would hide the figures."""
@@ -50,16 +50,11 @@ def _place(item: TableRow) -> tuple[float, float]:
 
 
 def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Row:
-    names = publication.names.campaign(campaign.name)
-    build = names.models.get(item.model, item.model)
-    beside = {cell[1] for cell in _cells(campaign) if cell[0] == item.model}
-    if len(beside) > 1:
-        build += f", {names.environments.get(item.environment, item.environment)}"
     return {
         **cell_fields(
             publication, campaign, (item.model, item.environment, item.workload)
         ),
-        "build": build,
+        "build": publication.names.build(campaign.name, item.model, item.environment),
         "load": item.load,
         "limit": f"{item.limit_seconds:g} s",
         "rate": item.rate or 0,
@@ -70,16 +65,12 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
     }
 
 
-def _cells(campaign: CampaignData) -> set[tuple[str, str, str]]:
-    return {record.cell for record in campaign.records}
-
-
 def figure(selection: Selection, key: str) -> Figure:
     """How many builds bear what within five seconds."""
     shown = selection.rows(TABLE)
     builds = list(dict.fromkeys(row["build"] for row in shown))
     loads = list(dict.fromkeys(row["load"] for row in shown))
-    names = min(MOST_LABEL, LETTER * max(map(len, builds)))
+    names = min(MOST_LABEL, round(LETTER * max(map(len, builds))))
     return selection.figure(
         key,
         Chart(draw, (selection.scope, names), phone=(True,)),

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.record.text import SPACE, counted, listed, percent
+from sparkpub.record.text import SPACE, listed, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import Names
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site import sentences
 from sparkpub.site.figures import kind, marks, panels, theme
@@ -49,8 +50,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 found.append((row, row.ratio, low, high))
         found.sort(key=lambda item: _interest(item[0].verdict, item[1]))
         cells = [(row.model, row.candidate, row.workload) for row, *_ in found]
-        said = partial(publication.names.cell, campaign.name)
-        names = sentences.distinct_names(cells, said)
+        names = _row_names(publication.names, campaign.name, cells)
         for place, (row, ratio, low, high) in enumerate(found):
             yield {
                 "campaign": campaign.name,
@@ -66,6 +66,23 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 "verdict": row.verdict,
                 "p": row.p_adjusted,
             }
+
+
+def _row_names(names: Names, campaign: str, cells: Sequence[Cell]) -> dict[Cell, str]:
+    """Cell to what tells it from the other rows: model and environment where they differ, and of the load what other
+    rows of these have otherwise: `32B`, but `7B, CUDA graphs` beside `7B, no CUDA graphs`."""
+    varied = [place for place in (0, 1) if len({cell[place] for cell in cells}) > 1]
+    found = {}
+    alike = grouped(cells, lambda cell: tuple(cell[place] for place in varied))
+    for mine in alike.values():
+        told = {cell: names.cell(campaign, cell) for cell in mine}
+        loads = {cell: told[cell][2].split(", ") for cell in mine}
+        shared = set.intersection(*map(set, loads.values()))
+        for cell in mine:
+            own = [part for part in loads[cell] if part not in shared]
+            parts = [told[cell][place] for place in varied] + own
+            found[cell] = ", ".join(parts) or told[cell][0]
+    return found
 
 
 def _interest(verdict: str, ratio: float) -> tuple[int, float]:
@@ -156,7 +173,7 @@ def groups_of(selection: Selection, rows: Sequence[Row]) -> tuple[MetricRows, ..
 
 
 def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
-    """`12 comparisons with native: 9 equal within ±1 % and 3 that differ by at most 2.4 %.`"""
+    """`12 differences from native: 9 within ±1 % and 3 at most 2.4 %.`"""
     open_ends = [
         abs(end)
         for row in rows
@@ -164,20 +181,25 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
         for end in (row["lo"], row["hi"])
     ]
     words = {
-        "equivalent": f"equal within ±{margin:g}{SPACE}%",
-        "undecided": f"that differ by {sentences.at_most(max(open_ends, default=0))}",
-        "confounded": "that time explains as well",
+        "equivalent": f"within ±{margin:g}{SPACE}%",
+        "undecided": sentences.at_most(max(open_ends, default=0)),
+        "confounded": "perhaps due to time",
     }
     numbers = Counter(row["verdict"] for row in rows).most_common()
-    counts = [f"{number} {words.get(verdict, verdict)}" for verdict, number in numbers]
-    return f"{counted(len(rows), 'comparison')} with {sentences.runs_of(baseline)}: {listed(counts)}."
+    told = [(number, words.get(verdict, verdict)) for verdict, number in numbers]
+    against = sentences.runs_of(baseline)
+    if len(rows) == 1:
+        return f"The difference from {against} is {told[0][1]}."
+    if len(told) == 1:
+        return f"All {len(rows)} differences from {against} are {told[0][1]}."
+    counts = listed(f"{number} {said}" for number, said in told)
+    return f"{len(rows)} differences from {against}: {counts}."
 
 
 def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:
     """How to read the chart, and what it has no room for."""
     margin = selection.campaign.margin_percent
-    yield f"Lines are the intervals behind the verdicts. Within the band of ±{margin:g} %, environments are equivalent."
-    yield "Verdicts are corrected for multiple comparisons (Holm)."
+    yield f"Lines are intervals, corrected for the number of comparisons (Holm); the band is ±{margin:g} %."
     most = _room(groups_of(selection, rows))
     drawn = sum(row["place"] < most for row in rows)
     if drawn < len(rows):

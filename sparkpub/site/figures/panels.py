@@ -28,7 +28,7 @@ LEAST_ROWS = 4
 """Rows of a panel that many others stand beside."""
 LETTER = 7.0
 """Mean width of a letter of an axis, in pixels; a reader's font may be wider than that of the build."""
-MOST_LABEL = 190
+MOST_LABEL = 232
 """Room for the names of rows, in pixels."""
 BESIDE = 96
 """On a phone, longer names stand above their rows."""

@@ -72,9 +72,9 @@ def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
     part = max(farthest, key=farthest.__getitem__)
     far = percent(max(farthest[part], CLOSE)).lstrip("+")
     measured = sentences.in_environment(baseline)
-    text = f"No run is further than {far} from the mean measured {measured}"
+    text = f"Every run is within {far} of the mean measured {measured}"
     if len(farthest) > 1 and farthest[part] > CLOSE:
-        text += f", and {part} has the one farthest from it"
+        text += f"; the farthest is of {part}"
     return f"{text}."
 
 

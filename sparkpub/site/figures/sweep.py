@@ -148,7 +148,7 @@ def _notes(found: Sequence[Curve], excluded: Mapping[str, str]) -> Iterator[str]
     yield sentences.sample(cells, excluded)
     held = {curve.line.held for curve in found}
     if len(held) == 1 and held != {""}:
-        yield f"Fixed: {found[0].line.held}."
+        yield f"All with {found[0].line.held}."
     if len(found) > MOST_LINES:
         yield f"{MOST_LINES} of {len(found)} lines are drawn, the longest and best; the table has all."
 
@@ -214,7 +214,9 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
     text = f"{metric.subject} {VERBS[shape]}"
     end = "."
     if len(those) < len(found):
-        end = f"; {len(found) - len(those)} of {counted(len(found), 'line')} differ."
+        end = (
+            f", but not on {len(found) - len(those)} of {counted(len(found), 'line')}."
+        )
     factors = sorted(grown.factor for grown in those if grown.factor is not None)
     if shape == "level" or not factors:
         return f"{text} {along}{end}"

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
+from sparkpub.record.text import SPACE, listed
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import NARROW, WIDE, Chart, Job
@@ -22,9 +23,13 @@ POINTS = 160
 """At most so many of a signal are drawn."""
 MARGIN = 52
 """Room for the axis beside each panel, in pixels."""
-PANEL = 84
+PANEL = 40
 """Height of a panel, in pixels."""
-TICKS = 3
+TITLE = 26
+"""Between two panels: room for the name of the lower one."""
+NUMBERS = 18
+"""Room for the numbers below the last panel."""
+TICKS = 2
 """About so many numbers beside a panel, whose axis ends at the outer ones: no line runs along its edge."""
 OF_GPU = ", GPU "
 """Between a signal and the number of the GPU that it is of, where a run used several: `GPU power, GPU 1`."""
@@ -127,16 +132,20 @@ def figure(stored: Stored) -> Figure | None:
     if found is None:
         return None
     last = max(row["t"] for row in found.samples)
-    says = f"{len(found.signals)} signals over {last:.3g} seconds from launch"
+    says = f"{last:.3g} seconds from launch"
     if found.phases:
-        says += f"; shaded: {', '.join(phase['name'] for phase in found.phases)}"
+        lasted = [
+            f"{phase['name']} {phase['end'] - phase['start']:.1f}{SPACE}s"
+            for phase in found.phases
+        ]
+        says += f"; shaded: {listed(lasted)}"
     rows = {"samples": found.samples, "phases": found.phases}
     file = run_file(stored)
     return Figure(
         key=f"{KEY}{stored.record.run_id}",
         title="Telemetry",
         says=f"{says}.",
-        sample="Each stretch keeps its lowest and highest sample; the file of telemetry has all of them.",
+        sample="Thinned: the file of telemetry has every sample.",
         chart=_chart(found.form),
         data=rows,
         table=_table(found),
@@ -176,14 +185,18 @@ def draw(
     for place, (label, unit) in enumerate(signals, 1):
         seconds = None
         if place == len(signals):
-            seconds = alt.Axis(title="Seconds since launch", grid=False)
+            seconds = alt.Axis(
+                title="Seconds since launch", grid=False, minExtent=NUMBERS
+            )
         layers = [_shade(seconds)]
         first = place == 1
         if first:
             layers.append(_phase_names(seconds))
         layers.append(_line(label, unit, gpus, seconds, first=first))
         panels.append(theme.layered(layers, width=total - MARGIN, height=PANEL))
-    return theme.finish(theme.stacked(panels, spacing=12, shared_x=True))
+    # The build draws the panels without rows: where they stand must not depend on the numbers beside them.
+    stack = theme.stacked(panels, spacing=TITLE, shared_x=True)
+    return theme.finish({**stack, "bounds": "flush"})
 
 
 def _shade(seconds: "alt.Axis | None") -> "alt.Chart":

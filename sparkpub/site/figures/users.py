@@ -50,6 +50,26 @@ def _with_front(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
+NEAR = 0.06
+"""Of both axes: a number beside a point nearer than this to another's would stand over it."""
+
+
+def _with_labels(rows: Sequence[Row]) -> list[Row]:
+    """The rows with `label`: the load, or nothing where another point's number has the place. Points that nothing beats
+    have theirs first."""
+    widest = max(row["user"] for row in rows) or 1
+    highest = max(row["machine"] for row in rows) or 1
+    taken: list[tuple[float, float]] = []
+    labels: dict[int, str] = {}
+    for place in sorted(range(len(rows)), key=lambda place: not rows[place]["front"]):
+        across, up = rows[place]["user"] / widest, rows[place]["machine"] / highest
+        is_free = all(max(abs(across - x), abs(up - y)) >= NEAR for x, y in taken)
+        labels[place] = f"{rows[place][LOAD]:,g}" if is_free else ""
+        if is_free:
+            taken.append((across, up))
+    return [{**row, "label": labels[place]} for place, row in enumerate(rows)]
+
+
 def _beats(other: Row, row: Row) -> bool:
     """Whether another point has at least as much of both rates, and more of one."""
     ahead = [float(other[rate] - row[rate]) for rate in ("machine", "user")]
@@ -92,7 +112,7 @@ def pareto(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             runs = {"n": speeds[cell].figures[GENERATION].n}
             found.append({**fields, **runs, **_point(speeds[cell], name, load)})
     for rows in grouped(found, lambda row: str(row["model"])).values():
-        yield from _with_front(rows)
+        yield from _with_labels(_with_front(rows))
 
 
 def figure(selection: Selection, key: str) -> Figure:
@@ -154,7 +174,7 @@ def of_model(
     for setup, mine in setups.items():
         for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0):
             points.append(_point(speed, names[setup], speed.load.at_once or 0))
-    rows = _with_front(points)
+    rows = _with_labels(_with_front(points))
     most = max(rows, key=lambda row: float(row["machine"]))
     first = next(iter(setups.values()))[0]
     shown = tuple(dict.fromkeys(row[LINE] for row in rows))[:MOST_LINES]
@@ -246,7 +266,7 @@ def draw(names: tuple[str, ...], scope: Scope | None = None) -> dict[str, Any]:
         tooltip=marks.tooltip(LINE, LOAD, "machine", "user"),
     )
     loads = rows.mark_text(align="left", dx=8, dy=-8, fontSize=12).encode(
-        x=x, y=y, text=alt.Text(f"{LOAD}:Q", format=",")
+        x=x, y=y, text=alt.Text("label:N")
     )
     return theme.finish(theme.layered([line, points, loads], height=320))
 

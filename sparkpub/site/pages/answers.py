@@ -3,6 +3,7 @@
 A sentence says the effect and how large it can be. Where nothing was measured it says so.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,13 @@ class FrontAnswer:
     text: str
     href: str
     note: str = ""
+    words: str = ""
+    """Other words with which readers ask it."""
+
+    @property
+    def anchor(self) -> str:
+        """Its place in the page."""
+        return re.sub(r"\W+", "-", self.question.lower()).strip("-")
 
 
 def answers(publication: Publication) -> list[FrontAnswer]:
@@ -67,7 +75,11 @@ def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
     if large is not None and large != best:
         text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)} tok/s"
     return FrontAnswer(
-        "How fast, and what should I run?", f"{text}.", ADDRESS, _about(board)
+        "How fast, and what should I run?",
+        f"{text}.",
+        ADDRESS,
+        _about(board),
+        "which model, tokens per second",
     )
 
 
@@ -109,7 +121,13 @@ def _users(boards: dict[str, Board]) -> FrontAnswer | None:
         text += f"; from {LARGE}B up, {_named(large)}: {_shared(large.best, board)}"
     text = f"{text}.{_capacity(boards.get('capacity'))}"
     href = f"{ADDRESS}#{model_links.anchor(board.machine)}-{board.use.key}"
-    return FrontAnswer("How many users can it serve?", text, href, _about(board))
+    return FrontAnswer(
+        "How many users can it serve?",
+        text,
+        href,
+        _about(board),
+        "concurrency, parallel",
+    )
 
 
 def _capacity(board: Board | None) -> str:
@@ -194,7 +212,8 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     level = deciding_level(first.row.verdict, first.row.equivalence_p)
     note = f"{rounds}; in brackets the change that was measured, and its {100 * level:.0f}{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
-    return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note)
+    words = "container, overhead, slower"
+    return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note, words)
 
 
 def _measured(cost: Cost) -> str:
@@ -262,7 +281,8 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
             text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
     note = f"Same machine and engine: {one.machine}, {load_name(one.load)}"
-    return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note)
+    words = "FP4, 4-bit, quantisation"
+    return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note, words)
 
 
 def _ratios(board: Board) -> dict[str, list[float]]:
@@ -319,6 +339,7 @@ def _versions(publication: Publication) -> FrontAnswer | None:
         text,
         f"{model_links.page(first.model)}#versions",
         note,
+        "release, upgrade",
     )
 
 

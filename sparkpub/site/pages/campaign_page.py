@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkpub.plan import coverage
 from sparkpub.record.record import Record
-from sparkpub.record.text import counted
+from sparkpub.record.text import counted, span
 from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
@@ -74,9 +74,8 @@ def context(
         },
         "workloads": {key: names.workload(campaign.name, key) for key in workloads},
         "headlines": headlines,
-        "summary": cells[: campaign_table.MOST_ROWS],
-        "more": len(cells[campaign_table.MOST_ROWS :]),
-        "tests": campaign_table.asked_lengths(campaign, question),
+        "runs_per_cell": _runs_per_cell(publication, campaign),
+        "summary": cells if len(cells) <= campaign_table.MOST_CELLS else [],
         "charts": _leading(found),
     }
 
@@ -116,6 +115,18 @@ def _leading(sections: Sequence[Section]) -> list[str]:
     for section in sections:
         leading += section.figures[1:]
     return leading[:CHARTS]
+
+
+def _runs_per_cell(publication: Publication, campaign: CampaignData) -> str:
+    """How many runs stand behind a figure of the first leading metric; empty where there is none."""
+    for metric in publication.headlines(campaign)[:1]:
+        cells = publication.results.cells_of(campaign.name, metric.name)
+        sizes = sorted({cell.n for cell in cells})
+        if sizes == [1]:
+            return "One run per cell, so the spread is not known."
+        if sizes:
+            return f"n = {span([str(size) for size in sizes])} per cell."
+    return ""
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:

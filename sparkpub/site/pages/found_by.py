@@ -6,20 +6,27 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import Board
+from sparkpub.review.leaderboard import REQUESTS, Board
 from sparkpub.review.speeds import Speed
+from sparkpub.site.content import SearchAnswer
+from sparkpub.site.pages.answers import FrontAnswer
 from sparkpub.site.pages.campaign_kind import asked
+from sparkpub.site.pages.leaderboard_page import board_anchor, unit_name
 from sparkpub.site.publication import Publication
 
 ALIKE = (
-    ("docker", "container", "overhead"),
+    ("docker", "container", "overhead", "slower"),
     ("native", "host", "bare metal"),
-    ("nvfp4", "mxfp4", "fp8", "int4", "awq", "gguf", "quantisation", "quantization"),
+    ("nvfp4", "mxfp4", "fp8", "int4", "quantisation", "quantization"),
+    ("nvfp4", "mxfp4", "fp4", "4-bit"),
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
-    ("ttft", "first token", "latency"),
+    ("ttft", "first token"),
+    ("request latency", "end-to-end latency", "response time"),
+    ("requests a second", "requests per second", "arrival rate"),
     ("throughput", "tok/s", "speed", "tokens per second"),
-    ("energy", "power", "watt", "kwh", "electricity", "price"),
+    ("energy", "power", "watt", "kwh", "electricity"),
+    ("cost", "price", "electricity"),
     ("gpu temperature", "heat", "thermal", "cooling"),
     ("kv cache", "peak memory", "vram", "unified memory"),
     ("speculative decoding", "draft model", "mtp", "eagle"),
@@ -29,6 +36,7 @@ ALIKE = (
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
 COMPARES = "faster or slower"
+COST = "What does a million tokens cost?"
 MEASURE = (
     "measure benchmark test my own Spark or server: vLLM, llama-server, Ollama, SGLang, LM Studio; "
     "compare mine with the published results"
@@ -67,17 +75,52 @@ def of_campaign(
     )
 
 
-def of_front(texts: Sequence[str]) -> str:
-    """Words of the first page: its questions and answers."""
-    return with_synonyms([COMPARES, *texts])
+def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
+    """Words of the first page: its questions, each with its answer."""
+    return [
+        SearchAnswer(
+            answer.anchor,
+            f"{answer.question} ({answer.words})" if answer.words else answer.question,
+            f"{answer.text} {_said_often(answer.words)}",
+        )
+        for answer in answers
+    ]
+
+
+def _said_often(words: str) -> str:
+    """Said several times, the words of a short text go before those that a long one says by the way."""
+    return " ".join(3 * [words])
+
+
+def of_loads(publication: Publication) -> list[SearchAnswer]:
+    """Words of the leaderboard's tables of the machine that comes first: what each ranks by."""
+    boards = publication.boards
+    if not boards:
+        return []
+    titles = {
+        board_anchor(board): f"{board.title}: {_unit(board)}"
+        for board in boards
+        if board.machine == boards[0].machine
+    }
+    titles["cost"] = COST
+    return [
+        SearchAnswer(place, title, _said_often(with_synonyms([title])))
+        for place, title in titles.items()
+    ]
+
+
+def _unit(board: Board) -> str:
+    """What a board ranks by, in few words."""
+    if board.metric == REQUESTS:
+        return "requests per second"
+    return unit_name(board.metric)
 
 
 def of_metric(metric: Metric) -> str:
     """Words of a metric that leads campaigns; nothing of one that a reader reaches from it."""
     if metric.headline is None:
         return ""
-    # Said several times, the words of a short page go before those that a long one says by the way.
-    return " ".join(3 * [with_synonyms([metric.label])])
+    return _said_often(with_synonyms([metric.label]))
 
 
 def of_board(boards: Sequence[Board]) -> str:

@@ -13,7 +13,7 @@ from sparkpub.review.leaderboard import (
     RankedFigure,
     RankedModel,
 )
-from sparkpub.review.names import load_name
+from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import TOLD_SECONDS
 from sparkpub.site.pages import model_links
@@ -52,11 +52,16 @@ def _section(
         "machine": machine,
         "anchor": anchor,
         "number": number,
-        "boards": [_board(publication, board, anchor) for board in boards],
+        "boards": [_board(publication, board) for board in boards],
     }
 
 
-def _board(publication: Publication, board: Board, section: str) -> dict[str, Any]:
+def board_anchor(board: Board) -> str:
+    """Where the board of a load stands on the page."""
+    return f"{model_links.anchor(board.machine)}-{board.use.key}"
+
+
+def _board(publication: Publication, board: Board) -> dict[str, Any]:
     speeds = board.speeds
     engines = sorted({speed.setup.engine or "" for speed in speeds})
     columns = []
@@ -79,9 +84,9 @@ def _board(publication: Publication, board: Board, section: str) -> dict[str, An
             }
         )
     return {
-        "anchor": f"{section}-{board.use.key}",
+        "anchor": board_anchor(board),
         "title": board.title,
-        "caption": _caption(publication, board),
+        "caption": caption(publication, board),
         "columns": columns,
         "rows": rows,
         "is_contest": is_contest,
@@ -122,7 +127,7 @@ def _cell(
         if len(engines) > 1:
             notes.append(engine or "engine not stated")
         if entry.speed.is_speculative:
-            notes.append("speculative decoding")
+            notes.append("speculative")
         found.append(
             {
                 "text": entry.text or figure_text(entry.value, board.metric),
@@ -154,16 +159,14 @@ def unit_name(metric: Metric) -> str:
     return "tokens generated per second"
 
 
-def _caption(publication: Publication, board: Board) -> str:
+def caption(publication: Publication, board: Board) -> str:
     """What the figures of a board are, and what they have in common."""
     what = unit_name(board.metric)
     if board.metric.name == "output_throughput_tok_s" and (board.load.at_once or 0) > 1:
         what += ", by all users together"
     places = sorted(
         {
-            publication.names.environment(speed.campaign, speed.cell[1]).partition(
-                " ("
-            )[0]
+            parts_of(publication.names.environment(speed.campaign, speed.cell[1]))[0]
             for speed in board.speeds
         }
     )

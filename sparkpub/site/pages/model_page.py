@@ -13,7 +13,7 @@ from sparkpub.record.text import counted, listed, rounded
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.models import ModelName
-from sparkpub.review.names import load_name
+from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 from sparkpub.site.figures import users, versions
@@ -58,7 +58,8 @@ def models(publication: Publication) -> list[ModelPage]:
 
 def entry(model: ModelPage) -> dict[str, Any]:
     """The model in the list of all."""
-    formats = dict.fromkeys(speed.weights for speed in model.speeds)
+    stated = [speed.weights for speed in model.speeds if speed.setup.quantization]
+    formats = dict.fromkeys(stated or ["weights not stated"])
     machines = dict.fromkeys(speed.machine for speed in model.speeds)
     return {
         "name": model.name.name,
@@ -115,23 +116,31 @@ def context(
 def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     """Set-up to what parts it from the model's others: `NVFP4, vLLM 0.26.0, Docker`."""
     parts: dict[Setup, list[str]] = {}
-    more: dict[Setup, str] = {}
     for setup, (speed, *_) in model.setups.items():
-        place = publication.names.environment(speed.campaign, speed.cell[1])
-        parts[setup] = [speed.weights, speed.engine, place, speed.machine]
-        more[setup] = f"{speed.campaign} {setup.digest}"
+        place, *special = parts_of(
+            publication.names.environment(speed.campaign, speed.cell[1])
+        )
+        more = ", ".join(word for word in special if word != speed.weights)
+        parts[setup] = [speed.weights, speed.engine, place, more, speed.machine]
     varied = [
-        place for place in range(4) if len({told[place] for told in parts.values()}) > 1
+        place for place in range(5) if len({told[place] for told in parts.values()}) > 1
     ]
     names = {
-        setup: ", ".join(told[place] for place in varied or [0])
+        setup: ", ".join(filter(None, (told[place] for place in varied or [0])))
         for setup, told in parts.items()
     }
+    return _numbered(names)
+
+
+def _numbered(names: Mapping[Setup, str]) -> dict[Setup, str]:
+    """The names, with a number behind those that several set-ups have."""
     counts = Counter(names.values())
+    met: Counter[str] = Counter()
+    told = {}
     for setup, name in names.items():
-        if counts[name] > 1:
-            names[setup] = f"{name} ({more[setup]})"
-    return names
+        met[name] += 1
+        told[setup] = name if counts[name] == 1 else f"{name} ({met[name]})"
+    return told
 
 
 def _about(model: ModelPage) -> str:
@@ -177,7 +186,13 @@ def _doubts(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
     for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
         checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
         title = publication.dataset.campaign(campaign).info.title
-        found.append({"campaign": campaign, "title": title, "checks": listed(checks)})
+        found.append(
+            {
+                "campaign": campaign,
+                "title": title,
+                "checks": listed(check.replace("-", " ") for check in checks),
+            }
+        )
     return found
 
 

@@ -96,7 +96,8 @@ def _names(publication: Publication) -> Mapping[str, Mapping[str, Mapping[str, s
     for campaign in publication.campaigns:
         of = publication.names.campaign(campaign.name)
         # Beside other campaigns a size alone would not tell which model it is.
-        found[campaign.name] = {**of.by_axis, "model": of.models}
+        title = {campaign.name: campaign.info.title}
+        found[campaign.name] = {**of.by_axis, "model": of.models, "campaign": title}
     return found
 
 

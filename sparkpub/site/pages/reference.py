@@ -307,6 +307,12 @@ MOST_OPEN = 1
 _OF_OTHERS = ("highest", "lowest")
 """Forms of expectations whose figures are those of the others."""
 _SPEED = "Speed"
+_ALONE = {
+    _SPEED: "How fast is it?",
+    "Memory": "How much memory does it take?",
+    "Heat and power": "How warm does it get?",
+}
+"""Topic of a claim to what one that compares nothing answers."""
 _TOPICS = {
     "GiB": "Memory",
     "tokens": "Memory",
@@ -316,6 +322,8 @@ _TOPICS = {
     "MHz": "Heat and power",
 }
 """Unit of a metric to what a claim about it is about; every other one is about speed."""
+_TOLD = {"void": "not judged", "hypothesis": "not tested"}
+"""Verdict to what a reader calls it, where that is another word."""
 _CONDUCT = "How was it measured?"
 _OPEN = "What has nobody tested yet?"
 
@@ -337,7 +345,9 @@ def ledger(verdicts: Iterable[Verdict], names: Names, links: Mapping[str, str]) 
 def _tally(verdicts: Sequence[Verdict]) -> str:
     """`14 claims: 8 supported, 4 undecided and 2 refuted`."""
     words = Counter(verdict.verdict for verdict in verdicts)
-    counts = [f"{number} {word}" for word, number in words.most_common()]
+    counts = [
+        f"{number} {_TOLD.get(word, word)}" for word, number in words.most_common()
+    ]
     return f"{counted(len(verdicts), 'claim')}: {listed(counts)}"
 
 
@@ -345,7 +355,8 @@ def _place(question: str) -> int:
     """Comparisons come first, that of speed before others, then what holds of one side, and at the end how it was
     measured and what is open."""
     late = 4 * (question in (_CONDUCT, _OPEN)) + (question == _OPEN)
-    return late - 2 * (":" in question) - question.startswith(_SPEED)
+    about_speed = question.startswith((_SPEED, _ALONE[_SPEED]))
+    return late - 2 * (":" in question) - about_speed
 
 
 def _question(verdict: Verdict, names: Names) -> str:
@@ -358,7 +369,7 @@ def _question(verdict: Verdict, names: Names) -> str:
     if metric is not None:
         topic = _TOPICS.get(metric.unit, topic)
     if claim.compare is None:
-        return f"{topic} by itself"
+        return _ALONE[topic]
     sides = [
         plain(names.environment(claim.campaign, side.strip()))
         for side in claim.compare.split("/")
@@ -379,7 +390,10 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     if claim.note:
         behind += f" *{plain(claim.note)}*"
     found = bound(verdict)
-    line = f"{plain(claim.sentence)} {found and f'({found}) '}**{word}**{{ .sp-verdict .sp-{word} }}"
+    said = plain(claim.sentence)
+    if found:
+        said = f"{said.rstrip('.')} ({found})."
+    line = f"{said} **{word}**{{ .sp-verdict .sp-{word} }}"
     return (
         f'<details class="sp-plain sp-claim" markdown="1">\n'
         f'<summary markdown="span">{line}</summary>\n\n{behind}\n\n</details>'

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.store import CAMPAIGN_FILE
-from sparkpub.site.content import Content, Picture
+from sparkpub.site.content import Content, Picture, SearchAnswer
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -53,6 +53,7 @@ class Pages:
             self._page(
                 "leaderboard",
                 found_by=found_by.of_board(self.publication.boards),
+                answers=found_by.of_loads(self.publication),
                 **leaderboard_page.context(self.publication),
             ),
         )
@@ -94,6 +95,7 @@ class Pages:
         source: Any = None,
         linked_data: str | None = None,
         found_by: str = "",
+        answers: Sequence[SearchAnswer] = (),
         **context: Any,
     ) -> Content:
         page = self.templates.page(
@@ -111,6 +113,7 @@ class Pages:
             image=image,
             linked_data=linked_data,
             found_by=found_by,
+            answers=tuple(answers),
         )
 
     def _front(self) -> Iterator[tuple[str, Content]]:
@@ -118,10 +121,8 @@ class Pages:
         place, rows = self._own_chart(front_page.chart(self.publication))
         yield from rows
         found = front_page.context(self.publication, self.posts, place)
-        said = [answer.text for answer in found["answers"]]
-        asked = [answer.question for answer in found["answers"]]
-        words = found_by.of_front([*asked, *said])
-        yield "index.md", self._page("index", front_page=found, found_by=words)
+        answers = found_by.of_front(found["answers"])
+        yield "index.md", self._page("index", front_page=found, answers=answers)
 
     def _own_chart(
         self, figure: Figure | None

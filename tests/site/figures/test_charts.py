@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import altair as alt
@@ -480,9 +481,36 @@ def test_verdicts_that_are_equally_frequent_are_counted_in_the_order_met() -> No
     rows = [{"verdict": word, "lo": -2.31, "hi": 1.0} for word in words]
     said = forest._sentence(rows, "native", 1).replace("\N{NO-BREAK SPACE}", " ")
     assert said == (
-        "5 comparisons with native: 1 that differ by at most 2.4 %, 1 higher, 1 equal within ±1 %, "
-        "1 lower and 1 that time explains as well."
+        "5 differences from native: 1 at most 2.4 %, 1 higher, 1 within ±1 %, 1 lower and 1 perhaps due to time."
     )
+
+
+def test_a_row_of_differences_says_of_its_load_what_other_rows_have_otherwise() -> None:
+    """`7B` was measured under two loads, which share their lengths, and `2B` under one."""
+    names = SimpleNamespace(
+        cell=lambda campaign, cell: (
+            {"a": "7B", "b": "2B"}[cell[0]],
+            "Docker",
+            {"x": "8 users, 512 in", "y": "one user, 512 in"}[cell[2]],
+        )
+    )
+    cells = [("a", "docker", "x"), ("a", "docker", "y"), ("b", "docker", "x")]
+    told = forest._row_names(names, "c", cells)  # type: ignore[arg-type]
+    assert list(told.values()) == ["7B, 8 users", "7B, one user", "2B"]
+    alone = forest._row_names(names, "c", cells[:1])  # type: ignore[arg-type]
+    assert list(alone.values()) == ["7B"]
+
+
+def test_numbers_beside_points_do_not_stand_over_each_other() -> None:
+    """Two curves meet at one user: the point that nothing beats keeps its number. The others are far apart."""
+    rows = [
+        {"load": 1, "user": 40.0, "machine": 40.0},
+        {"load": 1, "user": 40.5, "machine": 40.5},
+        {"load": 8, "user": 20.0, "machine": 160.0},
+        {"load": 8, "user": 15.0, "machine": 120.0},
+    ]
+    shown = users._with_labels(users._with_front(rows))
+    assert [row["label"] for row in shown] == ["", "1", "8", "8"]
 
 
 def test_a_part_that_is_compared_with_nothing_is_refused_in_one_line(

@@ -134,7 +134,7 @@ def test_the_sentence_names_the_shape_and_the_knee(
             {1: 10, 2: 12},
             "grows by 10 to 20 % with concurrency.",
         ),
-        ({1: 10, 2: 11}, {1: 10, 2: 5}, "; 1 of 2 lines differ."),
+        ({1: 10, 2: 11}, {1: 10, 2: 5}, ", but not on 1 of 2 lines."),
         (
             {1: 10, 2: 10},
             {1: 20, 2: 20},
@@ -255,18 +255,6 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     assert context["kind"] == "sweep"
     assert len(context["charts"]) == 2
     assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
-    # The lengths are the tool's defaults; 640 tokens a request.
-    assert context["tests"].heads == (
-        "Requests at once",
-        "Input tokens",
-        "Output tokens",
-        "Total tokens",
-    )
-    assert context["tests"].rows == {
-        "c1": (1, 512, 128, 640),
-        "c2": (2, 512, 128, 1280),
-        "c4": (4, 512, 128, 2560),
-    }
 
 
 @pytest.mark.parametrize(
@@ -311,7 +299,6 @@ def test_two_environments_are_a_comparison_and_come_first(
         if placeholder(figure.block) in context["charts"]
     ]
     assert shown == ["c-output-throughput-relative", "c-comparison"]
-    assert context["tests"].heads == ()
 
 
 @pytest.mark.parametrize("name", ["output-throughput-sweep", "pareto-front"])

@@ -22,9 +22,10 @@ function sides(rows, names) {
     if (row.state === 'counted' || group === 'Runs') found.get(id).rows.push(row);
   };
   for (const row of rows) {
-    add(`campaign:${row.campaign}`, row.campaign, 'Campaigns', row);
-    add(`cell:${row.campaign}/${cellOf(row)}`, `${row.campaign}: ${inWords(row, names)}`, 'Cells', row);
-    add(`run:${row.run}`, row.run, 'Runs', row);
+    const title = names[row.campaign]?.campaign?.[row.campaign] ?? row.campaign;
+    add(`campaign:${row.campaign}`, title, 'Campaigns', row);
+    add(`cell:${row.campaign}/${cellOf(row)}`, `${title}: ${inWords(row, names)}`, 'Cells', row);
+    add(`run:${row.run}`, `${inWords(row, names)}, ${row.started?.replace('T', ' ') ?? row.run}`, 'Runs', row);
   }
   return found;
 }

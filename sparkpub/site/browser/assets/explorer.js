@@ -89,7 +89,7 @@ class Explorer {
     this.fill(rows);
     this.element.querySelector('.sp-says').textContent = `Each point is a run: ${this.label(this.x)} across, ${this.label(this.y)} up.`;
     const brush = this.brush ? ', selected in the chart' : '';
-    this.form.querySelector('output').textContent = `${rows.length} of ${this.rows.length} runs${brush}`;
+    this.form.querySelector('output').textContent = `${number(rows.length, 0)} of ${number(this.rows.length, 0)} runs${brush}`;
     this.button('clear').hidden = !this.brush;
     this.form.classList.toggle('sp-active', rows.length < this.rows.length || this.selected.size > 0 || Boolean(this.sort));
     this.element.querySelector('.sp-selection').textContent = this.selected.size ? `${this.selected.size} selected` : '';
@@ -114,7 +114,7 @@ class Explorer {
     for (const box of this.table.querySelectorAll('[name=select]')) box.checked = this.selected.has(box.value);
     const more = this.button('more');
     more.hidden = laid.length === rows.length;
-    more.textContent = `Show all ${rows.length}`;
+    more.textContent = `Show all ${number(rows.length, 0)}`;
   }
 
   lay(rows) {

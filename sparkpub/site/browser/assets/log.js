@@ -1,5 +1,5 @@
 // A run's log: the page has its end, or fetches it; searching, or a link to an earlier line, fetches the whole once.
-import {make} from './page.js';
+import {make, number} from './page.js';
 
 const MOST = 2000;
 const END = 200;
@@ -17,7 +17,7 @@ export function start(element) {
 
   const show = (numbered, note) => {
     pre.replaceChildren(...numbered.slice(-MOST).map(([text, index]) => line(text, index)));
-    said.textContent = ` ${note}${numbered.length > MOST ? `, the last ${MOST} shown` : ''}`;
+    said.textContent = ` ${note}${numbered.length > MOST ? `, the last ${number(MOST, 0)} shown` : ''}`;
   };
 
   field.addEventListener('input', async () => {
@@ -30,7 +30,7 @@ export function start(element) {
       return;
     }
     const found = all.map((text, index) => [text, index + 1]).filter(([text]) => text.toLowerCase().includes(wanted));
-    show(found, `${found.length} of ${all.length} lines`);
+    show(found, `${number(found.length, 0)} of ${number(all.length, 0)} lines`);
   });
 
   if (!end.length) {

@@ -32,6 +32,7 @@ export function modelKey(id) {
 /** Rows `model, tool, input, output, users, depth, rate, total, ttft` of a result in a format that is known here. */
 export function read(document) {
   if (document.metrics && document.requested) return [ofRecord(document)];
+  if (Array.isArray(document)) return document.filter((row) => row.model_filename && row.n_gen).map((row) => ofLlamaBench(document, row));
   if (Array.isArray(document.benchmarks) && document.model) return document.benchmarks.map((row) => ofBenchy(document, row)).filter(Boolean);
   if ('output_throughput' in document && 'model_id' in document) return [ofVllm(document)];
   return [];
@@ -70,6 +71,22 @@ function ofBenchy(document, row) {
   };
 }
 
+function ofLlamaBench(all, row) {
+  // A test generates after a prompt of its own, or after that of another test at the same depth.
+  const prompts = all.filter((other) => other.model_filename === row.model_filename && other.n_depth === row.n_depth && !other.n_gen);
+  return {
+    model: row.model_filename.split(/[\\/]/).at(-1),
+    tool: 'llama-bench',
+    input: row.n_prompt || (prompts.length === 1 ? prompts[0].n_prompt : null),
+    output: known(row.n_gen),
+    users: 1,
+    depth: known(row.n_depth) ?? 0,
+    rate: null,
+    total: known(row.avg_ts),
+    ttft: null,
+  };
+}
+
 function ofVllm(document) {
   const each = (total) => (document.completed ? Math.round(total / document.completed) : null);
   return {
@@ -100,16 +117,17 @@ export function distance(mine, other) {
 }
 
 const ALIKE = 0.1;
+const MOST_MEGABYTES = 64;
 
-/** The published rows of the reader's model, the nearest load first, then the fastest. */
+/** The published rows of the reader's model under the nearest load: those of the same weights first, then the fastest. */
 export function beside(mine, published) {
   const key = modelKey(mine.model);
   const same = published.filter((row) => row.key === key);
   const near = Math.min(...same.map((row) => distance(mine, row)));
   return same
     .filter((row) => distance(mine, row) <= near + 1e-9)
-    .map((row) => ({...row, alike: near < ALIKE}))
-    .sort((a, b) => b.total - a.total);
+    .map((row) => ({...row, alike: near < ALIKE, own: row.id.toLowerCase() === String(mine.model).toLowerCase()}))
+    .sort((a, b) => b.own - a.own || b.total - a.total);
 }
 
 const loadName = ({users, rate, input, output, depth}) =>
@@ -134,13 +152,16 @@ function told(mine, found, root) {
     return place;
   }
   const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
-  const where = best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`;
+  const same = best.own ? 'with the same weights, ' : '';
+  const where = same + (best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`);
   const answer = make(
     'p',
     {},
     make('strong', {}, `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
     ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %)` : ''}.`,
   );
+  const most = Math.max(...found.map((row) => row.total));
+  if (most > best.total) answer.append(` The fastest recipe here makes ${number(most, 1)}.`);
   const line = (first, machine, load, {total, ttft}) => {
     const cells = [machine, load, number(total, 1), ttft === null ? '' : number(ttft, 0)];
     return make('tr', {}, make('th', {scope: 'row'}, first), ...cells.map((text) => make('td', {}, text)));
@@ -154,6 +175,9 @@ function told(mine, found, root) {
   place.append(answer, make('table', {className: 'sp-table'}, heads, body));
   return place;
 }
+
+const UNKNOWN =
+  'is no record of sparkpub and no JSON of llama-benchy, llama-bench or vllm bench serve with a throughput. sparkpub import reads more formats.';
 
 export function start(form) {
   const result = document.querySelector('[data-sp-result]');
@@ -172,6 +196,11 @@ export function start(form) {
     const taken = [];
     const others = [];
     for (const file of files) {
+      const megabytes = file.size / 1e6;
+      if (megabytes > MOST_MEGABYTES) {
+        others.push(`${file.name} has ${number(megabytes, 0)} MB: too large for a result.`);
+        continue;
+      }
       let found = [];
       try {
         found = read(JSON.parse(await file.text()));
@@ -179,7 +208,7 @@ export function start(form) {
         // Not JSON: refused below, with the formats that are read.
       }
       taken.push(...found);
-      if (!found.length) others.push(`${file.name} is no record of sparkpub and no JSON of llama-benchy or vllm bench serve.`);
+      if (!found.length) others.push(`${file.name} ${file.size ? UNKNOWN : 'is empty.'}`);
     }
     // Of files that are chosen while these are read, the reader wants to see those.
     if (own !== turn) return;
