@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +92,7 @@ class Content:
     linked_data: str | None = None
     found_by: str = ""
     """Words by which the search finds the page, besides those of its own text outside of blocks."""
-    answers: Sequence[SearchAnswer] = ()
+    answers: tuple[SearchAnswer, ...] = ()
     """What of the page the search finds by itself."""
 
     def inlined(self, uri: str) -> bytes:

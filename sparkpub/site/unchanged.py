@@ -2,7 +2,8 @@
 
 A tree is kept under a digest of everything that decides it: every file that the build reads, its options, what git
 knows, the program and its libraries. Files are known by their content and never by their times, so that a fresh clone
-finds the tree of the one before. Only what was published is kept: a site that is refused is read again each time.
+in the same place finds the tree of the one before. Only what was published is kept: a site that is refused is read
+again each time.
 """
 
 import functools
@@ -114,7 +115,7 @@ def _name(folders: Sequence[Path], options: SiteOptions) -> str:
         program(),
         package.public_source(),
         given,
-        [str(folder.resolve()) for folder in folders],
+        [[str(folder.resolve()), folder.is_dir()] for folder in folders],
         [committed.head(folder) for folder in folders],
         {str(path): _digest(path) for path in read_files(folders, options)},
     )

@@ -89,7 +89,7 @@ def test_evidence_is_published_as_it_is_with_its_digest(built: Built) -> None:
         "<td>60</td>",
         "<td>44</td>",
         "12.5 s",
-        "measure: 45.0 s",
+        "measure 45.0 s",
         "3 of 3",
         "<dt>measured from</dt><dd>not set</dd>",
     ):
@@ -198,7 +198,7 @@ def test_a_single_run_is_said_to_be_one(
     )
     page = whole(build(load(tmp_path / "one"), options), "campaigns/c.md")
     assert "1 run of 1 model in 1 environment" in page
-    assert "one run per cell, so nothing is known of the spread" in page
+    assert "One run per cell, so the spread is not known." in page
     assert "sp-filters" not in page
 
 

@@ -62,18 +62,13 @@ def missing_cell(view: View) -> Iterator[Finding]:
     if not missing:
         return
     cells = [label(cell) for cell in missing]
-    never = [cell for cell, recorded in missing.items() if not recorded]
     failed = sum(missing.values())
-    are, have = "are", "have"
-    if len(cells) == 1:
-        are, have = "is", "has"
-    ends = []
-    if never:
-        how_many = "" if len(never) == len(cells) else f"{len(never)} of them "
-        ends.append(f"{how_many}{'was' if len(never) == 1 else 'were'} never run")
-    if failed:
-        ends.append(f"{counted(failed, 'recorded run')} ended without a result")
-    text = f"{listed(cells, 'cells')} {are} declared in the matrix and {have} no good run: {' and '.join(ends)}."
+    of_them = (
+        f"; {counted(failed, 'recorded run')} ended without a result" if failed else ""
+    )
+    text = (
+        f"No good run of {listed(cells, 'cells')}, which the matrix declares{of_them}."
+    )
     yield view.finding(
         "missing-cell",
         "warning",
@@ -129,21 +124,21 @@ def _unbalanced(
     view: View, good: Mapping[Cell, int], against: str, declared: int
 ) -> Finding:
     """Cells whose number of good runs is not the one that is wanted."""
-    if len(good) == 1:
-        ((cell, number),) = good.items()
-        text = f"{label(cell)} has {counted(number, 'good run')} and {against}."
-        return view.finding(
-            "unbalanced", "warning", text, cell=cell, good=number, declared=declared
-        )
     names = [label(cell) for cell in good]
     fewest, most = min(good.values()), max(good.values())
-    runs = f"{fewest} to {most} good runs"
-    if fewest == most:
-        runs = f"{counted(most, 'good run')} each"
-    text = f"{listed(names, 'cells')} have {runs} and {against}."
-    counts = dict(zip(names, good.values(), strict=True))
+    runs = counted(most, "good run")
+    if fewest != most:
+        runs = f"{fewest} to {most} good runs"
+    elif len(names) > 1:
+        runs += " each"
+    have = "has" if len(names) == 1 else "have"
     return view.finding(
-        "unbalanced", "warning", text, cells=names, good=counts, declared=declared
+        "unbalanced",
+        "warning",
+        f"{listed(names, 'cells')} {have} {runs} and {against}.",
+        **about_cells(good),
+        good=dict(zip(names, good.values(), strict=True)),
+        declared=declared,
     )
 
 

@@ -2,29 +2,29 @@
 
 A serving tool has more figures than degrees of freedom. What a client gets wrong before it writes its report (latencies
 of the requests that survived, a server that starves, seconds for milliseconds, a warm-up in the duration) breaks one of
-these identities, and nothing else shows it. Each is asked of a tool by the tool's own definitions, in `CLIENTS`.
+these identities, and nothing else shows it. Each is asked of a tool by the tool's own definitions, in `CLIENTS`. What a
+report does not say is NaN there: it is neither more nor less than anything, and breaks no identity.
 
 Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961).
 """
 
 import math
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from math import sqrt
+from math import isnan, nan, sqrt
 
 import scipy
 
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
-from sparkpub.record.store import Stored
 from sparkpub.record.text import number
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View
+from sparkpub.review.checks.view import View
 
 REPORT_TOLERANCE = Threshold(
     "report tolerance",
@@ -78,7 +78,6 @@ LAST_ANSWER = Threshold(
     "Slowest latencies that an open loop may go on after its last request arrived: on 300 runs it was one at most.",
 )
 
-_FAILED = "failed_requests_percent"
 _RISING = ("min", "p50", "p90", "p95", "p99", "max")
 
 
@@ -108,49 +107,131 @@ CLIENTS: Mapping[str, Client] = {
 """By the tool, or by the client whose report a workload reads. Others are asked what holds by any definition."""
 
 
+class Report:
+    """The figures of a run as its tool means them, times in seconds. What is not known is NaN."""
+
+    def __init__(self, record: Record) -> None:
+        asked, seen = options_of(record), record.observed
+        tool = str(asked.get("client", asked.get("type")))
+        self.client = CLIENTS.get(tool, Client())
+        self.load, self._record = load_of(record), record
+        self.requests = seen.requests or 0
+        self.concurrency = _known(seen.concurrency_mean)
+        self.input_tokens = _known(seen.input_tokens_mean)
+        self.output_tokens = _known(seen.output_tokens_mean or self.load.output_tokens)
+        asked_for = self.load.output_tokens or 0
+        fixed = asked_for > 1 and seen.output_tokens_mean == asked_for
+        self.length: float = asked_for if fixed else nan
+        """Tokens of every answer, where all have the same number."""
+        self.rate = self.of("request_throughput_req_s") or nan
+        self.seconds = self.of("measured_time_ms") / 1e3
+        self.span = (self.requests or nan) / self.rate
+        self.in_flight = self.rate * self.of("request_latency_mean_ms") / 1e3
+        """Requests in flight on average, by Little's law."""
+        bound = _known(self.load.in_flight)
+        self.most = min(bound, self.requests or bound)
+        """The most requests that a client had in flight."""
+        self.lost_some = self.of("failed_requests_percent") > 0
+        """Whether requests failed: of those, no report says how long they took."""
+        self.is_closed = self.load.request_rate is None and not self.lost_some
+        """Whether each request begins when another ends."""
+
+    def of(self, name: str) -> float:
+        """A metric of the run."""
+        return _known(self._record.value(name))
+
+    def mean(self, stem: str) -> float:
+        """The mean of a distribution, in milliseconds."""
+        return self.of(f"{stem}_mean_ms")
+
+    def known(self, stem: str) -> Mapping[str, float]:
+        """The statistics of a distribution that are known, in milliseconds, in the order in which they rise."""
+        found = {key: self.of(f"{stem}_{key}_ms") for key in _RISING}
+        return {key: value for key, value in found.items() if not isnan(value)}
+
+    @cached_property
+    def slowest(self) -> float:
+        """The longest latency that is known."""
+        known = self.known("request_latency")
+        found = [known[name] for name in ("max", "p99", "p95") if name in known]
+        return found[0] / 1e3 if found else nan
+
+    @cached_property
+    def least_share(self) -> float:
+        """The share of the asked concurrency that an honest closed loop has at least: all but what a client needs
+        between requests, and but the end of the run, when fewer are in flight; 0 where it is not known."""
+        most, seconds = self.most, self.span
+        # No lane is idle for longer than the last request takes.
+        tail = (most - 1) / most * self.slowest / seconds
+        middle = self.known("request_latency").get("p50", nan) / 1e3
+        if self.requests % most == 0 and not isnan(middle):
+            # Every lane has as many requests: they part by what single requests differ in. The slowest of a hundred is
+            # 2.3 standard deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
+            spread = (self.slowest - middle) * sqrt(self.requests / most) / seconds
+            tail = min(tail, spread)
+        least = 1 - self.client.idle_share - IDLE_SECONDS / seconds - tail
+        return 0.0 if isnan(least) else least
+
+
+def _known(value: float | None) -> float:
+    return nan if value is None else value
+
+
+Law = Callable[[Report], Iterable[str]]
+"""What is wrong with a report, in words."""
+
+
 def inconsistent_report(view: View) -> Iterator[Finding]:
     """Reports whose figures cannot all be true; loads that were lighter than their label and times that are too coarse,
     where nothing worse is wrong; and, as notes, figures that mean less than they seem to."""
-    wrong = _cases(view, lambda run: _contradictions(view, run))
-    yield from view.cases(
-        "inconsistent-report",
+    reports = {stored.run_id: Report(stored.record) for stored in view.happened}
+
+    def broken(laws: Iterable[Law], told: Collection[str] = ()) -> dict[str, list[str]]:
+        found = {
+            run: [problem for law in laws for problem in law(report)]
+            for run, report in reports.items()
+            if run not in told
+        }
+        return {run: problems for run, problems in found.items() if problems}
+
+    wrong = broken(CONTRADICTIONS)
+    for stored in view.happened:
+        answer = view.evidence.of(stored).answer
+        if answer is not None and answer.complete and answer.problems:
+            wrong.setdefault(stored.run_id, []).extend(answer.problems)
+    light = broken((_came_late, _few_in_flight), wrong)
+    rounded = broken((_rounded,), wrong.keys() | light.keys())
+    yield from _told(
+        view,
         "error",
         wrong,
         "has figures that contradict each other",
         "have figures that contradict each other",
     )
-    told = {stored.run_id for stored, _ in wrong}
-    light = _cases(view, _underloaded, told)
-    yield from view.cases(
-        "inconsistent-report",
+    yield from _told(
+        view,
         "warning",
         light,
-        "had a lighter load than its label says; look for a client that cannot keep up, another concurrency or rate, "
-        "or a warm-up in the duration, and re-run",
-        "had a lighter load than their label says; look for a client that cannot keep up, another concurrency or rate, "
-        "or a warm-up in the duration, and re-run",
+        "had a lighter load than its label says",
+        "had a lighter load than their label says",
         what="in flight",
+        remedy="Look for a client that cannot keep up, another concurrency or rate, or a warm-up in the duration.",
     )
-    told |= {stored.run_id for stored, _ in light}
-    yield from view.cases(
-        "inconsistent-report",
+    yield from _told(
+        view,
         "warning",
-        _cases(view, _rounded, told),
+        rounded,
         "has rounded times, so smaller differences cannot be seen",
         "have rounded times, so smaller differences cannot be seen",
         what="rounded",
     )
-    yield from view.cases(
-        "inconsistent-report",
-        "info",
-        _cases(view, _chunks),
-        "received several tokens per chunk, so ITL is the time between chunks (read TPOT instead)",
-        what="chunks",
-    )
+    several = "received several tokens per chunk, so ITL is the time between chunks (read TPOT instead)"
+    yield from _told(view, "info", broken((_chunks,)), several, what="chunks")
+    few = broken((_few_requests,))
     yield from view.together(
         "inconsistent-report",
         "info",
-        [run for run in view.happened if _has_few_requests(run.record)],
+        [stored for stored in view.happened if stored.run_id in few],
         lambda runs: (
             f"P99 is the slowest request in {runs}: they have 100 requests or fewer."
         ),
@@ -158,346 +239,233 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
     )
 
 
-def _cases(
+def _told(
     view: View,
-    problems: Callable[[Stored], Iterable[str]],
-    told: Container[str] = frozenset(),
-) -> list[Case]:
-    """The runs in which something is wrong, without those of which a worse cause is told already."""
-    found = [
-        (stored, "; ".join(problems(stored)))
+    severity: Severity,
+    found: Mapping[str, Sequence[str]],
+    happened: str,
+    several: str = "",
+    **more: str,
+) -> Iterator[Finding]:
+    """One finding for all runs, by id, with what is wrong in each."""
+    cases = [
+        (stored, "; ".join(found[stored.run_id]))
         for stored in view.happened
-        if stored.run_id not in told
+        if stored.run_id in found
     ]
-    return [(stored, problem) for stored, problem in found if problem]
-
-
-def _client(record: Record) -> Client:
-    asked = options_of(record)
-    return CLIENTS.get(str(asked.get("client", asked.get("type"))), Client())
-
-
-def _contradictions(view: View, stored: Stored) -> Iterator[str]:
-    """What cannot be true in the figures of a run, and what its parser noticed."""
-    record = stored.record
-    yield from _rates(record)
-    yield from _tokens(record)
-    yield from _another_load(record)
-    yield from _definition_of_tpot(record)
-    yield from _percentiles(record)
-    yield from _served_too_fast(record)
-    answer = view.evidence.of(stored).answer
-    if answer is not None and answer.complete:
-        yield from answer.problems
+    yield from view.cases(
+        "inconsistent-report", severity, cases, happened, several, **more
+    )
 
 
 # -- rates -------------------------------------------------------------------------------------------------------
 
 
-def _rates(record: Record) -> Iterator[str]:
-    """Products that must agree, where all their factors are known: rates, times and lengths are of the requests that
-    succeeded, and so is their number."""
-    rate, seen = record.value("request_throughput_req_s"), record.observed
-    if rate is None:
-        return
-    length = seen.output_tokens_mean or load_of(record).output_tokens
-    output = record.value("output_throughput_tok_s")
-    product = "request throughput × output tokens"
-    yield from _unequal("output throughput", output, product, _times(rate, length))
-    seconds = _seconds(record, "measured_time_ms")
-    if seconds is not None and seen.requests is not None:
-        span = seen.requests / rate
-        may_be_longer = _client(record).span_is_longer
-        if not (may_be_longer and seconds <= span <= seconds + SPAN_SECONDS):
-            product = "request throughput × measured time"
-            yield from _unequal("requests", seen.requests, product, rate * seconds)
-    # Those that failed were in flight too, for a time that no report gives.
-    if not record.value(_FAILED):
-        latency = _seconds(record, "request_latency_mean_ms")
-        product = "request throughput × mean latency"
-        yield from _unequal(
-            "mean concurrency", seen.concurrency_mean, product, _times(rate, latency)
-        )
-
-
-def _times(one: float, other: float | None) -> float | None:
-    return None if other is None else one * other
-
-
-def _seconds(record: Record, name: str) -> float | None:
-    milliseconds = record.value(name)
-    return None if milliseconds is None else milliseconds / 1e3
-
-
-def _unequal(
-    name: str, left: float | None, product: str, right: float | None
-) -> Iterator[str]:
-    if left is None or right is None:
-        return
-    if not math.isclose(left, right, rel_tol=REPORT_TOLERANCE):
+def _unequal(name: str, left: float, product: str, right: float) -> Iterator[str]:
+    """Where two figures that are one are not."""
+    if abs(left - right) > REPORT_TOLERANCE * max(abs(left), abs(right)):
         yield f"{name} is {left:.6g}, and {product} is {right:.6g}"
 
 
-def _tokens(record: Record) -> Iterator[str]:
+def _rates(report: Report) -> Iterator[str]:
+    """Products that must agree: rates, times and lengths are of the requests that succeeded, and so is their number."""
+    rate, seconds = report.rate, report.seconds
+    output = report.of("output_throughput_tok_s")
+    product = "request throughput × output tokens"
+    yield from _unequal(
+        "output throughput", output, product, rate * report.output_tokens
+    )
+    longer = seconds <= report.span <= seconds + SPAN_SECONDS
+    if not (report.client.span_is_longer and longer):
+        product = "request throughput × measured time"
+        yield from _unequal("requests", report.requests or nan, product, rate * seconds)
+    # Those that failed were in flight too, for a time that no report gives.
+    if not report.lost_some:
+        product = "request throughput × mean latency"
+        yield from _unequal(
+            "mean concurrency", report.concurrency, product, report.in_flight
+        )
+
+
+def _tokens(report: Report) -> Iterator[str]:
     """The throughput of all tokens, against that of the output and of the prompts."""
-    output = record.value("output_throughput_tok_s")
-    total = record.value("total_throughput_tok_s")
-    if output is None or total is None:
-        return
+    output = report.of("output_throughput_tok_s")
+    total = report.of("total_throughput_tok_s")
     if total < output:
         yield f"total throughput {total:.6g} tok/s is less than the output throughput {output:.6g} tok/s in it"
-        return
-    rate, prompt = (
-        record.value("request_throughput_req_s"),
-        record.observed.input_tokens_mean,
-    )
-    if rate is not None and prompt is not None:
+    else:
+        both = output + report.rate * report.input_tokens
         product = "that of output and prompts together"
-        yield from _unequal("total throughput", total, product, output + rate * prompt)
+        yield from _unequal("total throughput", total, product, both)
 
 
 # -- Little's law ------------------------------------------------------------------------------------------------
 
 
-def _in_flight(record: Record) -> float | None:
-    """Requests in flight on average, by Little's law: rate × mean latency."""
-    rate = record.value("request_throughput_req_s")
-    latency = _seconds(record, "request_latency_mean_ms")
-    return None if rate is None or latency is None else rate * latency
-
-
-def _bound(record: Record, load: Load) -> int | None:
-    """The most requests that a client had in flight."""
-    if load.in_flight is None:
-        return None
-    return min(load.in_flight, record.observed.requests or load.in_flight)
-
-
-def _another_load(record: Record) -> Iterator[str]:
+def _another_load(report: Report) -> Iterator[str]:
     """Far more or fewer requests in flight than the client keeps there: another duration, unit or load."""
-    load = load_of(record)
-    found, most = _in_flight(record), _bound(record, load)
-    if found is None or most is None:
-        return
+    found, most = report.in_flight, report.most
     words = f"request throughput × mean latency is {found:.3g} requests in flight (Little's law)"
     if found > most * (1 + REPORT_TOLERANCE):
         yield f"{words}, and the client sends at most {most} at once"
-    elif found < min(0.5, _least_share(record, most)) * most and _is_closed(record):
+    elif report.is_closed and found < min(0.5, report.least_share) * most:
         yield f"{words}, and the client keeps {most} there"
 
 
-def _is_closed(record: Record) -> bool:
-    """Whether each request begins when another ends. Of requests that failed, no report says how long."""
-    return load_of(record).request_rate is None and not record.value(_FAILED)
-
-
-def _underloaded(stored: Stored) -> Iterator[str]:
-    """Fewer requests in flight, in a closed loop, than its label says; later ones, in an open loop, than its rate."""
-    record = stored.record
-    yield from _came_late(record)
-    found, most = _in_flight(record), _bound(record, load_of(record))
-    if found is None or most is None or not _is_closed(record):
-        return
-    if found < most * _least_share(record, most):
+def _few_in_flight(report: Report) -> Iterator[str]:
+    """Fewer requests in flight, in a closed loop, than its label says."""
+    found, most = report.in_flight, report.most
+    if report.is_closed and found < most * report.least_share:
         yield f"{found:.3g} of {most} requests were in flight (throughput × latency)"
 
 
-def _least_share(record: Record, most: int) -> float:
-    """The share of the asked concurrency that an honest closed loop has at least: all but what a client needs between
-    requests, and but the end of the run, when fewer are in flight."""
-    rate = record.value("request_throughput_req_s")
-    requests = record.observed.requests
-    slowest = _slowest(record)
-    if rate is None or requests is None or slowest is None:
-        return 0.0
-    seconds = requests / rate
-    # No lane is idle for longer than the last request takes.
-    tail = (most - 1) / most * slowest / seconds
-    middle = _seconds(record, "request_latency_p50_ms")
-    if requests % most == 0 and middle is not None:
-        # Every lane has as many requests: they part by what single requests differ in. The slowest of a hundred is
-        # 2.3 standard deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
-        spread = (slowest - middle) * sqrt(requests / most) / seconds
-        tail = min(tail, spread)
-    return 1 - _client(record).idle_share - IDLE_SECONDS / seconds - tail
-
-
-def _slowest(record: Record) -> float | None:
-    """The longest latency that is known, in seconds."""
-    for statistic in ("max", "p99", "p95"):
-        found = _seconds(record, f"request_latency_{statistic}_ms")
-        if found is not None:
-            return found
-    return None
-
-
-def _served_too_fast(record: Record) -> Iterator[str]:
-    """An open loop that finished before its requests can have arrived."""
-    load, requests = load_of(record), record.observed.requests
-    seconds = _seconds(record, "measured_time_ms")
-    if load.request_rate is None or seconds is None or not requests or requests < 2:
-        return
-    if record.value(_FAILED):
-        return
-    earliest, _ = _arrivals(requests, load.request_rate, load.burstiness or 1.0)
-    if seconds < earliest:
-        yield (
-            f"{requests} requests were served within {seconds:.3g} s, and {number(load.request_rate, 2)} a second "
-            f"arrive over {(requests - 1) / load.request_rate:.3g} s"
-        )
-
-
-def _came_late(record: Record) -> Iterator[str]:
-    """An open loop that went on for longer than its requests arrive and the slowest of them takes."""
-    load, requests = load_of(record), record.observed.requests
-    seconds, slowest = _seconds(record, "measured_time_ms"), _slowest(record)
-    if load.request_rate is None or load.at_once is not None or record.value(_FAILED):
-        return
-    if seconds is None or slowest is None or not requests or requests < 2:
-        return
-    _, latest = _arrivals(requests, load.request_rate, load.burstiness or 1.0)
-    if seconds > latest + LAST_ANSWER * slowest:
-        yield (
-            f"{requests} requests took {seconds:.3g} s, and at {number(load.request_rate, 2)} a second the last one "
-            f"arrives after {latest:.3g} s at most and is answered within {slowest:.3g} s"
-        )
-
-
-def _arrivals(requests: int, rate: float, burstiness: float) -> tuple[float, float]:
-    """Seconds until the last of some requests arrived: so early, and so late, that chance does not explain it.
+def _arrivals(report: Report) -> tuple[float, float]:
+    """Seconds until the last request of an open loop arrived: so early, and so late, that chance does not explain it.
     Intervals are those of a gamma process, whose shape is the burstiness: 1 for arrivals at random."""
-    shape = float((requests - 1) * burstiness)
-    mean = (requests - 1) / rate
+    rate, gaps = report.load.request_rate, report.requests - 1
+    if rate is None or report.lost_some or gaps < 1:
+        return nan, nan
+    shape = gaps * (report.load.burstiness or 1.0)
     early = float(scipy.special.gammaincinv(shape, float(ARRIVAL_CHANCE))) / shape
     late = float(scipy.special.gammainccinv(shape, float(ARRIVAL_CHANCE))) / shape
-    return early * mean, late * mean
+    return early * gaps / rate, late * gaps / rate
+
+
+def _served_too_fast(report: Report) -> Iterator[str]:
+    """An open loop that finished before its requests can have arrived."""
+    earliest, _ = _arrivals(report)
+    if report.seconds < earliest:
+        rate = report.load.request_rate or nan
+        yield (
+            f"{report.requests} requests were served within {report.seconds:.3g} s, and {number(rate, 2)} a second "
+            f"arrive over {(report.requests - 1) / rate:.3g} s"
+        )
+
+
+def _came_late(report: Report) -> Iterator[str]:
+    """An open loop that went on for longer than its requests arrive and the slowest of them takes."""
+    _, latest = _arrivals(report)
+    is_late = report.seconds > latest + LAST_ANSWER * report.slowest
+    if is_late and report.load.at_once is None:
+        rate = number(report.load.request_rate or nan, 2)
+        yield (
+            f"{report.requests} requests took {report.seconds:.3g} s, and at {rate} a second the last one arrives "
+            f"after {latest:.3g} s at most and is answered within {report.slowest:.3g} s"
+        )
 
 
 # -- times of a request ------------------------------------------------------------------------------------------
 
 
-def _fixed_length(record: Record) -> int | None:
-    """Tokens of every answer, where all have the same number."""
-    asked, seen = load_of(record).output_tokens, record.observed.output_tokens_mean
-    return asked if asked is not None and asked > 1 and seen == asked else None
-
-
-def _definition_of_tpot(record: Record) -> Iterator[str]:
+def _definition_of_tpot(report: Report) -> Iterator[str]:
     """Latency is the time to the first token and one TPOT for each further token."""
-    latency, first, rest = (
-        record.value(f"{stem}_mean_ms") for stem in ("request_latency", "ttft", "tpot")
-    )
-    tokens = _fixed_length(record)
-    if latency is None or first is None or rest is None or tokens is None:
-        return
-    whole = first + (tokens - 1) * rest
-    client = _client(record)
-    too_long = whole > latency * (1 + DEFINITION_TOLERANCE)
+    further = report.length - 1
+    latency, rest = report.mean("request_latency"), report.mean("tpot")
+    whole = report.mean("ttft") + further * rest
     too_short = whole < latency * (1 - DEFINITION_TOLERANCE)
-    if too_long or (client.ends_with_last_token and too_short):
-        yield (
-            f"TTFT + {tokens - 1} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
-        )
-    chunk = record.value("itl_mean_ms")
-    # A stream may end with a chunk or two without a token.
-    if chunk is not None and chunk < rest * (tokens - 1) / (tokens + 1) * (
-        1 - REPORT_TOLERANCE
+    if whole > latency * (1 + DEFINITION_TOLERANCE) or (
+        report.client.ends_with_last_token and too_short
     ):
+        yield f"TTFT + {further} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
+    # A stream may end with a chunk or two without a token.
+    least = rest * further / (report.length + 1) * (1 - REPORT_TOLERANCE)
+    chunk = report.mean("itl")
+    if chunk < least and not isnan(whole + latency):
         yield f"ITL {chunk:.6g} ms is below TPOT {rest:.6g} ms, and no chunk holds less than a token"
 
 
-def _chunks(stored: Stored) -> Iterator[str]:
+def _chunks(report: Report) -> Iterator[str]:
     """Several tokens per chunk, so that ITL is the time between chunks."""
-    chunk, token = (stored.record.value(f"{stem}_mean_ms") for stem in ("itl", "tpot"))
-    if _fixed_length(stored.record) is None or not chunk or not token:
-        return
-    if chunk / token > CHUNK_TOKENS:
-        yield f"{chunk / token:.3g} tokens a chunk"
+    tokens = report.mean("itl") / (report.mean("tpot") or nan)
+    if tokens > CHUNK_TOKENS and not isnan(report.length):
+        yield f"{tokens:.3g} tokens a chunk"
 
 
 # -- percentiles -------------------------------------------------------------------------------------------------
 
 
-def _percentiles(record: Record) -> Iterator[str]:
+def _percentiles(report: Report) -> Iterator[str]:
     """Percentiles in order, apart from each other, and with a mean that they allow."""
     for stem in DISTRIBUTIONS:
-        known = {
-            key: found
-            for key in _RISING
-            if (found := record.value(f"{stem}_{key}_ms")) is not None
-        }
-        label = METRICS[f"{stem}_mean_ms"].label.removesuffix(", mean")
-        for (one, low), (other, high) in pairwise(known.items()):
-            if low > high:
-                yield f"{label}: {one} {low:.6g} ms is above {other} {high:.6g} ms"
-        for problem in (
-            *_mean_between(record, stem, known),
-            *_one_number(record, stem, known),
-            *_off_the_line(record, stem, known),
-            *_longer_than_the_run(record, known),
+        known = report.known(stem)
+        for law in (
+            _rise,
+            _allow_the_mean,
+            _are_apart,
+            _lie_on_a_line,
+            _fit_into_the_run,
         ):
-            yield f"{label}: {problem}"
+            for problem in law(report, stem, known):
+                yield f"{_label(stem)}: {problem}"
 
 
-def _mean_between(
-    record: Record, stem: str, known: Mapping[str, float]
-) -> Iterator[str]:
+def _label(stem: str) -> str:
+    return METRICS[f"{stem}_mean_ms"].label.removesuffix(", mean")
+
+
+Known = Mapping[str, float]
+"""The statistics of a distribution that are known, in milliseconds."""
+
+
+def _rise(_report: Report, _stem: str, known: Known) -> Iterator[str]:
+    for (one, low), (other, high) in pairwise(known.items()):
+        if low > high:
+            yield f"{one} {low:.6g} ms is above {other} {high:.6g} ms"
+
+
+def _allow_the_mean(report: Report, stem: str, known: Known) -> Iterator[str]:
     """A mean that minimum, maximum and percentiles allow."""
-    mean, requests = record.value(f"{stem}_mean_ms"), record.observed.requests
-    if mean is None:
-        return
-    if not known.get("min", mean) <= mean <= known.get("max", mean):
+    mean, requests = report.mean(stem), report.requests
+    if mean < known.get("min", mean) or mean > known.get("max", mean):
         yield f"the mean {mean:.6g} ms lies outside minimum and maximum"
         return
-    p99, is_of_requests = known.get("p99"), stem in ("ttft", "tpot", "request_latency")
-    if p99 is None or requests is None or requests < 3 or not is_of_requests:
+    if requests < 3 or stem == "itl":
         return
-    slowest = known.get("max", record.value("measured_time_ms"))
-    highest = p99
-    if requests > 100 and slowest is not None:
+    p99 = highest = known.get("p99", nan)
+    if requests > 100:
+        slowest = known.get("max", report.of("measured_time_ms"))
         highest = 0.99 * p99 + 0.01 * slowest
-    elif requests > 100:
-        return
     if mean > highest * (1 + REPORT_TOLERANCE):
         yield f"the mean {mean:.6g} ms is above p99 {p99:.6g} ms"
     shares = {"p50": 0.4, "p90": 0.05, "p95": 0.04, "p99": 0.01}
-    if requests >= 20 and shares.keys() <= known.keys():
-        least = sum(share * known[key] for key, share in shares.items())
-        if mean < least * (1 - REPORT_TOLERANCE):
-            yield f"the mean {mean:.6g} ms is below the {least:.6g} ms that its percentiles allow"
+    least = sum(share * known.get(key, nan) for key, share in shares.items())
+    if requests >= 20 and mean < least * (1 - REPORT_TOLERANCE) and not isnan(highest):
+        yield f"the mean {mean:.6g} ms is below the {least:.6g} ms that its percentiles allow"
 
 
-def _one_number(record: Record, stem: str, known: Mapping[str, float]) -> Iterator[str]:
+def _is_of_requests(report: Report, stem: str) -> bool:
+    """Whether a distribution has a value for each of three requests or more, and percentiles between them."""
+    return (
+        report.client.interpolates
+        and stem in ("ttft", "request_latency")
+        and report.requests >= 3
+    )
+
+
+def _are_apart(report: Report, stem: str, known: Known) -> Iterator[str]:
     """Two percentiles, or mean and median, that are one number although requests take different times."""
-    requests = record.observed.requests or 0
-    if stem not in ("ttft", "request_latency") or requests < 3:
+    if not _is_of_requests(report, stem):
         return
-    if not _client(record).interpolates:
-        return
+    requests, mean = report.requests, report.mean(stem)
     for (one, low), (other, high) in pairwise(known.items()):
         if low == high and low > 0:
             yield f"{one} and {other} are both {low:.10g} ms: interpolated percentiles of {requests} requests differ"
-    mean = record.value(f"{stem}_mean_ms")
-    if mean is not None and mean == known.get("p50") and mean != known.get("max"):
+    if mean == known.get("p50") and mean != known.get("max"):
         yield f"mean and p50 are both {mean:.10g} ms: those of {requests} requests differ"
 
 
 _QUANTILES = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
-def _off_the_line(
-    record: Record, stem: str, known: Mapping[str, float]
-) -> Iterator[str]:
+def _lie_on_a_line(report: Report, stem: str, known: Known) -> Iterator[str]:
     """Percentiles of few requests that all lie between the slowest two of them, and so on one line."""
-    requests = record.observed.requests or 0
-    if stem not in ("ttft", "request_latency") or not _client(record).interpolates:
-        return
+    last = report.requests - 1
     places = {
-        key: share * (requests - 1)
+        key: share * last
         for key, share in _QUANTILES.items()
-        if key in known and share * (requests - 1) >= requests - 2
+        if key in known and share * last >= last - 1
     }
-    if requests < 3 or len(places) < 3 or "max" not in places:
+    if not _is_of_requests(report, stem) or len(places) < 3 or "max" not in places:
         return
     first, *between = list(places)[:-1]
     slope = (known["max"] - known[first]) / (places["max"] - places[first])
@@ -505,36 +473,33 @@ def _off_the_line(
         expected = known[first] + slope * (places[key] - places[first])
         if abs(known[key] - expected) > DEFINITION_TOLERANCE * known["max"]:
             yield (
-                f"{key} is {known[key]:.6g} ms, and between {first} and the maximum of {requests} requests it is "
-                f"{expected:.6g} ms"
+                f"{key} is {known[key]:.6g} ms, and between {first} and the maximum of {report.requests} requests it "
+                f"is {expected:.6g} ms"
             )
 
 
-def _longer_than_the_run(record: Record, known: Mapping[str, float]) -> Iterator[str]:
+def _fit_into_the_run(report: Report, _stem: str, known: Known) -> Iterator[str]:
     """A request that took longer than all of them together."""
-    measured = record.value("measured_time_ms")
-    longest = max(known.values(), default=0.0)
-    if measured is None:
-        return
-    if _client(record).span_is_longer:
+    measured = report.of("measured_time_ms")
+    if report.client.span_is_longer:
         measured += 1e3 * SPAN_SECONDS
+    longest = max(known.values(), default=0.0)
     if longest > measured * (1 + REPORT_TOLERANCE):
         yield f"{longest:.6g} ms is longer than the measured time, {measured:.6g} ms"
 
 
-def _rounded(stored: Stored) -> Iterator[str]:
+def _rounded(report: Report) -> Iterator[str]:
     """The unit that all times of a distribution are multiples of, where it is large beside the median."""
-    record = stored.record
     for stem in DISTRIBUTIONS:
-        names = [f"{stem}_{key}_ms" for key in ("mean", *_RISING)]
-        values = [found for name in names if (found := record.value(name))]
-        middle = record.value(f"{stem}_p50_ms")
+        known = report.known(stem)
+        values = [value for value in (report.mean(stem), *known.values()) if value > 0]
+        middle = known.get("p50")
         if len(set(values)) < 2 or len(values) < 4 or not middle:
             continue
         unit = _unit(values)
         if unit is not None and unit > ROUNDED_SHARE * middle:
-            label = METRICS[f"{stem}_mean_ms"].label.removesuffix(", mean")
-            yield f"{label} in steps of {unit:g} ms, {100 * unit / middle:.2g} % of the median"
+            share = f"{100 * unit / middle:.2g} % of the median"
+            yield f"{_label(stem)} in steps of {unit:g} ms, {share}"
 
 
 def _unit(values: Sequence[float]) -> float | None:
@@ -546,15 +511,23 @@ def _unit(values: Sequence[float]) -> float | None:
     return None
 
 
-def _has_few_requests(record: Record) -> bool:
-    """Whether a P99 of the run is the maximum of so few requests that it has to be."""
-    requests = record.observed.requests or load_of(record).requests or 0
-    for stem in DISTRIBUTIONS:
-        p99 = record.value(f"{stem}_p99_ms")
-        if p99 is not None and p99 == record.value(f"{stem}_max_ms"):
-            return requests <= 100
-    return False
+def _few_requests(report: Report) -> Iterator[str]:
+    """A P99 that is the maximum of so few requests that it has to be."""
+    if (report.requests or report.load.requests or 0) <= 100:
+        for stem in DISTRIBUTIONS:
+            if report.of(f"{stem}_p99_ms") == report.of(f"{stem}_max_ms"):
+                yield stem
 
+
+CONTRADICTIONS: tuple[Law, ...] = (
+    _rates,
+    _tokens,
+    _another_load,
+    _definition_of_tpot,
+    _percentiles,
+    _served_too_fast,
+)
+"""What cannot be true."""
 
 CHECKS = (
     Check(

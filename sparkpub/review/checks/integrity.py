@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -11,7 +11,7 @@ from sparkpub.record.record import MetricValue, Observed, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, listed
 
@@ -116,32 +116,21 @@ def missing_log(view: View) -> Iterator[Finding]:
         for run in without
         if run.record.plan.order == "as-published" and run.record.file("report")
     ]
-    yield from view.together(
-        "missing-log",
-        "warning",
-        given,
-        lambda runs: (
-            f"Without a log: {runs}. The figures are the report's; nothing shows the model, or the memory that it took."
-        ),
+    others = [run for run in without if run not in published and run not in given]
+    handed = "The figures are the report's; nothing shows the model, or the memory that it took."
+    as_published = "The figures are as published and cannot be checked."
+    yield from _without_log(view, "warning", given, handed)
+    yield from _without_log(view, "warning", published, as_published)
+    yield from _without_log(
+        view, "error", others, "Nothing shows that the figures are right."
     )
+
+
+def _without_log(
+    view: View, severity: Severity, runs: Sequence[Stored], so: str
+) -> Iterator[Finding]:
     yield from view.together(
-        "missing-log",
-        "warning",
-        published,
-        lambda runs: (
-            f"Without a log: {runs}. The figures are as published and cannot be checked."
-        ),
-        reasons=sorted(
-            {run.record.unavailable.get("log", "not given") for run in published}
-        ),
-    )
-    yield from view.together(
-        "missing-log",
-        "error",
-        [run for run in without if run not in published and run not in given],
-        lambda runs: (
-            f"Without a log: {runs}. Nothing shows that the figures are right."
-        ),
+        "missing-log", severity, runs, lambda words: f"Without a log: {words}. {so}"
     )
 
 

@@ -48,7 +48,7 @@ DISTINCT_VALUES = 6
 """Distinct values from which a sample is taken as continuous."""
 
 
-class Trend(NamedTuple):
+class Drifting(NamedTuple):
     """A metric of a cell that drifts with run order; `p_adjusted` is Holm's over the `tests` of the campaign."""
 
     cell: Cell
@@ -86,8 +86,8 @@ class Step(NamedTuple):
         return after - before
 
 
-Moved = TypeVar("Moved", Trend, Step)
-Moves = Mapping[tuple[Cell, str], Trend | Step]
+Moved = TypeVar("Moved", Drifting, Step)
+Moves = Mapping[tuple[Cell, str], Drifting | Step]
 """(cell, metric) to how it moves."""
 
 
@@ -103,14 +103,14 @@ def moved(view: View) -> Moves:
     points = [_largest(values) for values in series.values()]
     p_trends = compare.holm([trend.p_value for trend in trends])
     p_steps = compare.holm([p for _, p in points])
-    found: dict[tuple[Cell, str], Trend | Step] = {}
+    found: dict[tuple[Cell, str], Drifting | Step] = {}
     for (key, values), trend, p_trend, (at, _), p_step in zip(
         series.items(), trends, p_trends, points, p_steps, strict=True
     ):
         about = key[0], view.metrics[key[1]], values, len(series)
         drifts = steps = None
         if p_trend is not None and p_trend < DRIFT_ALPHA:
-            drifts = _material(view, Trend(*about, p_trend, trend))
+            drifts = _material(view, Drifting(*about, p_trend, trend))
         if p_step is not None and p_step < STEP_ALPHA:
             steps = _material(view, Step(*about, p_step, at))
         if steps and _holds_in_ranks(steps) and (not drifts or _is_step(steps)):
@@ -135,13 +135,15 @@ def _is_step(step: Step) -> bool:
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, one finding per metric; then first runs that stand out."""
-    trends = [found for found in view.once(moved).values() if isinstance(found, Trend)]
+    trends = [
+        found for found in view.once(moved).values() if isinstance(found, Drifting)
+    ]
     for items in grouped(trends, lambda item: item.metric.name).values():
         yield _drift(view, items)
     yield from first_runs(view)
 
 
-def _drift(view: View, items: Sequence[Trend]) -> Finding:
+def _drift(view: View, items: Sequence[Drifting]) -> Finding:
     """One metric that trends with run order in one cell or several; the figures are those of the clearest."""
     worst = min(items, key=lambda item: item.p_adjusted)
     metric, number = worst.metric, len(worst.values)

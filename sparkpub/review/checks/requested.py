@@ -134,43 +134,53 @@ def _problems(
         yield "its cell", "the matrix has no such model"
         return
     if record.plan.order != "as-published":
-        yield from _declared(matrix, record)
-        yield from _place(matrix, planned, record)
+        yield from _declared(matrix, planned, record)
         yield from _container(record)
         yield from _variables(record)
         yield from _command_line(matrix, record)
 
 
-def _declared(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
-    """What was asked for, against what the matrix declares today."""
-    workload, environment = (
-        matrix.workloads[record.workload],
-        matrix.environments[record.environment],
+def _declared(
+    matrix: Matrix,
+    planned: Mapping[tuple[str, str, str, int], PlannedRun],
+    record: Record,
+) -> Iterator[tuple[str, str]]:
+    """What was asked for, and when, against what the matrix declares today."""
+    asked, place, known = record.requested, record.plan, record.reproducibility
+    for what, declared, given, options in (
+        (
+            "the workload",
+            matrix.declared_workload(record.workload),
+            asked.workload,
+            matrix.workloads[record.workload],
+        ),
+        (
+            "the environment",
+            matrix.declared_environment(record.environment),
+            asked.environment,
+            matrix.environments[record.environment],
+        ),
+    ):
+        yield from _differences(what, declared, given, options)
+    seed = None if known is None else known.seeds.get("workload")
+    fingerprint = record.specification and record.specification[:8]
+    yield from _unlike("model", matrix.models[record.model].id, asked.model_id)
+    yield from _unlike(
+        "specification", matrix.fingerprint(*record.cell)[:8], fingerprint
     )
-    asked = record.requested
-    yield from _differences(
-        "the workload",
-        matrix.declared_workload(record.workload),
-        asked.workload,
-        workload,
-    )
-    declared = matrix.declared_environment(record.environment)
-    yield from _differences("the environment", declared, asked.environment, environment)
-    if record.requested.model_id != matrix.models[record.model].id:
-        yield (
-            "the model",
-            f"{record.requested.model_id} in place of {matrix.models[record.model].id}",
-        )
-    fingerprint = matrix.fingerprint(*record.cell)
-    if record.specification is not None and record.specification != fingerprint:
-        yield (
-            "the specification",
-            f"{record.specification[:8]}… in place of {fingerprint[:8]}…",
-        )
-    known = record.reproducibility
-    if known is not None and known.seeds.get("workload", matrix.seed) != matrix.seed:
-        yield "the seed", f"{known.seeds['workload']} in place of {matrix.seed}"
-    yield from _analysis(matrix.analysis, record.plan.analysis)
+    yield from _unlike("seed", matrix.seed, seed)
+    yield from _unlike("order", matrix.order, place.order)
+    yield from _unlike("seed of the order", matrix.seed, place.seed)
+    if record.repeat_of is None:
+        run = planned.get((*record.cell, record.iteration))
+        position = None if run is None else run.position
+        yield from _unlike("place in the plan", position, place.position)
+        if run is None:
+            yield (
+                "the number of iterations",
+                f"iteration {record.iteration} is not planned",
+            )
+    yield from _analysis(matrix.analysis, place.analysis)
 
 
 def _analysis(now: Analysis, then: Analysis | None) -> Iterator[tuple[str, str]]:
@@ -204,69 +214,25 @@ def _differences(
             yield what, f"{name} is {given!r} in place of {wanted!r}"
 
 
-def _place(
-    matrix: Matrix,
-    planned: Mapping[tuple[str, str, str, int], PlannedRun],
-    record: Record,
-) -> Iterator[tuple[str, str]]:
-    """Order, seed and position of the run in the plan."""
-    if record.plan.order != matrix.order:
-        yield "the order", f"{record.plan.order} in place of {matrix.order}"
-    if record.plan.seed is not None and record.plan.seed != matrix.seed:
-        yield "the seed of the order", f"{record.plan.seed} in place of {matrix.seed}"
-    run = planned.get((*record.cell, record.iteration))
-    if record.repeat_of is None and run is None:
-        yield "the number of iterations", f"iteration {record.iteration} is not planned"
-    elif (
-        record.repeat_of is None
-        and run is not None
-        and run.position != record.plan.position
-    ):
-        yield (
-            "the place in the plan",
-            f"place {record.plan.position} in place of {run.position}",
-        )
-
-
 def _work_done(record: Record) -> Iterator[tuple[str, str]]:
-    """What the run observed of its own work, against what it was asked for."""
-    asked, seen, load = record.requested.workload, record.observed, load_of(record)
-    batch_disputed = any(name in record.requested.disputed for name in BATCH)
-    yield from _unlike(
-        "requests",
-        load.requests,
-        _sent(record),
-        disputed="requests" in record.requested.disputed,
-    )
-    yield from _unlike(
-        "batch size", load.batch, seen.batch_size, disputed=batch_disputed
-    )
+    """What the run observed of its own work, against what it was asked for, where its sources agree on that."""
+    requested, seen, load = record.requested, record.observed, load_of(record)
+    if "requests" not in requested.disputed:
+        yield from _unlike("requests", load.requests, _sent(record))
+    if not any(name in requested.disputed for name in BATCH):
+        yield from _unlike("batch size", load.batch, seen.batch_size)
     for name, (wanted, tolerance) in _lengths(record, load).items():
         found = getattr(seen, f"{name}_mean")
-        near = (
-            wanted is not None
-            and found is not None
-            and math.isclose(
-                found,
-                wanted,
-                rel_tol=tolerance,
-                abs_tol=_few_tokens(record) if tolerance else 0.0,
-            )
-        )
-        yield from _unlike(
-            name.replace("_", " "),
-            wanted,
-            found,
-            disputed=near or name in record.requested.disputed,
-        )
-    if asked.get("type") in _OWN_PAYLOADS:
-        yield from _unlike("number format", asked.get("dtype"), seen.dtype)
+        if wanted is None or found is None or name in requested.disputed:
+            continue
+        few = _few_tokens(record) if tolerance else 0.0
+        if not math.isclose(found, wanted, rel_tol=tolerance, abs_tol=few):
+            yield from _unlike(name.replace("_", " "), wanted, found)
+    if requested.workload.get("type") in _OWN_PAYLOADS:
+        yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
     if record.container is not None:
-        yield from _unlike(
-            "container image",
-            record.requested.environment.get("image"),
-            record.container.image,
-        )
+        image = requested.environment.get("image")
+        yield from _unlike("container image", image, record.container.image)
 
 
 def _few_tokens(record: Record) -> int:
@@ -333,10 +299,9 @@ def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
             yield stored, f"that of {'/'.join(owner)} in place of its own"
 
 
-def _unlike(
-    what: str, wanted: Any, found: Any, *, disputed: bool = False
-) -> Iterator[tuple[str, str]]:
-    if wanted is not None and found is not None and wanted != found and not disputed:
+def _unlike(what: str, wanted: Any, found: Any) -> Iterator[tuple[str, str]]:
+    """Where two facts that are known differ."""
+    if wanted is not None and found is not None and wanted != found:
         shown = f"{found:g}" if isinstance(found, float) else str(found)
         yield f"the {what}", f"{shown} in place of {wanted}"
 

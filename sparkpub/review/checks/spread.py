@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.store import Stored
@@ -69,32 +70,43 @@ def outlier(view: View) -> Iterator[Finding]:
         for key, places in view.once(outlying).items()
         if not _are_many(view, key) and not (places == (0,) and _is_cold(view, *key))
     }
-    apart: dict[str, dict[str, tuple[Stored, list[str]]]] = defaultdict(dict)
-    metrics: dict[str, list[str]] = defaultdict(list)
-    for (cell, name), places in odd.items():
-        metric = view.metrics[name]
-        about = cause(view, metric)
-        metrics[about].append(name)
-        others = _others(view, cell, metric, places)
-        runs = [run for run in view.counted[cell] if run.record.value(name) is not None]
-        for run in (runs[place] for place in places):
-            value = metric.format(run.record.value(name))
-            found = apart[about].setdefault(run.run_id, (run, []))
-            found[1].append(f"{metric.within_sentence} {value} ({others})")
-    for abouts in _of_the_same_runs(apart):
-        details: dict[str, tuple[Stored, list[str]]] = {}
-        for about in abouts:
-            for run_id, (run, told) in apart[about].items():
-                details.setdefault(run_id, (run, []))[1].extend(told)
-        names = list(dict.fromkeys(name for about in abouts for name in metrics[about]))
+    texts = {key: _odd_runs(view, *key, places) for key, places in odd.items()}
+    by_cause = grouped(texts, lambda key: cause(view, view.metrics[key[1]]))
+    # What is odd in the same runs has one cause.
+    of_runs = grouped(
+        by_cause.values(),
+        lambda keys: frozenset(run for key in keys for run in texts[key]),
+    )
+    runs = {stored.run_id: stored for stored in view.happened}
+    for groups in of_runs.values():
+        keys = list(chain(*groups))
+        cases: dict[str, list[str]] = defaultdict(list)
+        for key in keys:
+            for run, text in texts[key].items():
+                cases[run].append(text)
+        metrics = [
+            view.metrics[name] for name in dict.fromkeys(name for _, name in keys)
+        ]
         yield from view.cases(
             "outlier",
-            severity_of(view, [view.metrics[name] for name in names]),
-            [(run, "; ".join(told)) for run, told in details.values()],
+            severity_of(view, metrics),
+            [(runs[run], "; ".join(told)) for run, told in cases.items()],
             "is an outlier",
             "are outliers",
-            **about_metrics(names),
+            **about_metrics([metric.name for metric in metrics]),
         )
+
+
+def _odd_runs(
+    view: View, cell: Cell, name: str, places: Sequence[int]
+) -> dict[str, str]:
+    """The outliers of a cell in a metric by the ids of their runs, in words."""
+    metric, others = view.metrics[name], _others(view, cell, view.metrics[name], places)
+    measured = [run for run in view.counted[cell] if run.record.value(name) is not None]
+    return {
+        run.run_id: f"{metric.within_sentence} {metric.format(run.record.value(name))} ({others})"
+        for run in (measured[place] for place in places)
+    }
 
 
 def _others(view: View, cell: Cell, metric: Metric, places: Sequence[int]) -> str:
@@ -122,14 +134,6 @@ def _is_cold(view: View, cell: Cell, name: str) -> bool:
         first.metric.name == name and cell in first.blocks
         for first in view.once(first_runs_apart)
     )
-
-
-def _of_the_same_runs(apart: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """What runs are odd in, together where it is the same runs: they have one cause."""
-    groups: dict[frozenset[str], list[str]] = defaultdict(list)
-    for about, found in apart.items():
-        groups[frozenset(found)].append(about)
-    return list(groups.values())
 
 
 def severity_of(view: View, metrics: Iterable[Metric]) -> Severity:

@@ -37,7 +37,7 @@ class FrontAnswer:
     href: str
     note: str = ""
     words: str = ""
-    """What readers type who ask it."""
+    """Other words with which readers ask it."""
 
     @property
     def anchor(self) -> str:
@@ -79,7 +79,7 @@ def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
         f"{text}.",
         ADDRESS,
         _about(board),
-        "which model is fastest, best, tokens per second",
+        "which model, tokens per second",
     )
 
 
@@ -126,7 +126,7 @@ def _users(boards: dict[str, Board]) -> FrontAnswer | None:
         text,
         href,
         _about(board),
-        "concurrency, in parallel",
+        "concurrency, parallel",
     )
 
 
@@ -212,7 +212,7 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     level = deciding_level(first.row.verdict, first.row.equivalence_p)
     note = f"{rounds}; in brackets the change that was measured, and its {100 * level:.0f}{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
-    words = "docker, container, overhead, native, host, slower, faster"
+    words = "container, overhead, slower"
     return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note, words)
 
 
@@ -281,7 +281,7 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
             text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
     note = f"Same machine and engine: {one.machine}, {load_name(one.load)}"
-    words = "fp4, fp8, nvfp4, 4-bit, 8-bit, quantisation, quantization"
+    words = "FP4, 4-bit, quantisation"
     return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note, words)
 
 
@@ -339,7 +339,7 @@ def _versions(publication: Publication) -> FrontAnswer | None:
         text,
         f"{model_links.page(first.model)}#versions",
         note,
-        "vllm version, release, upgrade",
+        "release, upgrade",
     )
 
 

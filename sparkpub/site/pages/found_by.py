@@ -6,18 +6,19 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.leaderboard import Board
+from sparkpub.review.leaderboard import REQUESTS, Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.content import SearchAnswer
 from sparkpub.site.pages.answers import FrontAnswer
 from sparkpub.site.pages.campaign_kind import asked
-from sparkpub.site.pages.leaderboard_page import board_anchor, caption
+from sparkpub.site.pages.leaderboard_page import board_anchor, unit_name
 from sparkpub.site.publication import Publication
 
 ALIKE = (
     ("docker", "container", "overhead", "slower"),
     ("native", "host", "bare metal"),
-    ("nvfp4", "mxfp4", "fp4", "fp8", "4-bit", "quantisation", "quantization"),
+    ("nvfp4", "mxfp4", "fp8", "int4", "quantisation", "quantization"),
+    ("nvfp4", "mxfp4", "fp4", "4-bit"),
     ("users", "concurrency", "in flight", "batch"),
     ("dgx spark", "gb10"),
     ("ttft", "first token"),
@@ -78,7 +79,9 @@ def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
     """Words of the first page: its questions, each with its answer."""
     return [
         SearchAnswer(
-            answer.anchor, answer.question, f"{answer.text} {_said_often(answer.words)}"
+            answer.anchor,
+            f"{answer.question} ({answer.words})" if answer.words else answer.question,
+            f"{answer.text} {_said_often(answer.words)}",
         )
         for answer in answers
     ]
@@ -94,16 +97,23 @@ def of_loads(publication: Publication) -> list[SearchAnswer]:
     boards = publication.boards
     if not boards:
         return []
-    found = [
-        SearchAnswer(
-            board_anchor(board),
-            board.title,
-            _said_often(with_synonyms([board.title, caption(publication, board)])),
-        )
+    titles = {
+        board_anchor(board): f"{board.title}: {_unit(board)}"
         for board in boards
         if board.machine == boards[0].machine
+    }
+    titles["cost"] = COST
+    return [
+        SearchAnswer(place, title, _said_often(with_synonyms([title])))
+        for place, title in titles.items()
     ]
-    return [*found, SearchAnswer("cost", COST, _said_often(with_synonyms([COST])))]
+
+
+def _unit(board: Board) -> str:
+    """What a board ranks by, in few words."""
+    if board.metric == REQUESTS:
+        return "requests per second"
+    return unit_name(board.metric)
 
 
 def of_metric(metric: Metric) -> str:

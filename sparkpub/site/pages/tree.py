@@ -113,7 +113,7 @@ class Pages:
             image=image,
             linked_data=linked_data,
             found_by=found_by,
-            answers=answers,
+            answers=tuple(answers),
         )
 
     def _front(self) -> Iterator[tuple[str, Content]]:

@@ -339,16 +339,14 @@ def test_declared_cells_without_a_good_run_are_missing() -> None:
     failed = planned("container", status="failed", status_reason="killed")
     (found,) = missing_cell(a_view(good, failed, matrix=MATRIX))
     assert found.message == (
-        "m/container/w is declared in the matrix and has no good run: "
+        "No good run of m/container/w, which the matrix declares; "
         "1 recorded run ended without a result."
     )
     (found,) = missing_cell(a_view(good, matrix=MATRIX))
-    assert found.message.endswith("has no good run: was never run.")
+    assert found.message == "No good run of m/container/w, which the matrix declares."
     assert found.cell == "m/container/w"
     (found,) = missing_cell(a_view(failed, matrix=MATRIX))
-    assert found.message.endswith(
-        "1 of them was never run and 1 recorded run ended without a result."
-    )
+    assert found.message.startswith("No good run of m/native/w and m/container/w, ")
     assert found.evidence["recorded"] == {"m/native/w": 0, "m/container/w": 1}
     assert list(missing_cell(a_view(good, planned("container"), matrix=MATRIX))) == []
 
@@ -359,7 +357,7 @@ def test_cells_have_as_many_runs_as_declared() -> None:
     short = planned("container")
     (found,) = unbalanced(a_view(*native, short, matrix=MATRIX))
     assert found.message == "m/container/w has 1 good run and the matrix declares 2."
-    assert (found.cell, found.evidence["good"]) == ("m/container/w", 1)
+    assert (found.cell, found.evidence["good"]) == ("m/container/w", {found.cell: 1})
     repeat = planned("container", iteration=2, repeat_of=short.run_id)
     failed = planned("container", iteration=2, status="failed", status_reason="x")
     for more in (repeat, failed):

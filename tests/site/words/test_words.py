@@ -165,7 +165,7 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
         ),
         (
             'claim("sixty")',
-            "It is so. ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted })",
+            "It is so ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }).",
         ),
         (
             'verdict("sixty")',

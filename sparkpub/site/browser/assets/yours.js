@@ -75,7 +75,7 @@ function ofLlamaBench(all, row) {
   // A test generates after a prompt of its own, or after that of another test at the same depth.
   const prompts = all.filter((other) => other.model_filename === row.model_filename && other.n_depth === row.n_depth && !other.n_gen);
   return {
-    model: row.model_filename,
+    model: row.model_filename.split(/[\\/]/).at(-1),
     tool: 'llama-bench',
     input: row.n_prompt || (prompts.length === 1 ? prompts[0].n_prompt : null),
     output: known(row.n_gen),
@@ -119,15 +119,15 @@ export function distance(mine, other) {
 const ALIKE = 0.1;
 const MOST_MEGABYTES = 64;
 
-/** The published rows of the reader's model, the nearest load first, then the fastest. */
+/** The published rows of the reader's model under the nearest load: those of the same weights first, then the fastest. */
 export function beside(mine, published) {
   const key = modelKey(mine.model);
   const same = published.filter((row) => row.key === key);
   const near = Math.min(...same.map((row) => distance(mine, row)));
   return same
     .filter((row) => distance(mine, row) <= near + 1e-9)
-    .map((row) => ({...row, alike: near < ALIKE}))
-    .sort((a, b) => b.total - a.total);
+    .map((row) => ({...row, alike: near < ALIKE, own: row.id.toLowerCase() === String(mine.model).toLowerCase()}))
+    .sort((a, b) => b.own - a.own || b.total - a.total);
 }
 
 const loadName = ({users, rate, input, output, depth}) =>
@@ -152,13 +152,16 @@ function told(mine, found, root) {
     return place;
   }
   const change = (100 * (mine.total / best.total - 1)).toFixed(0).replace('-', '\u2212');
-  const where = best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`;
+  const same = best.own ? 'with the same weights, ' : '';
+  const where = same + (best.alike ? 'under the same load' : `under the nearest load (${best.load}, ${best.tool})`);
   const answer = make(
     'p',
     {},
     make('strong', {}, `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
     ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %)` : ''}.`,
   );
+  const most = Math.max(...found.map((row) => row.total));
+  if (most > best.total) answer.append(` The fastest recipe here makes ${number(most, 1)}.`);
   const line = (first, machine, load, {total, ttft}) => {
     const cells = [machine, load, number(total, 1), ttft === null ? '' : number(ttft, 0)];
     return make('tr', {}, make('th', {scope: 'row'}, first), ...cells.map((text) => make('td', {}, text)));
