@@ -151,9 +151,8 @@ class Names:
     def build(self, campaign: str, model: str, environment: str) -> str:
         """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, speculative decoding` where the
         campaign has it in several environments."""
-        return self.campaign(campaign).builds.get(
-            (model, environment), self.model(campaign, model)
-        )
+        apart = self.campaign(campaign).apart.get((model, environment), "")
+        return ", ".join(filter(None, (self.model(campaign, model), apart)))
 
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
@@ -230,24 +229,23 @@ class CampaignNames:
         return told | self._labels("environments")
 
     @cached_property
-    def builds(self) -> Mapping[tuple[str, str], str]:
-        """Model and environment to the name of the model as it was served there: with the least that parts it from the
-        model's other builds."""
+    def apart(self) -> Mapping[tuple[str, str], str]:
+        """Model and environment to the least that parts this build from the model's others: `speculative decoding`;
+        empty for one that needs nothing."""
         of_pairs = {
             (record.model, record.environment): record for record in self.data.records
         }
-        names = {}
-        for model, pairs in grouped(of_pairs, lambda pair: pair[0]).items():
-            own = self.models[model]
-            told = dict.fromkeys(pairs, own)
+        found = {}
+        for pairs in grouped(of_pairs, lambda pair: pair[0]).values():
+            told = dict.fromkeys(pairs, "")
             for special in (self._special, self._dated, self._in_environment):
                 if len(set(told.values())) < len(pairs):
                     told = {
-                        pair: own + _beside(special.get(pair[1], ()), of_pairs[pair])
+                        pair: _beside_weights(special.get(pair[1], ()), of_pairs[pair])
                         for pair in pairs
                     }
-            names.update(told)
-        return names
+            found.update(told)
+        return found
 
     @property
     def _in_environment(self) -> Mapping[str, tuple[str, ...]]:
@@ -360,10 +358,10 @@ def _with(name: str, key: str, special: tuple[str, ...]) -> str:
     return f"{name} ({', '.join(special) or rest})"
 
 
-def _beside(special: tuple[str, ...], record: Record) -> str:
-    """What is special of a build, behind the name of its model, which says its weights where it must."""
+def _beside_weights(special: tuple[str, ...], record: Record) -> str:
+    """What is special of a build beside its weights, which the name of its model says where it must."""
     weights = setup_of(record).quantization
-    return "".join(f", {word}" for word in special if word != weights)
+    return ", ".join(word for word in special if word != weights)
 
 
 def _rest_of_key(key: str) -> str:

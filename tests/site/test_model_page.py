@@ -42,6 +42,21 @@ def test_setups_are_told_apart_by_as_little_as_does_it() -> None:
     assert list(names.values()) == ["vLLM 0.26.0", "SGLang 0.26.0"]
 
 
+def test_what_is_special_about_a_setup_stands_behind_what_all_are() -> None:
+    publication = published(
+        *runs_of("a", [30.0], environment="container-bf16", observed=BF16),
+        *runs_of(
+            "a",
+            [60.0],
+            environment="container-bf16-spec",
+            observed=BF16 | {"speculative_decoding": True},
+        ),
+    )
+    (model,) = model_page.models(publication)
+    names = model_page.setup_names(publication, model)
+    assert list(names.values()) == ["BF16", "BF16, speculative decoding"]
+
+
 def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
     (record,) = runs_of("a", [30.0], observed=BF16)
     requested = record.requested.model_copy(

@@ -77,13 +77,16 @@ class Expect(Declared):
         if self.equivalent_within_percent is not None:
             return {"within": f"{self.equivalent_within_percent:g}"}
         if self.holds is not None:
-            return {"number": self.condition[2].removeprefix("-")}
+            whole, point, rest = self.condition[2].removeprefix("-").partition(".")
+            return {"number": f"{int(whole):,}{point}{rest}"}
         if self.published is not None:
-            return {unit: f"{abs(figure):g}" for unit, figure in self.published.items()}
+            return {
+                unit: f"{abs(figure):,g}" for unit, figure in self.published.items()
+            }
         if self.bounds is None:
             return {}
         low, high = sorted(map(abs, self.bounds))
-        return {"low": f"{low:g}", "high": f"{high:g}"}
+        return {"low": f"{low:,g}", "high": f"{high:,g}"}
 
     @property
     def condition(self) -> tuple[str, str, str]:

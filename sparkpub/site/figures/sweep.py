@@ -8,6 +8,7 @@ from typing import Any
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted, percent, rounded, spread, with_unit
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import Growth, Shape, growth
 from sparkpub.review.tables.column import TableRow
@@ -97,7 +98,7 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
     found = curves(selection, axis, metric)
     if not found:
         raise nothing_varies(key)
-    shown = found[:MOST_LINES]
+    shown = _drawn(found)
     drawn = {curve.name for curve in shown}
     # In the campaign's order, so that a line has one colour whatever the metric.
     names = [name for name in _names(selection, axis).values() if name in drawn]
@@ -122,6 +123,19 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
         sample=" ".join(_notes(found, selection.excluded(runs))),
         table=_table(metric, found),
     )
+
+
+def _drawn(found: Sequence[Curve]) -> Sequence[Curve]:
+    """The best lines; where there are too many, those of the load that was measured most, so that they compare."""
+    if len(found) <= MOST_LINES:
+        return found
+    by_load = grouped(found, lambda curve: curve.line.held)
+
+    def points(alike: Sequence[Curve]) -> int:
+        return sum(len(curve.cells) for curve in alike)
+
+    most = max(by_load.values(), key=points)
+    return most[:MOST_LINES] if len(most) > 1 else found[:MOST_LINES]
 
 
 def nothing_varies(key: str) -> SiteError:
@@ -150,7 +164,7 @@ def _notes(found: Sequence[Curve], excluded: Mapping[str, str]) -> Iterator[str]
     if len(held) == 1 and held != {""}:
         yield f"All with {found[0].line.held}."
     if len(found) > MOST_LINES:
-        yield f"{MOST_LINES} of {len(found)} lines are drawn, the longest and best; the table has all."
+        yield f"{MOST_LINES} of {len(found)} lines are drawn, the best of one load; the table has all."
 
 
 def _values(found: Sequence[Curve]) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
-from sparkpub.record.text import SPACE, listed
+from sparkpub.record.text import listed
 from sparkpub.site.figures import marks, samples, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import NARROW, WIDE, Chart, Job
@@ -134,11 +134,7 @@ def figure(stored: Stored) -> Figure | None:
     last = max(row["t"] for row in found.samples)
     says = f"{last:.3g} seconds from launch"
     if found.phases:
-        lasted = [
-            f"{phase['name']} {phase['end'] - phase['start']:.1f}{SPACE}s"
-            for phase in found.phases
-        ]
-        says += f"; shaded: {listed(lasted)}"
+        says += f"; shaded: {listed(phase['name'] for phase in found.phases)}"
     rows = {"samples": found.samples, "phases": found.phases}
     file = run_file(stored)
     return Figure(

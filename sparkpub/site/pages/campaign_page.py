@@ -55,7 +55,6 @@ def context(
     names = publication.names
     question = campaign_kind.asked(publication, campaign)
     found = answering(publication, library, campaign, question)
-    cells = campaign_table.summary(publication, campaign, headlines)
     return {
         "campaign": campaign,
         "extent": extent(publication, campaign),
@@ -75,7 +74,7 @@ def context(
         "workloads": {key: names.workload(campaign.name, key) for key in workloads},
         "headlines": headlines,
         "runs_per_cell": _runs_per_cell(publication, campaign),
-        "summary": cells if len(cells) <= campaign_table.MOST_CELLS else [],
+        "summary": campaign_table.summary(publication, campaign, headlines),
         "charts": _leading(found),
     }
 

@@ -15,7 +15,10 @@ MOST_CELLS = 40
 def summary(
     publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
 ) -> list[dict[str, Any]]:
-    """A row per cell: mean with interval of each leading metric."""
+    """A row per cell: mean with interval of each leading metric. Empty for a campaign of more than `MOST_CELLS`."""
+    keys = cell_keys(campaign)
+    if len(keys) > MOST_CELLS:
+        return []
     cells: dict[tuple[str, ...], TableRow] = {}
     rivals: dict[tuple[str, ...], TableRow] = {}
     for metric in metrics:
@@ -27,7 +30,7 @@ def summary(
             )
     reviewed = publication.review.campaigns[campaign.name]
     rows = []
-    for key in cell_keys(campaign):
+    for key in keys:
         values = [
             {
                 "metric": metric,

@@ -125,8 +125,11 @@ def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
     varied = [
         place for place in range(5) if len({told[place] for told in parts.values()}) > 1
     ]
+    if not any(place in varied for place in (0, 1, 2, 4)):
+        # What is special about some is nothing to call the others by.
+        varied.insert(0, 0)
     names = {
-        setup: ", ".join(filter(None, (told[place] for place in varied or [0])))
+        setup: ", ".join(filter(None, (told[place] for place in varied)))
         for setup, told in parts.items()
     }
     return _numbered(names)

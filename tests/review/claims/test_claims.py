@@ -516,6 +516,7 @@ def test_an_estimate_without_an_interval_decides_nothing_about_the_world() -> No
         ("{low} to {high}.", {"spans": [-44, -20]}, "20 to 44."),
         ("{low} to {high}.", {"ratio": [1.7, 2.7]}, "1.7 to 2.7."),
         ("Below {number}.", {"holds": "max < 45"}, "Below 45."),
+        ("Above {number}.", {"holds": "mean > 1000.5"}, "Above 1,000.5."),
         (
             "{deepseek} and {a/b}.",
             {"published": {"deepseek": -3.5, "a/b": 2}},

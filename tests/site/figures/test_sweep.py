@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish, publish_tables
 from sparkpub.site.content import SiteOptions, placeholder
-from sparkpub.site.figures import users
+from sparkpub.site.figures import sweep, users
 from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
@@ -307,6 +308,17 @@ def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -
     library = a_library(runs, options)
     with pytest.raises(SiteError, match=f"figure c-{name}-c1: no two cells"):
         library.figure(name, "c", workload="c1")
+
+
+def test_of_many_lines_those_of_the_load_that_was_measured_most_are_drawn() -> None:
+    """The best line is of another load than most: beside its like it would compare nothing."""
+
+    def curve(held: str, points: int) -> Any:
+        return SimpleNamespace(line=SimpleNamespace(held=held), cells=points * [None])
+
+    best, *others = curve("long", 3), *(curve("short", 3) for _ in range(7))
+    assert sweep._drawn([best, *others]) == others[: sweep.MOST_LINES]
+    assert sweep._drawn([best, *others[:2]]) == [best, *others[:2]]
 
 
 def test_a_planned_test_without_a_run_has_a_row_without_figures(
