@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import harness
 from benchmarks.harness import ROOT, Row, row
 
-ROOMS = ("record", "plan", "collect", "review", "site")
+ROOMS = ("record", "plan", "collect", "review", "site", "cli")
 PEERS = ("mkdocs", "pyperf", "asv")
 LAYOUT = {
     tokenize.COMMENT,
@@ -187,7 +187,7 @@ def measure() -> tuple[list[Row], list[str]]:
         ]
     notes = [
         f"`{room}` imports `{target}` in {count} modules."
-        for (room, target), count in arrows(package).items()
+        for (room, target), count in sorted(arrows(package).items())
     ]
     return rows, notes
 

@@ -81,10 +81,9 @@ def _digest(files: Iterable[Path]) -> str:
 
 
 def _last_asked(place: Path) -> float:
-    try:
+    with suppress(FileNotFoundError):
         return place.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0  # another build was faster
+    return 0.0  # another build was faster
 
 
 def _seal(key: str) -> "hashlib._Hash":
@@ -150,7 +149,10 @@ class Cache:
         """Delete all but the entries that were asked for last."""
         places = sorted(self._folder.glob("*/*"), key=_last_asked, reverse=True)
         for place in places[most:]:
-            place.unlink(missing_ok=True)
+            with suppress(
+                OSError
+            ):  # another build was faster, or the folder is not ours
+                place.unlink()
 
     def _place(self, key: str) -> Path:
         return self._folder / key[:2] / key[2:]

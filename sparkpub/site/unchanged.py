@@ -7,7 +7,6 @@ again each time.
 """
 
 import functools
-import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from sparkpub.record import package
 from sparkpub.record.errors import ClaimError
+from sparkpub.record.store import file_sha256
 from sparkpub.review import committed
 from sparkpub.review.claims import facts
 from sparkpub.site import sources
@@ -140,5 +140,5 @@ def _digest(path: Path) -> str | None:
     """SHA-256 of a file; None for what is no file, or cannot be read."""
     with suppress(OSError):
         if path.is_file():
-            return hashlib.sha256(path.read_bytes()).hexdigest()
+            return file_sha256(path)
     return None

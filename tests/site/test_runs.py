@@ -2,15 +2,20 @@
 
 import gzip
 import json
+import shutil
 from itertools import accumulate
 from pathlib import Path
 
+import pytest
 from pydantic_core import to_json
 
 from sparkpub.review.dataset import load
+from sparkpub.site.build import publish
+from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.compile import Job, compile_chart
-from sparkpub.site.pages.runs import file
+from sparkpub.site.pages import templating
+from sparkpub.site.pages.runs import RunPages, file
 
 CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 -1.5,40,0.29
@@ -35,6 +40,44 @@ def test_samples_travel_as_steps(data: Path) -> None:
     sums = [total / 100 for total in accumulate(document["samples"]["GPU power"][1])]
     assert sums == [0.29, 0.57, 1234.56]
     assert document["phases"] == figure.data["phases"]
+
+
+def test_what_a_page_shows_decides_its_key(
+    data: Path, options: SiteOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = tmp_path / "shipped"
+    shutil.copytree(templating.SHIPPED, shipped)
+    monkeypatch.setattr(templating, "SHIPPED", shipped)
+
+    def keys() -> dict[str, str]:
+        publication = publish(load(data), options)
+        pages = RunPages(publication, templating.Templates())
+        (campaign,) = publication.campaigns
+        return {
+            stored.path.name.partition("_2026")[0]: pages.decided_by(campaign, index)
+            for index, stored in enumerate(campaign.runs)
+        }
+
+    first = keys()
+    assert keys() == first
+    assert len(set(first.values())) == len(first)
+
+    path = next((data / "c").glob("container_n_w_iter03_*.json"))
+    path.write_text(path.read_text().replace("90.3", "91.3"))
+    second = keys()
+    same = {name for name in first if first[name] == second[name]}
+    assert same.isdisjoint(name for name in first if name.startswith("container_n"))
+    assert {"native_m_w_iter01", "native_m_w_iter04"} <= same
+
+    macros = shipped / "macros.html.j2"
+    macros.write_text(macros.read_text() + "{# changed while it is previewed #}")
+    third = keys()
+    assert [name for name in second if second[name] == third[name]] == []
+
+    info = data / "c" / "campaign.json"
+    info.write_text(info.read_text().replace("A small campaign", "Another title"))
+    fourth = keys()
+    assert [name for name in third if third[name] == fourth[name]] == []
 
 
 TWO_GPUS = b"""# gpus_used: 0 2

@@ -266,28 +266,19 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         (0.0, 0.0)
     ]
     widest, widest_at = max(gaps)
-    load = table.numbers("gpu_utilization_percent")
-    busy = {
-        place
-        for place, percent in enumerate(load)
-        if percent is not None and percent >= LOAD_PERCENT
-    }
-    texts = table.columns.get("gpu_throttle_reasons", ())
-    masks = [_mask(text) for place, text in enumerate(texts) if place in busy]
-    reasons = [mask for mask in masks if mask is not None]
+    load = table.timed("gpu_utilization_percent")
+    busy = {time for time, percent in load if percent >= LOAD_PERCENT}
     clocks, memory_clocks = (
-        [
-            clock
-            for place, clock in enumerate(table.numbers(column))
-            if place in busy and clock is not None
-        ]
+        [value for time, value in table.timed(column) if time in busy]
         for column in ("gpu_clock_sm_mhz", "gpu_clock_mem_mhz")
     )
-    foreign = [
-        value for value in table.numbers("gpu_foreign_processes") if value is not None
-    ]
+    texts = table.columns.get("gpu_throttle_reasons", ())
+    said = zip(table.numbers("elapsed_seconds"), texts, strict=False)
+    masks = [_mask(text) for time, text in said if time in busy]
+    reasons = [mask for mask in masks if mask is not None]
+    foreign = [value for _, value in table.timed("gpu_foreign_processes")]
     energy = table.timed("gpu_energy_joule")
-    idle = [value for time, value in table.timed("gpu_utilization_percent") if time < 0]
+    idle = [percent for time, percent in load if time < 0]
     return Samples(
         samples=len(times),
         start=min(times, default=0.0),

@@ -107,7 +107,7 @@ CLIENTS: Mapping[str, Client] = {
 """By the tool, or by the client whose report a workload reads. Others are asked what holds by any definition."""
 
 
-class Report:
+class Reported:
     """The figures of a run as its tool means them, times in seconds. What is not known is NaN."""
 
     def __init__(self, record: Record) -> None:
@@ -177,14 +177,14 @@ def _known(value: float | None) -> float:
     return nan if value is None else value
 
 
-Law = Callable[[Report], Iterable[str]]
+Law = Callable[[Reported], Iterable[str]]
 """What is wrong with a report, in words."""
 
 
 def inconsistent_report(view: View) -> Iterator[Finding]:
     """Reports whose figures cannot all be true; loads that were lighter than their label and times that are too coarse,
     where nothing worse is wrong; and, as notes, figures that mean less than they seem to."""
-    reports = {stored.run_id: Report(stored.record) for stored in view.happened}
+    reports = {stored.run_id: Reported(stored.record) for stored in view.happened}
 
     def broken(laws: Iterable[Law], told: Collection[str] = ()) -> dict[str, list[str]]:
         found = {
@@ -267,7 +267,7 @@ def _unequal(name: str, left: float, product: str, right: float) -> Iterator[str
         yield f"{name} is {left:.6g}, and {product} is {right:.6g}"
 
 
-def _rates(report: Report) -> Iterator[str]:
+def _rates(report: Reported) -> Iterator[str]:
     """Products that must agree: rates, times and lengths are of the requests that succeeded, and so is their number."""
     rate, seconds = report.rate, report.seconds
     output = report.of("output_throughput_tok_s")
@@ -287,7 +287,7 @@ def _rates(report: Report) -> Iterator[str]:
         )
 
 
-def _tokens(report: Report) -> Iterator[str]:
+def _tokens(report: Reported) -> Iterator[str]:
     """The throughput of all tokens, against that of the output and of the prompts."""
     output = report.of("output_throughput_tok_s")
     total = report.of("total_throughput_tok_s")
@@ -302,7 +302,7 @@ def _tokens(report: Report) -> Iterator[str]:
 # -- Little's law ------------------------------------------------------------------------------------------------
 
 
-def _another_load(report: Report) -> Iterator[str]:
+def _another_load(report: Reported) -> Iterator[str]:
     """Far more or fewer requests in flight than the client keeps there: another duration, unit or load."""
     found, most = report.in_flight, report.most
     words = f"request throughput × mean latency is {found:.3g} requests in flight (Little's law)"
@@ -312,14 +312,14 @@ def _another_load(report: Report) -> Iterator[str]:
         yield f"{words}, and the client keeps {most} there"
 
 
-def _few_in_flight(report: Report) -> Iterator[str]:
+def _few_in_flight(report: Reported) -> Iterator[str]:
     """Fewer requests in flight, in a closed loop, than its label says."""
     found, most = report.in_flight, report.most
     if report.is_closed and found < most * report.least_share:
         yield f"{found:.3g} of {most} requests were in flight (throughput × latency)"
 
 
-def _arrivals(report: Report) -> tuple[float, float]:
+def _arrivals(report: Reported) -> tuple[float, float]:
     """Seconds until the last request of an open loop arrived: so early, and so late, that chance does not explain it.
     Intervals are those of a gamma process, whose shape is the burstiness: 1 for arrivals at random."""
     rate, gaps = report.load.request_rate, report.requests - 1
@@ -331,7 +331,7 @@ def _arrivals(report: Report) -> tuple[float, float]:
     return early * gaps / rate, late * gaps / rate
 
 
-def _served_too_fast(report: Report) -> Iterator[str]:
+def _served_too_fast(report: Reported) -> Iterator[str]:
     """An open loop that finished before its requests can have arrived."""
     earliest, _ = _arrivals(report)
     if report.seconds < earliest:
@@ -342,7 +342,7 @@ def _served_too_fast(report: Report) -> Iterator[str]:
         )
 
 
-def _came_late(report: Report) -> Iterator[str]:
+def _came_late(report: Reported) -> Iterator[str]:
     """An open loop that went on for longer than its requests arrive and the slowest of them takes."""
     _, latest = _arrivals(report)
     is_late = report.seconds > latest + LAST_ANSWER * report.slowest
@@ -357,7 +357,7 @@ def _came_late(report: Report) -> Iterator[str]:
 # -- times of a request ------------------------------------------------------------------------------------------
 
 
-def _definition_of_tpot(report: Report) -> Iterator[str]:
+def _definition_of_tpot(report: Reported) -> Iterator[str]:
     """Latency is the time to the first token and one TPOT for each further token."""
     further = report.length - 1
     latency, rest = report.mean("request_latency"), report.mean("tpot")
@@ -374,7 +374,7 @@ def _definition_of_tpot(report: Report) -> Iterator[str]:
         yield f"ITL {chunk:.6g} ms is below TPOT {rest:.6g} ms, and no chunk holds less than a token"
 
 
-def _chunks(report: Report) -> Iterator[str]:
+def _chunks(report: Reported) -> Iterator[str]:
     """Several tokens per chunk, so that ITL is the time between chunks."""
     tokens = report.mean("itl") / (report.mean("tpot") or nan)
     if tokens > CHUNK_TOKENS and not isnan(report.length):
@@ -384,7 +384,7 @@ def _chunks(report: Report) -> Iterator[str]:
 # -- percentiles -------------------------------------------------------------------------------------------------
 
 
-def _percentiles(report: Report) -> Iterator[str]:
+def _percentiles(report: Reported) -> Iterator[str]:
     """Percentiles in order, apart from each other, and with a mean that they allow."""
     for stem in DISTRIBUTIONS:
         known = report.known(stem)
@@ -407,13 +407,13 @@ Known = Mapping[str, float]
 """The statistics of a distribution that are known, in milliseconds."""
 
 
-def _rise(_report: Report, _stem: str, known: Known) -> Iterator[str]:
+def _rise(_report: Reported, _stem: str, known: Known) -> Iterator[str]:
     for (one, low), (other, high) in pairwise(known.items()):
         if low > high:
             yield f"{one} {low:.6g} ms is above {other} {high:.6g} ms"
 
 
-def _allow_the_mean(report: Report, stem: str, known: Known) -> Iterator[str]:
+def _allow_the_mean(report: Reported, stem: str, known: Known) -> Iterator[str]:
     """A mean that minimum, maximum and percentiles allow."""
     mean, requests = report.mean(stem), report.requests
     if mean < known.get("min", mean) or mean > known.get("max", mean):
@@ -433,7 +433,7 @@ def _allow_the_mean(report: Report, stem: str, known: Known) -> Iterator[str]:
         yield f"the mean {mean:.6g} ms is below the {least:.6g} ms that its percentiles allow"
 
 
-def _is_of_requests(report: Report, stem: str) -> bool:
+def _is_of_requests(report: Reported, stem: str) -> bool:
     """Whether a distribution has a value for each of three requests or more, and percentiles between them."""
     return (
         report.client.interpolates
@@ -442,7 +442,7 @@ def _is_of_requests(report: Report, stem: str) -> bool:
     )
 
 
-def _are_apart(report: Report, stem: str, known: Known) -> Iterator[str]:
+def _are_apart(report: Reported, stem: str, known: Known) -> Iterator[str]:
     """Two percentiles, or mean and median, that are one number although requests take different times."""
     if not _is_of_requests(report, stem):
         return
@@ -457,7 +457,7 @@ def _are_apart(report: Report, stem: str, known: Known) -> Iterator[str]:
 _QUANTILES = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
-def _lie_on_a_line(report: Report, stem: str, known: Known) -> Iterator[str]:
+def _lie_on_a_line(report: Reported, stem: str, known: Known) -> Iterator[str]:
     """Percentiles of few requests that all lie between the slowest two of them, and so on one line."""
     last = report.requests - 1
     places = {
@@ -478,7 +478,7 @@ def _lie_on_a_line(report: Report, stem: str, known: Known) -> Iterator[str]:
             )
 
 
-def _fit_into_the_run(report: Report, _stem: str, known: Known) -> Iterator[str]:
+def _fit_into_the_run(report: Reported, _stem: str, known: Known) -> Iterator[str]:
     """A request that took longer than all of them together."""
     measured = report.of("measured_time_ms")
     if report.client.span_is_longer:
@@ -488,7 +488,7 @@ def _fit_into_the_run(report: Report, _stem: str, known: Known) -> Iterator[str]
         yield f"{longest:.6g} ms is longer than the measured time, {measured:.6g} ms"
 
 
-def _rounded(report: Report) -> Iterator[str]:
+def _rounded(report: Reported) -> Iterator[str]:
     """The unit that all times of a distribution are multiples of, where it is large beside the median."""
     for stem in DISTRIBUTIONS:
         known = report.known(stem)
@@ -511,7 +511,7 @@ def _unit(values: Sequence[float]) -> float | None:
     return None
 
 
-def _few_requests(report: Report) -> Iterator[str]:
+def _few_requests(report: Reported) -> Iterator[str]:
     """A P99 that is the maximum of so few requests that it has to be."""
     if (report.requests or report.load.requests or 0) <= 100:
         for stem in DISTRIBUTIONS:

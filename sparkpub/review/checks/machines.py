@@ -2,10 +2,12 @@
 machine."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, combinations
 from typing import Any
+
+import pandas as pd
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -162,14 +164,20 @@ def _at_once(runs: Sequence[Stored]) -> list[Stored]:
 # -- what readers set side by side -------------------------------------------------------------------------------
 
 
+def _machines_by(view: View, *columns: str) -> "pd.Series[Any]":
+    """On which machines the counted runs of each model, or of each of its workloads, ran; those that name none are left
+    out."""
+    table = view.reviewed.table
+    rows = table[table["counts"] & table["machine"].notna()]
+    by = rows.groupby(list(columns), observed=True, sort=False)
+    return by["machine"].agg(frozenset)
+
+
 def _workloads_apart(view: View) -> Iterator[Finding]:
     """Workloads of a model that ran on different machines, so that a line through them would join machines."""
-    models = [
-        model
-        for model, cells in _by_model(view).items()
-        if len(_sets_of_machines(view, grouped(cells, lambda cell: cell[2]).values()))
-        > 1
-    ]
+    machines = _machines_by(view, "model", "workload")
+    sets = machines.groupby(level="model", sort=False, observed=True).nunique()
+    models = list(sets.index[sets > 1])
     if models:
         cells = [cell for cell in _counted(view) if cell[0] in models]
         text = (
@@ -183,36 +191,19 @@ def _workloads_apart(view: View) -> Iterator[Finding]:
 def _models_apart(view: View) -> Iterator[Finding]:
     """Models that only a ranking sets side by side, and that did not all run on the same machines. A campaign of
     several environments compares those, within each machine."""
-    models = _by_model(view)
-    environments = {cell[1] for cell in _counted(view)}
-    if len(environments) > 1 or len(_sets_of_machines(view, models.values())) < 2:
+    machines, cells = _machines_by(view, "model"), _counted(view)
+    if len({cell[1] for cell in cells}) > 1 or machines.nunique() < 2:
         return
-    known = [
-        model for model, cells in models.items() if machines_of(_runs_of(view, cells))
-    ]
     text = (
-        f"Models ran on different machines ({listed(known, 'models')}): a ranking of them includes the difference "
-        "between the machines. To rank models, measure each of them on every machine (machines: replicate)."
+        f"Models ran on different machines ({listed(list(machines.index), 'models')}): a ranking of them includes the "
+        "difference between the machines. To rank models, measure each of them on every machine (machines: replicate)."
     )
-    cells = _counted(view)
     values = machines_of(_runs_of(view, cells))
     yield _finding(view, "warning", text, cells, "machine of a model", values)
 
 
 def _counted(view: View) -> list[Cell]:
     return [cell for cell, runs in view.counted.items() if runs]
-
-
-def _by_model(view: View) -> dict[str, list[Cell]]:
-    return grouped(_counted(view), lambda cell: cell[0])
-
-
-def _sets_of_machines(
-    view: View, parts: Iterable[Collection[Cell]]
-) -> set[tuple[str, ...]]:
-    """On which machines some groups of cells ran; those that name none are not counted."""
-    found = {machines_of(_runs_of(view, cells)) for cells in parts}
-    return found - {()}
 
 
 # -- words -------------------------------------------------------------------------------------------------------

@@ -50,10 +50,10 @@ HIGH_VARIATION_PERCENT = Threshold(
     describe.POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
-EFFECTIVE_RUNS = Threshold(
-    "effective runs",
+LEAST_RUNS = Threshold(
+    "least runs",
     float(describe.MINIMUM_RUNS),
-    "Minimum number of runs, or of effective runs under autocorrelation.",
+    "Minimum number of runs of a cell: below it no interval is given, and no verdict.",
 )
 POWER = Threshold(
     "power",
@@ -268,9 +268,7 @@ def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
 def small_sample(view: View) -> Iterator[Finding]:
     """Cells with too few runs, and comparisons without power."""
     small = {
-        cell: runs
-        for cell, runs in view.counted.items()
-        if 0 < len(runs) < EFFECTIVE_RUNS
+        cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < LEAST_RUNS
     }
     repeating = {
         cell: runs
@@ -305,7 +303,7 @@ def _few(
         **about_cells(small),
         n=fewest,
         runs=[run for some in small.values() for run in ids(some)],
-        remedy=f"Measure each at least {EFFECTIVE_RUNS:g} times.",
+        remedy=f"Measure each at least {LEAST_RUNS:g} times.",
     )
 
 
@@ -368,7 +366,7 @@ def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
 def _too_alike(view: View, base: Cell, cell: Cell, metric: Metric) -> bool:
     """Whether there are too few values, all are alike, or 10 % of them is next to nothing."""
     samples = [view.figures(place, metric.name) for place in (base, cell)]
-    if min(map(len, samples)) < EFFECTIVE_RUNS:
+    if min(map(len, samples)) < LEAST_RUNS:
         return True
     if all(len(set(sample)) == 1 for sample in samples):
         return True
@@ -410,7 +408,7 @@ CHECKS = (
         ("warning", "info"),
         "Is the sample large enough?",
         small_sample,
-        thresholds=(EFFECTIVE_RUNS, POWER),
+        thresholds=(LEAST_RUNS, POWER),
         remedy="Measure more runs, or longer ones.",
     ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
+from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
@@ -36,7 +37,7 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
         run
         for run in view.happened
         if "server" not in run.record.observed.settings
-        and run.record.requested.workload.get("url") is None
+        and not is_of_running_server(run.record)
         and run.record.plan.order != "as-published"
     ]
     before = {run.record.run_id: _used_before(view, run) for run in alone}
@@ -49,21 +50,13 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
         used, total = before[record.run_id], memory_gib(record)
         load = None if samples is None else samples.load_before_percent
         problems = []
-        if (
-            used is not None
-            and used > usual + TENANT_GIB
-            and not record.machine.unified_memory
-        ):
-            problems.append(
-                f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
-            )
-        elif (
-            used is not None
-            and total
-            and not record.machine.unified_memory
-            and used > TENANT_SHARE * total
-        ):
-            problems.append(f"{used:.2f} of {total:.0f} GiB were in use before it")
+        if used is not None and not record.machine.unified_memory:
+            if used > usual + TENANT_GIB:
+                problems.append(
+                    f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
+                )
+            elif total and used > TENANT_SHARE * total:
+                problems.append(f"{used:.2f} of {total:.0f} GiB were in use before it")
         if load is not None and load >= TENANT_LOAD_PERCENT:
             problems.append(f"the GPU was {load:.0f} % busy before it")
         if problems:

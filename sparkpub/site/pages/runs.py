@@ -89,6 +89,7 @@ class RunPages:
         publication = self.publication
         decides: list[Any] = [
             cache.program(),
+            self.templates.shipped,
             publication.options.evidence_on_site,
             sorted(publication.by_metric),
         ]
@@ -127,9 +128,14 @@ class RunPages:
 
     @cached_property
     def _digests(self) -> dict[int, str]:
-        """The findings by identity: a finding on a campaign is one on each of its runs."""
-        found = self.publication.review.findings
-        return {id(finding): cache.key(finding.document()) for finding in found}
+        """The findings by identity, each with the names in its campaign: a finding on a campaign is one on each of its
+        runs, and one that names a run may be of another campaign."""
+        return {
+            id(finding): cache.key(
+                finding.document(), self._campaigns.get(finding.campaign)
+            )
+            for finding in self.publication.review.findings
+        }
 
     def page(self, campaign: CampaignData, index: int, figure: str) -> str:
         """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.

@@ -88,15 +88,12 @@ class Templates:
     @property
     def own(self) -> dict[str, str]:
         """The templates that take the place of shipped ones: name to text."""
-        if self._override is None:
-            return {}
-        files = (path for path in self._override.rglob("*") if path.is_file())
-        return {
-            path.relative_to(self._override).as_posix(): path.read_text(
-                encoding="utf-8", errors="replace"
-            )
-            for path in files
-        }
+        return {} if self._override is None else _texts(self._override)
+
+    @property
+    def shipped(self) -> dict[str, str]:
+        """The shipped ones as they are now, since a preview may see them change."""
+        return _texts(SHIPPED)
 
     def page(self, template: str, **context: Any) -> Content:
         """A Markdown page whose HTML parts, written as `{% call html() %}…{% endcall %}`, are placeholders."""
@@ -115,6 +112,16 @@ class Templates:
                 where=f"line {line}" if line else "",
                 remedy="correct the template",
             ) from error
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(
+            encoding="utf-8", errors="replace"
+        )
+        for path in sorted(files)
+    }
 
 
 def _collector(blocks: dict[str, str]) -> Callable[..., Markup]:
