@@ -515,7 +515,7 @@ def test_explorer_holds_all_runs_of_all_campaigns(site: Host) -> None:
     assert said == f"{count:,} of {count:,} runs"
     assert shown(page) == min(count, 25)
     if count > 100:
-        page.click(f"text=Show all {count}")
+        page.click(f"text=Show all {count:,}")
     assert shown(page) == count
 
 
