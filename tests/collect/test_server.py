@@ -475,7 +475,9 @@ def test_server_and_client_in_containers_of_their_own(
         "network": "host",
         "server": {"argv": argv, "port": port},
     }
-    workloads = {"w": a_command(f"{interpreter} -S -c '{CLIENT}' {port} /work")}
+    # Long enough for a sample of its control group.
+    lasting = CLIENT + "import time\ntime.sleep(1.5)\n"
+    workloads = {"w": a_command(f"{interpreter} -S -c '{lasting}' {port} /work")}
     run(served(port, environment, workloads=workloads), tmp_path)
     first, second = records(tmp_path)
     assert [first.status, second.status] == ["ok", "ok"]
