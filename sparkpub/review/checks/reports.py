@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, first_of
@@ -98,17 +99,19 @@ def engine_warning(view: View) -> Iterator[Finding]:
     of_trouble: dict[Trouble, list[Case]] = defaultdict(list)
     failing: list[Case] = []
     for stored in view.happened:
-        answer = view.evidence.of(stored).answer
-        said = (
-            [] if answer is None else [one for one in answer.warnings if one.measured]
-        )
-        causes = {warned.text: _trouble(warned.text) for warned in said}
-        for trouble in TROUBLES:
-            texts = [text for text, cause in causes.items() if cause is trouble]
+        said: dict[Trouble, list[str]] = defaultdict(list)
+        errors = []
+        for warned in _warned_while_measured(view, stored):
+            trouble = _trouble(warned.text)
+            if trouble is not None:
+                said[trouble].append(warned.text)
+            elif warned.is_error:
+                errors.append(warned.text)
+        for trouble, texts in said.items():
             of_trouble[trouble] += _case(stored, texts, "warnings")
-        errors = [one.text for one in said if one.is_error and not causes[one.text]]
         failing += _case(stored, errors, "errors")
-    for trouble, cases in of_trouble.items():
+    for trouble in TROUBLES:
+        cases = of_trouble[trouble]
         happened = f"ran on an engine that {trouble.happened}, while it was measured"
         yield from view.cases(
             "engine-warning", "warning", cases, happened, remedy=trouble.remedy
@@ -120,6 +123,13 @@ def engine_warning(view: View) -> Iterator[Finding]:
         "ran on an engine that reported errors while it was measured",
         remedy="Read the log around the error, and re-run.",
     )
+
+
+def _warned_while_measured(view: View, stored: Stored) -> list[Warned]:
+    answer = view.evidence.of(stored).answer
+    if answer is None:
+        return []
+    return [warned for warned in answer.warnings if warned.measured]
 
 
 def _trouble(text: str) -> Trouble | None:
