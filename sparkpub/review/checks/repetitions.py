@@ -1,7 +1,9 @@
 """Whether the repetitions inside a run agree so far that their mean says something, and are more than one."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from math import sqrt
+from operator import itemgetter
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -9,11 +11,10 @@ from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, Spread
 from sparkpub.record.store import Stored
-from sparkpub.record.text import listed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import TIMED_UNITS, Case, View, about_metrics
+from sparkpub.review.checks.view import TIMED_UNITS, Case, View
 
 APART_SHARE = Threshold(
     "apart share",
@@ -43,24 +44,24 @@ class Repeated(NamedTuple):
 
 
 def repetitions(view: View) -> Iterator[Finding]:
-    """Runs whose repetitions lie so far apart that their mean says nothing, and runs whose repetitions are one."""
-    worst_of: list[tuple[Stored, Repeated]] = []
-    names: dict[str, str] = {}
+    """Runs whose repetitions lie so far apart that their mean says nothing, a finding for each metric, and runs whose
+    repetitions are one."""
+    apart: dict[str, list[tuple[float, Case]]] = defaultdict(list)
     for stored in view.happened:
-        found = [each for each in _repeated(view, stored) if each.share >= APART_SHARE]
-        names |= {each.metric.name: each.metric.within_sentence for each in found}
-        if found:
-            worst_of.append((stored, max(found, key=_share)))
-    worst_of.sort(key=lambda case: -_share(case[1]))
-    said = f"repetitions so far apart that their mean says nothing, in {listed(tuple(names.values()))}"
-    yield from view.cases(
-        "repetitions",
-        "warning",
-        [(stored, _said(worst)) for stored, worst in worst_of],
-        f"has {said}",
-        f"have {said}",
-        **about_metrics(list(names)) if names else {},
-    )
+        for each in _repeated(view, stored):
+            if each.share >= APART_SHARE:
+                case = (stored, _said(each))
+                apart[each.metric.name].append((each.share, case))
+    for name, found in apart.items():
+        found.sort(key=itemgetter(0), reverse=True)
+        yield from view.cases(
+            "repetitions",
+            "warning",
+            [case for _, case in found],
+            "has repetitions so far apart that their mean says nothing",
+            "have repetitions so far apart that their mean says nothing",
+            metric=name,
+        )
     yield from view.cases(
         "repetitions",
         "warning",
@@ -70,10 +71,6 @@ def repetitions(view: View) -> Iterator[Finding]:
         what="once",
         remedy="Look in the client's log for its number of repetitions, and correct it.",
     )
-
-
-def _share(each: Repeated) -> float:
-    return each.share
 
 
 def _said(worst: Repeated) -> str:
