@@ -571,17 +571,24 @@ _SETTINGS = (
     "tensor_parallel_size",
     "max_seq_len",
     "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "revision",
 )
 """What the engine's first line says as `name=value`."""
+_SAID = {
+    "max_num_batched_tokens": r"\bmax_num_batched_tokens=(\d+)",
+    "attention_backend": r"Using (\w+) (?:attention )?backend\b",
+    "cudagraph_mode": r"\bcudagraph_mode\W+CUDAGraphMode\.(\w+)",
+    "async_scheduling": r"\bAsynchronous scheduling is (enabled|disabled)",
+}
+"""What it says in other words."""
 
 
 def _settings(printed: list[str]) -> dict[str, str]:
     """How the engine was set, as far as it says so."""
     patterns = {name: rf"\b{name}=['\"]?([\w.-]+)" for name in _SETTINGS}
-    patterns["max_num_batched_tokens"] = r"\bmax_num_batched_tokens=(\d+)"
-    patterns["attention_backend"] = r"Using (\w+) (?:attention )?backend\b"
     settings = {}
-    for name, pattern in patterns.items():
+    for name, pattern in (patterns | _SAID).items():
         said = reading.search(printed, pattern)
         if said is not None:
             settings[name] = said

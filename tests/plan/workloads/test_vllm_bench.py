@@ -49,6 +49,22 @@ def values(
     return {name: metric.value for name, metric in answer.metrics.items()}
 
 
+def test_what_decides_an_engine_s_speed_is_read_from_its_log() -> None:
+    """As vLLM 0.24 prints it, shortened."""
+    log = (
+        b"INFO 11-21 16:00:28 [vllm.py:1006] Asynchronous scheduling is disabled.\n"
+        b"INFO 11-21 16:00:29 [core.py:114] Initializing a V1 LLM engine (v0.24.0) with config: model='/m', "
+        b"revision=None, tokenizer_revision=None, enable_chunked_prefill=False, compilation_config={'cudagraph_mode': "
+        b"<CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'cudagraph_num_of_warmups': 1}\n"
+    )
+    assert vllm_bench.parse(log, {}, None).observed.settings == {
+        "async_scheduling": "disabled",
+        "cudagraph_mode": "FULL_AND_PIECEWISE",
+        "enable_chunked_prefill": "False",
+        "revision": "None",
+    }
+
+
 def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
     report = {
         "elapsed_time": 10.0,
