@@ -65,6 +65,24 @@ def test_what_decides_an_engine_s_speed_is_read_from_its_log() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("date", "is_found"),
+    # The client began at 14:49:31 and measured for 680 s, until 15:00:51 at the earliest.
+    [
+        ("20260808-150054", False),
+        ("20260808-150040", True),
+        ("20260808-124054", True),
+        ("20260809-150054", True),
+    ],
+)
+def test_a_report_is_written_when_its_log_ends(date: str, is_found: bool) -> None:
+    log = b"INFO 08-08 14:49:31 [utils.py:90] Sampling input_len from [512, 512]\n"
+    report = {"date": date, "duration": 680.05, "output_throughput": 142.0}
+    answer = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, None)
+    said = [line for line in answer.problems if "its client began at" in line]
+    assert bool(said) is is_found
+
+
 def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
     report = {
         "elapsed_time": 10.0,

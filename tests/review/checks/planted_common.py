@@ -7,7 +7,7 @@ from functools import partial
 
 from sparkpub.plan.workloads import WORKLOADS
 from tests.review.checks.planted import Copy, Document, Planted, shift
-from tests.review.checks.planted_clients import every_log, of_client
+from tests.review.checks.planted_clients import both_sides, every_log, of_client
 from tests.review.checks.planted_unread import edit_llama, telemetry_column
 
 Change = Callable[[Document], None]
@@ -179,6 +179,25 @@ def declared(**fields: object) -> Callable[[Copy], None]:
     return plant
 
 
+def nothing_warmed_up(copy: Copy) -> None:
+    """Nobody asked for a warm-up, and the first of 64 requests wait for kernels to be compiled."""
+    copy.info["matrix"]["workloads"]["serve-c8"]["warmup"] = 0
+    for run in copy.runs:
+        run["requested"]["workload"]["warmup"] = 0
+        argv = run["argv"]
+        argv[argv.index("--num-warmups") + 1] = "0"
+    both_sides(lambda report: report.update(p99_ttft_ms=1310.0))(copy)
+
+
+def prompts_kept_in_container(copy: Copy) -> None:
+    """Of servers of which no line says how many prompts they found."""
+    every_log("Prefix cache hit rate", "Cache")(copy)
+    for run in copy.of("container"):
+        run["observed"]["settings"]["enable_prefix_caching"] = "True"
+    for run in copy.of("native"):
+        run["observed"]["settings"]["enable_prefix_caching"] = "False"
+
+
 def an_error_page(copy: Copy) -> None:
     for run in copy.runs:
         run["requested"]["random_weights"] = run["observed"]["random_weights"] = False
@@ -302,4 +321,8 @@ COMMON: tuple[Planted, ...] = (
         committed=True,
     ),
     of_client("an error page for an answer", an_error_page, check="sanity"),
+    of_client("no warm-up on both sides", nothing_warmed_up, check="warmed-up"),
+    of_client(
+        "a prefix cache on one side", prompts_kept_in_container, check="prefix-cache"
+    ),
 )
