@@ -25,6 +25,11 @@ WAITED_PERCENT = Threshold(
     "Share of the measured time in which some process waited for processors, disk or memory, by the kernel's pressure "
     "stall information, from which something else was at work. In real runs it was 7 at most.",
 )
+BUSY_PERCENT = Threshold(
+    "busy percent",
+    80.0,
+    "Load of all processors from which a run may wait for processors that it uses itself.",
+)
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
     0.5,
@@ -225,7 +230,12 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     if samples is None:
         return
     for what, percent in samples.waited_percent.items():
-        if percent > WAITED_PERCENT:
+        busy = samples.cpu_percent or 0.0
+        # An engine that computes on processors waits for them itself, and a limit may have been asked for.
+        is_its_own = (
+            busy > BUSY_PERCENT or "cpuset" in stored.record.requested.environment
+        )
+        if percent > WAITED_PERCENT and not (what == "processors" and is_its_own):
             yield f"processes waited for {what} in {percent:.0f} % of the measured time"
 
 
@@ -313,7 +323,7 @@ CHECKS = (
         "Was the run alone on the machine?",
         _company,
         ("shared the machine",),
-        thresholds=(WAITED_PERCENT,),
+        thresholds=(WAITED_PERCENT, BUSY_PERCENT),
         remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
     ),
     of_each_run(
