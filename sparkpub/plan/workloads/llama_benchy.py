@@ -13,15 +13,16 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sparkpub.plan.workloads import (
+    agreement,
     llama_server,
     reading,
     server_pages,
@@ -198,7 +199,7 @@ def parse(
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests) + _other_means(load) + _less_than_each(load)
+    problems = _failed(requests) + _contradictions(report, load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -271,20 +272,44 @@ def _metrics(
     return metrics, samples
 
 
-def _other_means(load: Mapping[str, Any]) -> list[str]:
-    """Where a mean is not that of the repetitions beside it."""
+def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[str]:
+    """Where the figures of a load cannot all be true."""
     problems = []
+    values = {
+        name: reading.numbers(reading.at(measured, "values"))
+        for name, measured in load.items()
+    }
     for name, measured in load.items():
-        values = reading.numbers(reading.at(measured, "values"))
-        said = reading.number(reading.at(measured, "mean"))
-        if said is None or not values:
-            continue
-        mean = sum(values) / len(values)
-        if not math.isclose(mean, said, rel_tol=_MEAN_TOLERANCE):
+        said = {"mean": reading.at(measured, "mean")}
+        problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
+    problems += _less_than_each(load) or _lost(load, values)
+    first, response = values.get("e2e_ttft", []), values.get("ttfr", [])
+    if first and len(first) == len(response):
+        early = [one for one, other in zip(first, response, strict=True) if one < other]
+        if early:
             problems.append(
-                f"{name} is {said:g} on average, and the mean of its values is {mean:g}"
+                f"{len(early)} of {len(first)} first tokens came before the first response"
             )
+    delay = reading.number(report.get("latency_ms"))
+    if delay is not None and 0 < len(response) == len(values.get("est_ppt", [])):
+        problems += agreement.equal(
+            "est_ppt",
+            reading.number(reading.at(load, "est_ppt.mean")),
+            "ttfr less latency_ms",
+            fmean(max(time - delay, 0.0) for time in response),
+            _MEAN_TOLERANCE,
+        )
     return problems
+
+
+def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:
+    """Requests that no list holds: the tool leaves out those that failed."""
+    each = reading.positive_int(load.get("concurrency"))
+    rounds = max((len(values.get(name, ())) for name in _RATES.values()), default=0)
+    seen = len(values.get("e2e_ttft", ()))
+    if each is None or not seen or seen >= each * rounds:
+        return []
+    return [f"{seen} of {each * rounds} requests have a first token"]
 
 
 def _less_than_each(load: Mapping[str, Any]) -> list[str]:

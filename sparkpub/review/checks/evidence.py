@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -92,6 +92,7 @@ class Reread:
     printed: Mapping[str, tuple[float, float]]
     observed: Observed
     warnings: tuple[Warned, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -222,6 +223,7 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         printed={} if workload.printed is None else workload.printed(log),
         observed=answer.observed,
         warnings=_warnings(log.decode("utf-8", errors="replace")),
+        deviations=answer.deviations,
     )
 
 

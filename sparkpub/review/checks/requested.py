@@ -10,7 +10,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, agreement
 from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
@@ -47,6 +47,8 @@ RANGE_ERRORS = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
+_COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
+"""Clients that encode the text of answers again, where the server does not count."""
 _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 
@@ -228,11 +230,25 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         few = _few_tokens(record) if tolerance else 0.0
         if not math.isclose(found, wanted, rel_tol=tolerance, abs_tol=few):
             yield from _unlike(name.replace("_", " "), wanted, found)
+    yield from _longer_answers(record, load)
     if requested.workload.get("type") in _OWN_PAYLOADS:
         yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
     if record.container is not None:
         image = requested.environment.get("image")
         yield from _unlike("container image", image, record.container.image)
+
+
+def _longer_answers(record: Record, load: Load) -> Iterator[tuple[str, str]]:
+    """Answers of an imported run that are longer than they were allowed to be: shorter ones may have ended early."""
+    wanted, found = load.output_tokens, record.observed.output_tokens_mean
+    if record.plan.order != "as-published" or not wanted or found is None:
+        return
+    client = record.requested.workload.get("client")
+    tolerance = float(LENGTH_TOLERANCE)
+    if client in _COUNT_TEXT:
+        tolerance = agreement.TEXT_TOLERANCE
+    if found > wanted * (1 + tolerance + _of_range(record)):
+        yield "output tokens", f"{found:.6g} in place of {wanted} at most"
 
 
 def _few_tokens(record: Record) -> int:

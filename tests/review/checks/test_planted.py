@@ -105,7 +105,16 @@ def test_faults_that_nothing_finds_are_few_and_explained() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["aiperf", "guidellm", "sglang", "llama-benchy", "vllm-bench", "llama-bench"],
+    [
+        "aiperf",
+        "genai-perf",
+        "guidellm",
+        "sglang",
+        "llama-benchy",
+        "vllm-bench",
+        "llama-bench",
+        "trtllm-bench",
+    ],
 )
 def test_no_real_result_of_a_client_contradicts_itself(
     kind: str, tmp_path: Path
@@ -116,12 +125,40 @@ def test_no_real_result_of_a_client_contradicts_itself(
     assert not wrong(findings)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="no campaigns are committed")
-@pytest.mark.parametrize("name", PATTERNS)
-def test_no_committed_run_contradicts_itself(name: str) -> None:
-    if not (DATA / name).is_dir():
-        pytest.skip(f"{name} is not committed")
-    assert not wrong(list(review(load(DATA / name)).findings))
+def test_a_tool_that_counts_more_tokens_than_it_asked_for_is_told(
+    tmp_path: Path,
+) -> None:
+    """GenAI-Perf 24.12 counted the tokens of streamed answers five times, as its makers say."""
+    given = Given("c", environment="native", machine="h200")
+    import_results("genai-perf", IMPORTS / "genai-perf", tmp_path, given)
+    (finding,) = (
+        found
+        for found in review(load(tmp_path)).findings
+        if found.check == "not-as-requested"
+    )
+    assert "2565.86 in place of 500 at most" in finding.message
+    assert len(finding.runs) == 1
+
+
+UNCOUNTED = {
+    # 164 tokens a request in 327 chunks, where the five other rates of this test have 488 to 492 tokens.
+    "nvidia-nemotron-3-nano-30b-a3b-fp8/container/serve-openai-chat-in4000-out500-range0.9-rate1-burst0.7-n250",
+    # 154 tokens in 212 chunks, where the others have 310 to 454.
+    "gpt-oss-20b/container/serve-openai-chat-in4000-out500-range0.9-rate0.1-burst0.7-n100",
+}
+"""Cells of results that others published, of which their client counted a part of the tokens only."""
+
+
+@committed
+def test_no_committed_run_contradicts_itself() -> None:
+    dataset = load(DATA)
+    assert set(PATTERNS) <= set(dataset.campaigns)
+    findings = [
+        finding
+        for finding in review(dataset).findings
+        if not UNCOUNTED.issuperset(finding.cells)
+    ]
+    assert wrong(findings) == []
 
 
 def wrong(findings: list[Finding]) -> list[str]:

@@ -704,7 +704,15 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
     ("metrics", "observed", "asked", "words"),
     [
         ({TPUT: 128.0, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
-        ({TPUT: 129.2, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        ({TPUT: 128.1, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        # Two decimals of 0.01 requests a second say little: 1.28 tokens, from half to one and a half of it.
+        ({TPUT: 1.5, REQUESTS: 0.01}, {"output_tokens_mean": 128.0}, {}, None),
+        (
+            {TPUT: 158.4, REQUESTS: 1.23456},
+            {"output_tokens_mean": 128.0},
+            {},
+            "output throughput is 158.4, and request throughput × output tokens is 158.024",
+        ),
         (
             {TPUT: 130.0, REQUESTS: 1.0},
             {"output_tokens_mean": 128.0},
@@ -781,7 +789,7 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 6.0}, {"requests": 100}, {}, None),
     ],
 )
-def test_figures_of_one_report_agree_within_a_percent(
+def test_figures_of_one_report_agree_to_their_last_digit(
     metrics: dict[str, float],
     observed: dict[str, Any],
     asked: dict[str, Any],
