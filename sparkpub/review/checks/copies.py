@@ -60,21 +60,13 @@ def copied_evidence(view: View) -> Iterator[Finding]:
 def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
     """What is a run's own, in words, with the value that no other run can have. The first that matches is reported."""
     record = stored.record
-    if record.plan.order != "as-published":  # a published file may hold many runs
-        for item in record.evidence:
-            if item.role in _OWN_TO_A_RUN or (
-                item.role == "log" and item.bytes >= LOG_BYTES
-            ):
-                yield f"their {item.role}", item.sha256
+    yield from recordings(view, stored)
     published = _published(record)
     if published is not None:
         cell, _, figures = published
         yield "their start and all their figures", published
         if _combinations(view, record.cell) >= COMBINATIONS:
             yield "all their figures", (cell, figures)
-    samples = view.evidence.of(stored).samples
-    if samples is not None and samples.trace is not None:
-        yield "the power drawn, sample by sample", samples.trace
     timed = _timed(record)
     for name, value in timed.items():
         if _digits(value) >= DIGITS:
@@ -85,6 +77,20 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
             "the ratios between all their times, so one is a multiple of the other",
             proportions,
         )
+
+
+def recordings(view: View, stored: Stored) -> Iterator[tuple[str, str]]:
+    """What was recorded during a run and no other, in words, with a digest of it."""
+    record, samples = stored.record, view.evidence.of(stored).samples
+    if record.plan.order != "as-published":  # a published file may hold many runs
+        for item in record.evidence:
+            is_long_log = item.role == "log" and item.bytes >= LOG_BYTES
+            if item.role in _OWN_TO_A_RUN or is_long_log:
+                yield f"their {item.role}", item.sha256
+    if samples is not None and samples.trace is not None:
+        yield "the power drawn, sample by sample", samples.trace
+    if samples is not None and samples.moments is not None:
+        yield "the times of their samples", samples.moments
 
 
 def _combinations(view: View, cell: Cell) -> float:

@@ -120,7 +120,9 @@ def restated(view: View) -> list[tuple[str, str, str, Fit]]:
             for run in runs
         ]
         read = {
-            name: np.array([record.value(name) for record in records], dtype=float)
+            name: np.array(
+                [view.figure(record, name) for record in records], dtype=float
+            )
             for name in view.results
         }
         columns = {name: column for name, column in read.items() if _varies(column)}

@@ -68,7 +68,7 @@ CONDITION_RUNS = 3
 Group = tuple[str, str]
 """A model and a workload."""
 CellOrGroup = TypeVar("CellOrGroup", Cell, Group)
-Apart = dict[str, dict[str, set[str]]]
+Differing = dict[str, dict[str, set[str]]]
 """Name to the values of each run of a cell, or of each environment of a group."""
 
 
@@ -80,13 +80,13 @@ def _differing(
     facts: Iterable[Common],
     places: Mapping[CellOrGroup, Groups],
     elsewhere: Collection[CellOrGroup],
-) -> Iterator[tuple[Common, dict[CellOrGroup, Apart]]]:
+) -> Iterator[tuple[Common, dict[CellOrGroup, Differing]]]:
     """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
     machine differs, which is told by itself."""
     told: dict[str, Collection[CellOrGroup]] = {MACHINE: elsewhere}
     for fact in facts:
         explained: Collection[CellOrGroup] = told.get(fact.follows or "", ())
-        new: dict[CellOrGroup, Apart] = {}
+        new: dict[CellOrGroup, Differing] = {}
         for place, groups in places.items():
             names = apart(fact, groups)
             if names and place not in explained:

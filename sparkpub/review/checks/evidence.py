@@ -30,6 +30,14 @@ LOAD_PERCENT = Threshold(
 
 LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
+_PRESSURES = {
+    "processors": "pressure_cpu_some_percent",
+    "the disk": "pressure_io_some_percent",
+    "memory": "pressure_memory_some_percent",
+}
+"""What processes wait for, and the column of the telemetry that says how long."""
+DIGEST_VALUES = 20
+"""Different values in a column of the telemetry from which no other run has the same column."""
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
@@ -100,10 +108,11 @@ class Samples:
     """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
 
     `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
-    `swap_used_gib` are the mean and the highest in it. `metrics` holds the figures that records take from
+    `swap_used_gib` are the mean and the highest in it. `waited_percent` says for how much of it some process waited
+    for processors, disk or memory (the kernel's pressure). `metrics` holds the figures that records take from
     the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
-    sample: no two runs draw the same. `power_values` counts the different readings of power, and `power_share` is the
-    energy by these readings in that of the counter.
+    sample, and `moments` one of when the samples were taken: no two runs share either. `power_values` counts the
+    different readings of power, and `power_share` is the energy by these readings in that of the counter.
     """
 
     samples: int
@@ -124,10 +133,12 @@ class Samples:
     load_measured_percent: float | None
     cpu_percent: float | None
     swap_used_gib: float | None
+    waited_percent: Mapping[str, float]
     energy_start_joule: float | None
     energy_end_joule: float | None
     metrics: Mapping[str, tuple[float, ...]]
     trace: str | None
+    moments: str | None
     power_values: int
     power_share: float | None
 
@@ -300,10 +311,16 @@ def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> S
         load_measured_percent=_highest_load(table, phase),
         cpu_percent=_summary(_measured(table, "cpu_percent", phase), fmean),
         swap_used_gib=_summary(_measured(table, "swap_used_gib", phase), max),
+        waited_percent={
+            what: fmean(values)
+            for what, column in _PRESSURES.items()
+            if (values := _measured(table, column, phase))
+        },
         energy_start_joule=energy[0][1] if energy else None,
         energy_end_joule=energy[-1][1] if energy else None,
         metrics=sampled_metrics.by_every_definition(table, duration, phase),
         trace=_trace(table),
+        moments=_moments(times),
         power_values=len({power for _, power in table.timed("gpu_power_watt")}),
         power_share=_power_share(table),
     )
@@ -346,10 +363,22 @@ def _power_share(table: Telemetry) -> float | None:
 
 
 def _trace(table: Telemetry) -> str | None:
-    power = [value for value in table.numbers("gpu_power_watt") if value is not None]
-    if len(set(power)) < 20:
-        return None  # an idle or coarse sensor may well repeat itself
-    return hashlib.sha256(repr(power).encode()).hexdigest()
+    # An idle or coarse sensor may well repeat itself.
+    return _digest(
+        [value for value in table.numbers("gpu_power_watt") if value is not None]
+    )
+
+
+def _moments(times: Sequence[float]) -> str | None:
+    # Whole seconds and their hundredths may agree.
+    return _digest([time for time in times if time != round(time, 2)])
+
+
+def _digest(values: Sequence[float]) -> str | None:
+    """Of values of which enough differ for two runs not to have the same by chance."""
+    if len(set(values)) < DIGEST_VALUES:
+        return None
+    return hashlib.sha256(repr(values).encode()).hexdigest()
 
 
 def _mask(text: float | str | None) -> int | None:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
+from sparkpub.review.checks.between import Recorded, between_campaigns, recorded
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
@@ -121,11 +122,17 @@ def review(dataset: Dataset) -> Review:
     """
     findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
+    kept: Recorded = []
     damage = _damage(dataset)
     for name, data in dataset.campaigns.items():
         view, found = _happened(data, damage.pop(name, ()))
         findings += _with_their_meaning(view, found)
         campaigns[name] = view.reviewed
+        kept += recorded(view)
+    findings += between_campaigns(kept)
+    for name, data in dataset.campaigns.items():
+        own = [finding for finding in findings if finding.campaign == name]
+        findings += acknowledgements(View(data), own)
     for name, lines in damage.items():
         findings += damaged(name, lines, units=False)
     findings = list(map(_with_remedy, findings))
@@ -156,9 +163,7 @@ def _with_their_meaning(view: View, happened: list[Finding]) -> list[Finding]:
     findings = list(happened)
     for _, run in _checks(happened=False):
         findings += run(view)
-    findings = together(findings)
-    findings += list(acknowledgements(view, findings))
-    return findings
+    return together(findings)
 
 
 def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:

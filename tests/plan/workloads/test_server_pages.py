@@ -226,6 +226,8 @@ def test_the_model_that_lm_studio_holds_is_the_one_to_measure() -> None:
         ("the " * 60, "repeats itself"),
         (" The capital of France is Paris" * 8, "repeats itself"),
         ("ab" * 200, "repeats itself"),
+        ("<html><head><title>502 Bad Gateway</title>", "an error page"),
+        ('{"error": {"message": "no such model"}}', "an error page"),
     ],
 )
 def test_what_is_no_answer(text: str, words: str) -> None:
@@ -244,6 +246,11 @@ def test_an_answer_and_why_there_is_none() -> None:
     with serving(Served({})) as server:
         found = pages.answer(server.url, "m")
     assert (found["text"].startswith("Paris"), found["problem"]) == (True, None)
+    # The stand-in counts a word as a token.
+    assert found["tokens"] == len(SENSE.split())
+    assert found["seconds"] > 0
+    with serving(Served({}, counts=False)) as server:
+        assert pages.answer(server.url, "m")["tokens"] is None
     for status, lasts in ((404, True), (503, False)):
         with (
             serving(Served({}, status=status)) as server,

@@ -44,6 +44,8 @@ QUIET = Samples(
     energy_end_joule=None,
     metrics={},
     trace=None,
+    moments=None,
+    waited_percent={},
     power_values=0,
     power_share=None,
 )

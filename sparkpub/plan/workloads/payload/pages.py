@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import urllib.error
 import urllib.request
 import zlib
@@ -243,12 +244,21 @@ class NoAnswerError(Exception):
 
 
 def answer(url: str, model: str) -> dict[str, Any]:
-    """One greedy answer: the question, the text, and what is wrong with it, None for sense. Raises NoAnswerError."""
+    """One greedy answer: the question, the text, what is wrong with it, None for sense, and how long it took. Raises
+    NoAnswerError."""
+    begun = time.monotonic()
     page = chat(url, model, QUESTION, ANSWER_TOKENS)
+    seconds = time.monotonic() - begun
     if page.document is None:
         raise NoAnswerError(page)
     text = said_in(page.document)
-    return {"question": QUESTION, "text": text, "problem": nonsense(text)}
+    return {
+        "question": QUESTION,
+        "text": text,
+        "problem": nonsense(text),
+        "seconds": round(seconds, 3),
+        "tokens": counted_in(page.document),
+    }
 
 
 def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
@@ -277,10 +287,21 @@ def said_in(document: Any) -> str:
     return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
 
 
+def counted_in(document: Any) -> int | None:
+    """The tokens of an answer as its server counts them; None where it does not."""
+    try:
+        tokens = document["usage"]["completion_tokens"]
+    except (KeyError, TypeError):
+        return None
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
+
+
 LEAST_WORDS = 12
 """Fewer words than these may all be the same."""
 LEAST_DISTINCT = 0.25
 """Distinct words in all words of a text, below which it repeats itself: prose of a hundred words has 0.6."""
+PAGE_BEGINS = ("<!doctype", "<html", '{"error', '{"detail"', '{"object":"error')
+"""What proxies and servers answer in place of a model."""
 LEAST_LETTERS = 0.5
 """Letters and digits in all characters of a text that are not blank, below which it is no text."""
 LEAST_COMPRESSED = 0.2
@@ -288,10 +309,12 @@ LEAST_COMPRESSED = 0.2
 
 
 def nonsense(text: str) -> str | None:
-    """What shows that an answer is no text: nothing, no words, or repetition. None for what may be sense."""
+    """What shows that an answer is no text: nothing, a page, no words, or repetition. None for what may be sense."""
     solid = "".join(text.split())
     if not solid:
         return "it is empty"
+    if solid.lower().startswith(PAGE_BEGINS):
+        return f"it is an error page: {text[:40]!r}"
     if sum(letter.isalnum() for letter in solid) < LEAST_LETTERS * len(solid):
         return f"it has hardly any letters: {text[:40]!r}"
     words = text.lower().split()
