@@ -45,7 +45,7 @@ from sparkpub.record.record import MetricValue
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
-_BEGINS = r"Run 1/\d+ \("
+BEGINS = r"Run 1/\d+ \("
 """The first repetition that counts: those before it are called `Warmup`."""
 _ENDS = r"(Saving|Printing) results"
 PACKAGE = "llama-benchy"
@@ -171,7 +171,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
-        _BEGINS,
+        BEGINS,
         _ENDS,
     )
 
@@ -193,7 +193,7 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
-    begins = (place for place, line in enumerate(said) if re.search(_BEGINS, line))
+    begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))

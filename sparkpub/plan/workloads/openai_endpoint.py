@@ -43,7 +43,7 @@ _DRIVER, _WANTED, _REPORT, _SERVER = (
 _AIPERF_FOLDER = "aiperf"
 _PROMPTS = "prompts.jsonl"
 
-_BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
+BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
 _ENDS = r"Phase .*\(profiling\) complete"
 """What the clients print when their warm-up is over, and AIPerf when the measurement is."""
 
@@ -155,7 +155,7 @@ def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "output": _SERVER},
-        _BEGINS,
+        BEGINS,
         _ENDS,
     )
 

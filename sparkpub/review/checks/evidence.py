@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, llama_benchy, openai_endpoint
 from sparkpub.plan.workloads.base import MEASURING
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
@@ -45,16 +45,26 @@ _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 
 WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
-_BEGINS = (CLIENT_BEGINS, MEASURING)
+_BEGINS = re.compile(
+    "|".join((CLIENT_BEGINS, MEASURING, llama_benchy.BEGINS, openai_endpoint.BEGINS))
+)
 """What a log says when the measurement begins."""
 _SHUTDOWN = "[shutdown]"
 """What vLLM begins the lines with that it warns with when it ends: of processes that it has to kill."""
 _WARNING = re.compile(
     r"(?:\b(WARN(?:ING)?|ERROR|CRITICAL)\b|\[([WE])\]|^\d[\d.]+ (E) )"
-    r"[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+    r"[\s:\]]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
 """A line of Python's logging, with or without a time and a place in the source, of TensorRT-LLM's, and an error of
 llama.cpp's."""
+_QUIET = re.compile(
+    r"KV cache pool is full|failed to find free space in the KV cache"
+    r"|(?:slot context shift|input truncated)\b|stop processing: .*truncated = 1\b"
+    r"|no usable GPU found"
+)
+"""What SGLang and llama.cpp say in lines that look like any other, of a model or a prompt that did not fit."""
+_LAYERS = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
+"""How much of a model llama.cpp, and what is made of it, has on the GPU."""
 _CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
@@ -245,15 +255,26 @@ def _warnings(log: str) -> tuple[Warned, ...]:
     for line in log.splitlines():
         if _SHUTDOWN in line:
             break
-        measured = measured or any(begins in line for begins in _BEGINS)
-        warned = _WARNING.search(line)
-        if warned is not None:
+        measured = measured or _BEGINS.search(line) is not None
+        quiet, warned = _QUIET.search(line), _WARNING.search(line)
+        layers = _LAYERS.search(line)
+        if layers is not None and layers[1] != layers[2]:
+            text = f"{layers[1]} of {layers[2]} layers on the GPU"
+            found[Warned(text, measured)] = None
+        elif quiet is not None:
+            found[Warned(_without_figures(quiet[0]), measured)] = None
+        elif warned is not None:
             *levels, said = warned.groups()
             level = next(filter(None, levels))
-            text = _CHANGING.sub("…", said).split(". ")[0].strip()
             is_error = level[0] in "EC"
-            found[Warned(text[:WARNING_LETTERS], measured, is_error)] = None
+            found[Warned(_without_figures(said), measured, is_error)] = None
     return tuple(found)
+
+
+def _without_figures(said: str) -> str:
+    """The first sentence of a warning, the same however often it comes."""
+    text = _CHANGING.sub("…", said).split(". ")[0].strip()
+    return text[:WARNING_LETTERS]
 
 
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:

@@ -9,6 +9,7 @@ from sparkpub.record.record import Evidence, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import EvidenceReader, Reread
 from tests.building import a_record
+from tests.review.checks.in_memory import a_run, a_view, told
 
 LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
 """Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
@@ -89,3 +90,57 @@ Starting main benchmark run...
         ("Found ulimit of \N{HORIZONTAL ELLIPSIS} and failed", False),
         ("A kernel is compiled", True),
     ]
+
+
+BEGINS = "Starting main benchmark run...\n"
+SAID = [
+    (
+        # llama.cpp, `src/llama-model.cpp` (b4750)
+        "load_tensors: offloaded 20/33 layers to GPU\n" + BEGINS,
+        "computed the model, or a part of it, on the processor: 20 of 33 layers on the GPU",
+    ),
+    ("load_tensors: offloaded 33/33 layers to GPU\n" + BEGINS, None),
+    (
+        # `common/arg.cpp` of the same
+        "warning: no usable GPU found, --gpu-layers option will be ignored\n" + BEGINS,
+        "on the processor: no usable GPU found",
+    ),
+    (
+        # `examples/server/server.cpp` of the same; of a log without the client's lines
+        "slot      release: id  0 | task 7 | stop processing: n_past = 511, truncated = 1\n",
+        "cut prompts short, or forgot their beginning, to fit them into its context: stop processing",
+    ),
+    ("slot      release: id  0 | task 7 | stop processing: n_past = 496, truncated = 0\n", None),
+    (
+        # https://github.com/ollama/ollama/issues/7907, with the level that its runner has since
+        'time=2024-12-02T09:25:57.024Z level=WARN source=runner.go:131 msg="truncating input prompt" limit=2048 '
+        "prompt=17624 keep=5 new=2048\n",
+        "to fit them into its context: source",
+    ),
+    (
+        # SGLang, `scheduler.py`: at level INFO
+        BEGINS + "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1\n",
+        "took requests out of its batch, to compute them again later, while it was measured: KV cache pool is full",
+    ),
+    ("[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests.\n" + BEGINS, None),
+    (
+        # TensorRT-LLM, of a head size that its fused kernels lack
+        BEGINS + "[TensorRT-LLM][WARNING] Fall back to unfused MHA because of unsupported head size 128 in sm_87\n",
+        "used slower code than it could, while it was measured: Fall back to unfused MHA",
+    ),
+    ("Run 1/3 (pp)\nKV cache pool is full. Retract requests.\n", "took requests out of its batch"),
+]  # fmt: skip
+"""What engines say of a model or a prompt that does not fit, as their sources write it, and what a reader is told."""
+
+
+@pytest.mark.parametrize(("log", "words"), SAID)
+def test_what_does_not_fit_is_told_in_the_words_of_every_engine(
+    tmp_path: Path, log: str, words: str | None
+) -> None:
+    answer = read(tmp_path, log.encode(), type="openai-endpoint")
+    found = told("engine-warning", a_view(a_run(), answer=answer))
+    if words is None:
+        assert found == []
+    else:
+        (finding,) = found
+        assert words in finding
