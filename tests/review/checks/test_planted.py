@@ -137,7 +137,7 @@ def test_a_tool_that_counts_more_tokens_than_it_asked_for_is_told(
         for found in review(load(tmp_path)).findings
         if found.check == "not-as-requested"
     )
-    assert "2565.86 in place of 500 at most" in finding.message
+    assert "2565.86 in place of 500" in finding.message
     assert len(finding.runs) == 1
 
 
