@@ -74,7 +74,7 @@ class Reported:
         asked, seen = options_of(record), record.observed
         tool = str(asked.get("client", asked.get("type")))
         self.client = CLIENTS.get(tool, Client())
-        self.load, self._record = load_of(record), record
+        self.load, self.record = load_of(record), record
         self.problems: tuple[str, ...] = ()
         """What the tool's reader found wrong with its report and log."""
         if answer is not None and answer.complete:
@@ -108,7 +108,7 @@ class Reported:
 
     def of(self, name: str) -> float:
         """A metric of the run."""
-        return _known(self._record.value(name))
+        return _known(self.record.value(name))
 
     def mean(self, stem: str) -> float:
         """The mean of a distribution, in milliseconds."""

@@ -18,6 +18,7 @@ import scipy
 
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.text import number
+from sparkpub.review.arithmetic import share_computed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.clients import (
     IDLE_SECONDS,
@@ -306,14 +307,15 @@ def _chunks(report: Reported) -> Iterator[str]:
 
 
 def _prompt_times(report: Reported) -> tuple[float, float]:
-    """How many times a prompt of this length, and all that may be before or beside it, could be computed at the rate of
-    prompts until the first token comes."""
+    """How many times what no cache gave of a prompt, and all prompts that may be before or beside it, could be computed
+    at the rate of prompts until the first token comes."""
     load, tokens = report.load, report.input_tokens
     if isnan(tokens):
         tokens = load.input_tokens or nan
     computed = report.of("prompt_throughput_tok_s") * report.mean("ttft") / 1e3
     together = (tokens + load.depth) * (load.in_flight or nan)
-    return computed / (tokens or nan), computed / (together or nan)
+    alone = tokens * share_computed(report.record)
+    return computed / (alone or nan), computed / (together or nan)
 
 
 def _before_its_prompt(report: Reported) -> Iterator[str]:

@@ -124,6 +124,7 @@ def test_no_real_result_of_a_client_contradicts_itself(
     import_results(kind, IMPORTS / kind, tmp_path, given)
     findings = list(review(load(tmp_path)).findings)
     assert not wrong(findings)
+    assert "mixed-machines" not in {finding.check for finding in findings}
 
 
 def test_a_tool_that_counts_more_tokens_than_it_asked_for_is_told(
