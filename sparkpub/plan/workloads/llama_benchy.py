@@ -284,12 +284,8 @@ def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[
         problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
     problems += _less_than_each(load) or _lost(load, values)
     first, response = values.get("e2e_ttft", []), values.get("ttfr", [])
-    if first and len(first) == len(response):
-        early = [one for one, other in zip(first, response, strict=True) if one < other]
-        if early:
-            problems.append(
-                f"{len(early)} of {len(first)} first tokens came before the first response"
-            )
+    if len(first) == len(response):
+        problems += _before_the_response(load)
     delay = reading.number(report.get("latency_ms"))
     if delay is not None and 0 < len(response) == len(values.get("est_ppt", [])):
         problems += agreement.equal(
@@ -300,6 +296,17 @@ def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[
             _MEAN_TOLERANCE,
         )
     return problems
+
+
+def _before_the_response(load: Mapping[str, Any]) -> list[str]:
+    """Where first tokens came before the first piece of the stream, token or not."""
+    token, piece = (
+        reading.number(reading.at(load, f"{name}.mean"))
+        for name in ("e2e_ttft", "ttfr")
+    )
+    if token is None or piece is None or token >= piece * (1 - _MEAN_TOLERANCE):
+        return []
+    return [f"e2e_ttft is {token:g} ms, and ttfr, which comes first, is {piece:g} ms"]
 
 
 def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:

@@ -845,6 +845,50 @@ def test_figures_of_one_report_agree_to_their_last_digit(
     said(inconsistent_report, a_view(run), words)
 
 
+TIMES = {
+    "request_latency_mean_ms": 1100.0,
+    "ttft_mean_ms": 100.0,
+    "itl_mean_ms": 100.0,
+}
+"""A second after the first token, in ten chunks."""
+USER = "output_throughput_per_user_tok_s"
+GENERATED = {"output_tokens_mean": 11.0}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "observed", "asked", "words"),
+    [
+        # Eleven tokens: one in the first chunk, and one in each of ten.
+        ({}, GENERATED, {}, None),
+        ({}, {"output_tokens_mean": 9.0}, {}, None),
+        ({}, {"output_tokens_mean": 8.0}, {}, "warning: Iteration 1 of m/native/w has an ITL that is too short"),
+        ({}, {"output_tokens_mean": 8.0}, {}, "8 tokens a request, in 11 chunks"),
+        # A length that was forced: twelve further tokens at least would take 1,200 ms.
+        ({"itl_mean_ms": 80.0}, GENERATED, {"output_tokens": 11}, "error: "),
+        # The payload of ours has a token a step, and so a thousandth of tolerance.
+        ({"itl_mean_ms": 99.95}, GENERATED, {"type": "generate", "output_tokens": 11}, None),
+        ({"itl_mean_ms": 99.0}, GENERATED, {"type": "generate", "output_tokens": 11}, "ITL is 99 ms"),
+        # 11 tokens by 1.1 s are 10 tok/s for each; by 0.5 s, the shortest latency, 22.
+        ({USER: 12.0, "request_latency_min_ms": 500.0}, GENERATED, {"output_tokens": 11}, None),
+        ({USER: 9.0}, GENERATED, {"output_tokens": 11}, "each user gets 9 tok/s"),
+        (
+            {USER: 23.0, "request_latency_min_ms": 500.0},
+            GENERATED,
+            {"output_tokens": 11},
+            "11 tokens by latency are 10 to 22 tok/s",
+        ),
+    ],
+)  # fmt: skip
+def test_chunks_and_what_a_user_gets_are_held_to_the_latency(
+    metrics: dict[str, float],
+    observed: dict[str, Any],
+    asked: dict[str, Any],
+    words: str | None,
+) -> None:
+    run = a_run(TIMES | metrics, observed=Observed(**observed), workload=asked)
+    said(inconsistent_report, a_view(run), words)
+
+
 @pytest.mark.parametrize(
     ("metric", "asked", "told", "words"),
     [
