@@ -676,7 +676,7 @@ PLANTED = [
         "everything of one run, 0.4 % faster",
         None,
         edit_all_evidence_of_one_run,
-        "every file was rewritten with one factor: only a signature made on the machine could tell",
+        "every file was rewritten before its commit: only a signature made on the machine could tell",
     ),
     Planted(
         "times to first token in seconds", "metric-mismatch", seconds_for_milliseconds
