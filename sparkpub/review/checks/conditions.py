@@ -1,6 +1,9 @@
 """Under which conditions a run took place: heat, throttling, clocks, company, kernel messages, telemetry, machine."""
 
 from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
@@ -8,7 +11,7 @@ from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Check, of_each_run
-from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
+from sparkpub.review.checks.evidence import LOAD_PERCENT, Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
@@ -45,6 +48,11 @@ POWER_CAPPED_SHARE = Threshold(
     0.1,
     "Share of samples under load at the power limit from which the check adds a note.",
 )
+
+
+POWER_CAP = 0x4
+"""NVML's bit for a clock held by the power limit."""
+_SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
@@ -107,31 +115,20 @@ def throttled(view: View) -> Iterator[Finding]:
     capped = []
     unsampled = []
     for stored in view.happened:
-        conditions = view.evidence.of(stored).samples
+        samples = view.evidence.of(stored).samples
         events = [
             text
             for text in _events(stored, "throttle")
             if set(text.split(", ")) != harmless
         ]
-        share = conditions.slowed_share if conditions is not None else None
-        if (share or 0.0) > THROTTLED_SHARE or events:
+        share = _share_under_load(samples, _SLOWDOWN)
+        if share > THROTTLED_SHARE or events:
             said = f": {events[0]}" if events else ""
-            slowed.append(
-                (
-                    stored,
-                    f"{100 * (share or 0.0):.0f} % of the samples under load{said}",
-                )
-            )
-        elif (
-            conditions is not None
-            and (conditions.capped_share or 0.0) > POWER_CAPPED_SHARE
-        ):
+            detail = f"{100 * share:.0f} % of the samples under load{said}"
+            slowed.append((stored, detail))
+        elif _share_under_load(samples, POWER_CAP) > POWER_CAPPED_SHARE:
             capped.append(stored)
-        elif (
-            conditions is None
-            and stored.record.machine.gpus
-            and not published_only(stored)
-        ):
+        elif samples is None and _is_sampled(stored):
             unsampled.append(stored)
     yield from view.cases(
         "throttled", "warning", slowed, "ran with a GPU slowed by heat or hardware"
@@ -149,17 +146,28 @@ def throttled(view: View) -> Iterator[Finding]:
     )
 
 
+def _is_sampled(stored: Stored) -> bool:
+    """Whether a run should have samples of a GPU."""
+    return bool(stored.record.machine.gpus) and not published_only(stored)
+
+
+def _share_under_load(samples: Samples | None, reasons: int) -> float:
+    """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
+    if samples is None:
+        return 0.0
+    found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
+    return float(np.mean(found & reasons > 0)) if len(found) else 0.0
+
+
 def slow_clock(view: View) -> Iterator[Finding]:
     """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
     stuck: list[Case] = []
     unknown = []
     for stored in view.happened:
-        record, conditions = stored.record, view.evidence.of(stored).samples
-        clock = (
-            record.value("gpu_clock_sm_mean_mhz")
-            if conditions is None
-            else conditions.clock_under_load_mhz
-        )
+        record, samples = stored.record, view.evidence.of(stored).samples
+        clock = record.value("gpu_clock_sm_mean_mhz")
+        if samples is not None:
+            clock = samples.clock("gpu_clock_sm_mhz")
         limits = [
             gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz
         ]
@@ -180,9 +188,11 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     yield from _unmet(stored, "exclusive", "cpu", "memory")
     yield from _events(stored, "foreign-process")
     samples = view.evidence.of(stored).samples
-    if samples is not None and samples.foreign_processes:
-        most = other_processes(samples.foreign_processes)
-        yield f"the GPU was in use by up to {most}"
+    if samples is None:
+        return
+    most = samples.known("gpu_foreign_processes").max(initial=0)
+    if most:
+        yield f"the GPU was in use by up to {other_processes(int(most))}"
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -199,8 +209,8 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
     lost = []
     silent: list[Case] = []
     for stored in view.happened:
-        record, conditions = stored.record, view.evidence.of(stored).samples
-        if conditions is None:
+        record, samples = stored.record, view.evidence.of(stored).samples
+        if samples is None:
             if any(
                 value.source == "sampler" and value.value is not None
                 for value in record.metrics.values()
@@ -208,19 +218,14 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
                 lost.append(stored)
             continue
         matrix = view.campaign.matrix
-        interval = conditions.interval if matrix is None else matrix.telemetry.interval
+        interval = samples.interval if matrix is None else matrix.telemetry.interval
         allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
-        late = (record.duration_seconds or 0.0) - conditions.end
-        gap, at = max(
-            (conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end)
-        )
+        moments = samples.times.tolist() or [0.0]
+        silences = pairwise([*moments, record.duration_seconds or 0.0])
+        gap, at = max((later - earlier, earlier) for earlier, later in silences)
         if gap > allowed:
-            silent.append(
-                (
-                    stored,
-                    f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested",
-                )
-            )
+            detail = f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested"
+            silent.append((stored, detail))
     yield from view.together(
         "telemetry-gap",
         "warning",

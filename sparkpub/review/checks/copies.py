@@ -1,12 +1,16 @@
 """Whether a run is a copy: evidence or figures that no two runs can share."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
+from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
@@ -35,7 +39,8 @@ LOG_BYTES = Threshold(
     2048,
     "From this size on, a log contains times and addresses that differ between runs. Shorter logs can be equal.",
 )
-
+POWER_VALUES = 20
+"""Different readings of power from which no two runs draw the same."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
 
 
@@ -72,9 +77,9 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
         yield "their start and all their figures", published
         if _combinations(view, record.cell) >= COMBINATIONS:
             yield "all their figures", (cell, figures)
-    samples = view.evidence.of(stored).samples
-    if samples is not None and samples.trace is not None:
-        yield "the power drawn, sample by sample", samples.trace
+    trace = _trace(view.evidence.of(stored).samples)
+    if trace is not None:
+        yield "the power drawn, sample by sample", trace
     timed = _timed(record)
     for name, value in timed.items():
         if _digits(value) >= DIGITS:
@@ -85,6 +90,16 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
             "the ratios between all their times, so one is a multiple of the other",
             proportions,
         )
+
+
+def _trace(samples: Samples | None) -> str | None:
+    """A digest of the power drawn, sample by sample; None where an idle or coarse sensor may well repeat itself."""
+    if samples is None:
+        return None
+    power = samples.known("gpu_power_watt")
+    if len(np.unique(power)) < POWER_VALUES:
+        return None
+    return hashlib.sha256(power.tobytes()).hexdigest()
 
 
 def _combinations(view: View, cell: Cell) -> float:

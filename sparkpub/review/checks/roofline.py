@@ -130,7 +130,7 @@ def _limit(view: View, stored: Stored) -> float | None:
     machine = stored.record.machine
     devices = max(1, len(machine.gpus)) * (machine.count or 1)
     nominal = float(facts.bandwidth_bytes_s) * devices
-    clock = None if samples is None else samples.memory_clock_under_load_mhz
+    clock = None if samples is None else samples.clock("gpu_clock_mem_mhz")
     if clock is None or facts.memory_clock_mhz is None:
         return nominal
     return nominal * min(1.0, clock / facts.memory_clock_mhz)

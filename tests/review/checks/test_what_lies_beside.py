@@ -28,83 +28,63 @@ def examined(folder: Path, files: dict[str, bytes], **fields: Any) -> Examined:
 
 
 def samples(folder: Path, header: str, *rows: str, **fields: Any) -> Samples:
-    """The samples of a table, in short."""
+    """The samples of a table."""
     table = "\n".join([f"elapsed_seconds,{header}", *rows, ""]).encode()
     found = examined(folder, {"telemetry": table}, **fields).samples
     assert found is not None
     return found
 
 
-def test_times_and_gaps(tmp_path: Path) -> None:
-    found = samples(tmp_path, "cpu_percent", "-2,9", "0,10", "1,20", "5,30", "6,60")
-    assert (found.samples, found.start, found.end) == (5, -2.0, 6.0)
-    assert found.times == (-2.0, 0.0, 1.0, 5.0, 6.0)
-    assert (found.widest_gap, found.widest_gap_at) == (4.0, 1.0)
+def test_times_and_values(tmp_path: Path) -> None:
+    found = samples(tmp_path, "cpu_percent", "-2,9", "0,10", "1,", "5,30", ",7", "6,60")
+    assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
     assert found.interval == 1.5  # the median of 2, 1, 4 and 1
-    assert found.cpu_percent == 30.0  # from the launch on: (10 + 20 + 30 + 60) / 4
-    assert found.swap_used_gib is None
+    assert found.known("cpu_percent").tolist() == [9.0, 10.0, 30.0, 60.0]
+    assert found.known("cpu_percent", found.times > 0).tolist() == [30.0, 60.0]
+    assert not len(found.known("swap_used_gib"))
+    both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
+    assert found.within(both_ends).tolist() == [False, True, True, True, False]
 
 
-def test_one_sample_has_no_gap(tmp_path: Path) -> None:
-    found = samples(tmp_path, "cpu_percent", "3,9")
-    assert (found.widest_gap, found.interval, found.end) == (0.0, 0.0, 3.0)
+@pytest.mark.parametrize("rows", [(), ("3,9",)])
+def test_fewer_than_two_samples_have_no_interval(
+    rows: tuple[str, ...], tmp_path: Path
+) -> None:
+    found = samples(tmp_path, "cpu_percent", *rows)
+    assert len(found.times) == len(rows)
+    assert found.interval == 0.0
+    assert found.clock("gpu_clock_sm_mhz") is None
+    assert found.before("mem_available_gib") is None
 
 
-def test_a_table_without_samples_is_empty(tmp_path: Path) -> None:
-    found = samples(tmp_path, "cpu_percent")
-    assert (found.samples, found.start, found.end) == (0, 0.0, 0.0)
-    assert found.cpu_percent is None
-    assert found.slowed_share is None
-    assert found.foreign_processes is None
+def test_a_table_without_times_has_no_samples(tmp_path: Path) -> None:
+    found = examined(tmp_path, {"telemetry": b"cpu_percent\n3\n4\n"}).samples
+    assert found is not None
+    assert not len(found.times)
 
 
-def test_reasons_and_clocks_count_under_load(tmp_path: Path) -> None:
-    """Of four samples at 50 % or more two are slowed by heat (0x20, 0x8) and one by the power limit (0x4)."""
+def test_clocks_count_under_load_and_reasons_are_numbers(tmp_path: Path) -> None:
     found = samples(
         tmp_path,
-        "gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz,gpu_foreign_processes",
-        "0,49,0x0000000000000020,100,0",
-        "1,50,0x0000000000000020,1000,2",
-        "2,90,0x0000000000000008,1100,1",
-        "3,90,0x0000000000000004,1300,",
-        "4,90,0x0000000000000000,,0",
-        "5,90,unknown,1200,0",
+        "gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
+        "0,49,0x0000000000000020,100",
+        "1,50,0x0000000000000020,1000",
+        "2,90,0x0000000000000009,1100",  # idle, which slows nothing, is the lowest bit
+        "3,90,0x0000000000000004,1300",
+        "4,90,0x0000000000000000,",
+        "5,90,unknown,1200",
     )
-    assert found.slowed_share == 0.5
-    assert found.capped_share == 0.25
-    assert (
-        found.clock_under_load_mhz == 1150.0
-    )  # the median of 1000, 1100, 1300 and 1200
-    assert found.foreign_processes == 2
+    # The median of 1000, 1100, 1300 and 1200.
+    assert found.clock("gpu_clock_sm_mhz") == 1150.0
+    reasons = found.known("gpu_throttle_reasons", found.under_load)
+    assert reasons.tolist() == [0x20, 0x8, 0x4, 0x0]
 
 
 def test_levels_before_the_launch(tmp_path: Path) -> None:
-    header = "gpu_memory_used_gib,mem_available_gib,gpu_utilization_percent"
-    found = samples(tmp_path, header, "-2,1,90,10", "-1,2,80,30", "0,50,20,99")
-    assert found.gpu_used_before_gib == 2.0
-    assert found.available_before_gib == 80.0
-    assert found.load_before_percent == 20.0
-    later = samples(tmp_path, header, "0,5,9,1", "1,6,8,1")
-    assert later.gpu_used_before_gib == 5.0  # the first there is
-    assert later.load_before_percent is None
-
-
-@pytest.mark.parametrize(("within", "highest"), [(4, None), (5, 95.0)])
-def test_load_in_the_measured_phase_needs_five_samples(
-    within: int, highest: float | None, tmp_path: Path
-) -> None:
-    inside = [f"{10 + place},{91 + place}" for place in range(within)]
-    rows = ["9.9,99", *inside, "20.1,99"]
-    found = samples(tmp_path, "gpu_utilization_percent", *rows, phases=(PHASE,))
-    assert found.load_measured_percent == highest
-    without = samples(tmp_path, "gpu_utilization_percent", *rows)
-    assert without.load_measured_percent is None
-
-
-def test_both_ends_belong_to_the_measured_phase(tmp_path: Path) -> None:
-    rows = ["10,1", "12,1", "14,1", "16,1", "20,7"]
-    found = samples(tmp_path, "gpu_utilization_percent", *rows, phases=(PHASE,))
-    assert found.load_measured_percent == 7.0
+    found = samples(tmp_path, "mem_available_gib", "-2,90", "-1,80", "-0.5,", "0,20")
+    assert found.before("mem_available_gib") == 80.0
+    later = samples(tmp_path, "mem_available_gib", "0,9", "1,8")
+    assert later.before("mem_available_gib") == 9.0  # the first there is
 
 
 def test_what_a_record_takes_from_its_samples(tmp_path: Path) -> None:
@@ -130,18 +110,6 @@ def test_what_a_record_takes_from_its_samples(tmp_path: Path) -> None:
     whole = samples(tmp_path, header, *rows)
     assert whole.metrics["gpu_energy_joule"] == (2900.0,)
     assert whole.metrics["gpu_power_mean_watt"] == (187.5,)
-    assert (whole.energy_start_joule, whole.energy_end_joule) == (1000.0, 4000.0)
-
-
-@pytest.mark.parametrize(("distinct", "is_traced"), [(19, False), (20, True)])
-def test_power_that_varies_is_a_trace_of_its_own(
-    distinct: int, is_traced: bool, tmp_path: Path
-) -> None:
-    rows = [f"{place},{100 + place}" for place in range(distinct)]
-    found = samples(tmp_path, "gpu_power_watt", *rows, f"{distinct},100")
-    assert (found.trace is not None) == is_traced
-    other = samples(tmp_path, "gpu_power_watt", *rows, f"{distinct},101")
-    assert not is_traced or found.trace != other.trace
 
 
 def test_files_are_summed_and_a_file_that_is_gone_is_not(tmp_path: Path) -> None:
