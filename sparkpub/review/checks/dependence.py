@@ -61,7 +61,7 @@ def restated(view: View) -> list[Restated]:
         if len(runs) < DEPENDENCE_RUNS:
             continue
         columns = {name: [run.value(name) for run in runs] for name in view.results}
-        values = pd.DataFrame(columns, dtype=np.float64)
+        values = pd.DataFrame(columns, range(len(runs)), dtype=np.float64)
         logarithms = values.loc[:, values.min() > 0].apply(np.log)
         of_one_cell = [one.cell == other.cell for one, other in pairwise(runs)]
         for power, figures in ((False, values), (True, logarithms)):

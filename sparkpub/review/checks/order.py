@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
@@ -86,21 +86,9 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
     ]
 
 
-class Tested(Protocol):
-    """What one of several tests found."""
-
-    @property
-    def p_adjusted(self) -> float:
-        """Holm's, over all of them."""
-
-    @property
-    def tests(self) -> int:
-        """How many they were."""
-
-
-def corrected(found: Tested) -> str:
-    """The p of one of several tests, in words."""
-    return f"p = {found.p_adjusted:.2g} corrected for {counted(found.tests, 'test')}"
+def corrected(p_adjusted: float, tests: int) -> str:
+    """The p of one of several tests, corrected over all of them, in words."""
+    return f"p = {p_adjusted:.2g} corrected for {counted(tests, 'test')}"
 
 
 def first_runs(view: View) -> Iterator[Finding]:
@@ -112,7 +100,7 @@ def first_runs(view: View) -> Iterator[Finding]:
         text = (
             f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
             f"{metric.within_sentence} than the others, on average (permutation test, "
-            f"{corrected(first)}): the figures include a cold start."
+            f"{corrected(first.p_adjusted, first.tests)}): the figures include a cold start."
         )
         yield view.finding(
             "drift",

@@ -141,7 +141,7 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
         "warning",
         text,
         [cell for found in odd for cell in (found.base, found.cell)],
-        [found.metric for found in odd],
+        [found.metric.name for found in odd],
         cases=len(odd),
         ratio=worst.ratio,
         ratios={label(found.cell): found.ratio for found in odd},
