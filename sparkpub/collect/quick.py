@@ -4,6 +4,7 @@ Nothing is measured here. What is looked up becomes a matrix with the workload `
 runs it as it runs any other.
 """
 
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,10 @@ ENVIRONMENT = "running"
 """A server that runs already: nothing says how it was started."""
 TEMPLATE_ROOM = 64
 """Tokens of the context that are left for the template of a chat."""
+LEAST_REQUESTS = 5
+"""Requests of a run, where these take no longer than `LONGEST_WAVES`: the time to one first token says little."""
+LONGEST_WAVES = 10.0
+"""Seconds that repeated waves of a run may take, as if each request had the server for itself."""
 MATRICES = Path("matrix")
 USUAL_PORTS = (
     11434,  # Ollama
@@ -99,6 +104,15 @@ class FoundServer:
         """Most tokens of a request."""
         said = self.identity.get("settings", {}).get("max_model_len", "")
         return int(said) if said.isdecimal() else None
+
+    def waves(self, output_tokens: int, clients: int) -> int:
+        """How often a run sends its requests, by the speed of the answer that was looked at: once where nothing says
+        how fast the server is."""
+        tokens, seconds = self.answer.get("tokens"), self.answer.get("seconds")
+        if not tokens or not seconds:
+            return 1
+        fitting = LONGEST_WAVES / (output_tokens * seconds / tokens)
+        return max(1, min(math.ceil(LEAST_REQUESTS / clients), int(fitting)))
 
     @property
     def key(self) -> str:
@@ -230,7 +244,7 @@ def declare(
                 "input_tokens": tokens,
                 "output_tokens": wanted.output_tokens,
                 "concurrency": clients,
-                "repetitions": 1,
+                "repetitions": found.waves(wanted.output_tokens, clients),
             }
             if tokenizer is not None:
                 workload["tokenizer"] = tokenizer

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sparkpub.plan.requested import load_of
 from sparkpub.record import catalogue
 from sparkpub.record.identity import expected
-from sparkpub.record.record import Record
+from sparkpub.record.record import Observed, Record
 from sparkpub.review.models import stated_sizes
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics import physics
@@ -51,6 +51,11 @@ def bandwidth(record: Record) -> float | None:
     return None if facts is None else float(facts.bandwidth_bytes_s)
 
 
+def devices(record: Record) -> int:
+    """How many GPUs served a run together."""
+    return max(1, len(record.machine.gpus)) * (record.machine.count or 1)
+
+
 def batch_of(record: Record) -> int | None:
     """Most sequences that one step can have held; None where neither the run nor its options say."""
     load = load_of(record)
@@ -86,15 +91,18 @@ def read_per_step(record: Record, batch: int) -> physics.Bytes | None:
     known = expected(record.requested)
     if known is not None and (found := physics.bytes_per_step(known, batch)):
         return found
-    seen = record.observed
-    weights = seen.weight_bytes
-    if weights is None or seen.engine != "llama.cpp" or weights < BEYOND_CACHES:
-        return None
-    # "llama 8B F16", "qwen2 7B Q4_K - Medium"; with experts, "llama 8x7B Q4_0" and "qwen3moe 30B.A3B Q8_0".
-    family, _, rest = seen.settings.get("model_type", "").partition(" ")
-    if family not in DENSE_FAMILIES or not _DENSE_SIZE.match(rest):
+    weights = record.observed.weight_bytes
+    if weights is None or weights < BEYOND_CACHES or not is_dense(record.observed):
         return None
     return physics.Bytes((1 - EMBEDDING_SHARE) * weights, float(weights))
+
+
+def is_dense(seen: Observed) -> bool:
+    """Whether llama.cpp says that its model has no experts: "llama 8B F16", "qwen2 7B Q4_K - Medium"; with experts,
+    "llama 8x7B Q4_0" and "qwen3moe 30B.A3B Q8_0"."""
+    family, _, rest = seen.settings.get("model_type", "").partition(" ")
+    is_known = seen.engine == "llama.cpp" and family in DENSE_FAMILIES
+    return is_known and _DENSE_SIZE.match(rest) is not None
 
 
 class Stated(NamedTuple):

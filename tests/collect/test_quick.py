@@ -199,6 +199,26 @@ def test_what_a_server_cannot_do_is_not_asked_of_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tokens", "seconds", "waves"),
+    [
+        # 128 tokens take 0.64 s: five requests of one user, two waves of four users, one of sixteen.
+        (160, 0.8, [5, 2, 1]),
+        # 128 tokens take 4 s: two requests fit into ten seconds.
+        (160, 5.0, [2, 2, 1]),
+        # 128 tokens take 28 s.
+        (160, 35.0, [1, 1, 1]),
+        (None, 0.8, [1, 1, 1]),
+    ],
+)
+def test_a_fast_server_gets_more_than_one_request_a_run(
+    tokens: int | None, seconds: float, waves: list[int]
+) -> None:
+    answer = {"text": SENSE, "tokens": tokens, "seconds": seconds}
+    found = workloads(a_found(answer=answer), Wanted(input_tokens=(512,)))
+    assert [load["repetitions"] for load in found.values()] == waves
+
+
+@pytest.mark.parametrize(
     ("model", "key"),
     [
         ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct"),

@@ -22,7 +22,7 @@ class BatchOptions(Options):
     @classmethod
     def load(cls, asked: Mapping[str, Any]) -> Load:
         """A batch at once, and `batches` of them."""
-        load = Load.declared(asked).in_batches()
+        load = replace(Load.declared(asked).in_batches(), is_in_step=True)
         batches = asked.get("batches")
         if load.batch is None or not isinstance(batches, int):
             return load

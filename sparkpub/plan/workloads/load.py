@@ -36,6 +36,8 @@ class Load:
     into a batch. None where nothing bounds them."""
     all_submitted: bool = False
     """Whether all requests are submitted at the begin, so that those beyond `at_once` wait."""
+    is_in_step: bool = False
+    """Whether the requests of a batch begin together and get their first tokens together."""
     request_rate: float | None = None
     """Requests per second, where they arrive at a rate."""
     burstiness: float | None = None

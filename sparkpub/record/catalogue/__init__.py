@@ -65,6 +65,11 @@ class MachineFacts(Strict):
     """Nominal memory bandwidth in bytes per second."""
     memory_clock_mhz: PositiveFloat | None = None
     """As NVML reads it at that bandwidth; None where it reads none."""
+    peak_16_bit_flops: PositiveInt
+    """Most operations per second on numbers of 16 bits, without sparsity."""
+    peak_8_bit_flops: PositiveInt
+    peak_4_bit_flops: PositiveInt | None = None
+    """None where it computes with no format so narrow."""
     unified_memory: bool
 
 

@@ -1,12 +1,15 @@
-"""Whether the machine's memory can carry what a throughput implies."""
+"""Whether the machine's memory can carry what a throughput implies, and its tensor cores compute it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
+from sparkpub.review.arithmetic import HEAD_SHARE as HEAD
+from sparkpub.review.arithmetic import Operations, Peak, computed, operations, peak
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
@@ -19,6 +22,7 @@ from sparkpub.review.traffic import (
     Traffic,
     bandwidth,
     batch_of,
+    devices,
     machine_of,
     read_per_step,
     stated,
@@ -28,7 +32,8 @@ from sparkpub.review.traffic import (
 ROOFLINE_SUSPICIOUS = Threshold(
     "roofline suspicious",
     0.85,
-    "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %.",
+    "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %. Of the "
+    "nominal operations per second, 1,640 runs on a DGX Spark and an H200 reached 64 %.",
 )
 STATED_SUSPICIOUS = Threshold(
     "stated suspicious",
@@ -42,39 +47,45 @@ EMBEDDING_SHARE = Threshold(
     "Share of a dense model's weights that a step may not read: the input embedding, 7 % of Llama 3 8B and of "
     "Qwen2.5 7B in 16 bits, more where only it is not quantised.",
 )
+HEAD_SHARE = Threshold(
+    "head share",
+    HEAD,
+    "Share of a model's parameters that a token of a prompt may not use: input embedding and output head, 14 % of "
+    "Qwen2.5 7B, more in small models.",
+)
 
 _IMPOSSIBLE = "A different model must have run"
 _CLOSE = "Engines rarely come that close"
 _AS_STATED = "That is by name and format: look whether fewer parameters, or other weights than {}, were served"
+_NOT_COMPUTED = "No format is that fast: these tokens came from a cache, another model ran, or the time is too short"
+_TOO_FAST = (
+    "Look for prompts from a cache, for time that the client left out, and for fewer parameters or narrower numbers "
+    "than the record has"
+)
 
 
 class Needed(NamedTuple):
-    """The traffic that a cell needs, as a share of what its machine's memory carries; means over `n` runs."""
+    """What a figure of a cell needs of its machine, over `n` runs, as a share of what that has."""
 
+    severity: Severity
+    end: str
+    """What follows."""
     share: float
-    flow: Traffic
-    limit: float
+    figure: str
+    amount: str
+    limit: str
     n: int
+    numbers: dict[str, Any]
 
 
 def roofline(view: View) -> Iterator[Finding]:
-    """Cells whose throughput needs more memory traffic than the machine can carry, or nearly all of it, and runs whose
-    first tokens came too soon."""
+    """Cells whose figures need more memory traffic or arithmetic than the machine has, or nearly all of it, and runs
+    whose first tokens came too soon."""
     found: dict[tuple[Severity, str], dict[Cell, Needed]] = defaultdict(dict)
     for cell, runs in view.counted.items():
-        limits = [limit for run in runs if (limit := _limit(view, run))]
-        if not limits:
-            continue
-        limit, verdict = fmean(limits), None
-        flows = [flow for run in runs if (flow := traffic(run.record))]
-        if flows:
-            verdict = _by_architecture(flows, limit)
-        elif by_name := [flow for run in runs if (flow := _as_stated(run.record))]:
-            flows = by_name
-            verdict = _by_name(runs[0].record, flows, limit)
-        if verdict is not None:
-            severity, end, share = verdict
-            found[severity, end][cell] = Needed(share, _mean(flows), limit, len(flows))
+        for needed in (_memory(view, runs), _arithmetic(runs)):
+            if needed is not None:
+                found[needed.severity, needed.end][cell] = needed
     for (severity, end), cells in found.items():
         yield _overload(view, severity, end, cells)
     yield from view.faulty(
@@ -85,6 +96,36 @@ def roofline(view: View) -> Iterator[Finding]:
         "have first tokens that came before the weights can have been read once",
     )
     yield from view.unjudged("roofline", _unjudged(view))
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+
+def _memory(view: View, runs: Sequence[Stored]) -> Needed | None:
+    """The traffic that the throughput of a cell needs, where that is too much."""
+    limits = [limit for run in runs if (limit := _limit(view, run))]
+    if not limits:
+        return None
+    limit, verdict = fmean(limits), None
+    flows = [flow for run in runs if (flow := traffic(run.record))]
+    if flows:
+        verdict = _by_architecture(flows, limit)
+    elif by_name := [flow for run in runs if (flow := _as_stated(run.record))]:
+        flows = by_name
+        verdict = _by_name(runs[0].record, flows, limit)
+    if verdict is None:
+        return None
+    severity, end, share = verdict
+    amount = f"{share * limit / 1e9:,.0f} GB/s of memory traffic"
+    has = f"{limit / 1e9:,.0f} GB/s that the machine has"
+    flow = _mean(flows)
+    numbers = {
+        "batch": batch_of(runs[0].record),
+        "bytes_per_second_at_least": flow.at_least,
+        "bytes_per_second_expected": flow.expected,
+        "bandwidth_bytes_per_second": limit,
+    }
+    return Needed(severity, end, share, "throughput", amount, has, len(flows), numbers)
 
 
 def _by_architecture(
@@ -127,9 +168,7 @@ def _limit(view: View, stored: Stored) -> float | None:
     facts, samples = machine_of(stored.record), view.evidence.of(stored).samples
     if facts is None:
         return None
-    machine = stored.record.machine
-    devices = max(1, len(machine.gpus)) * (machine.count or 1)
-    nominal = float(facts.bandwidth_bytes_s) * devices
+    nominal = float(facts.bandwidth_bytes_s) * devices(stored.record)
     clock = None if samples is None else samples.clock("gpu_clock_mem_mhz")
     if clock is None or facts.memory_clock_mhz is None:
         return nominal
@@ -147,14 +186,63 @@ def _first_token_too_soon(view: View, stored: Stored) -> Iterator[str]:
         yield f"{first:.3g} ms, and {weights.at_least / 1e9:.3g} GB take {least:.3g} ms"
 
 
+# -- arithmetic --------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(runs: Sequence[Stored]) -> Needed | None:
+    """The arithmetic that a cell needs by the figure that needs most, where that is too much."""
+    if not runs:
+        return None
+    token, most = operations(runs[0].record), peak(runs[0].record)
+    if token is None or most is None:
+        return None
+    rates: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        for metric, rate in computed(run.record):
+            rates[metric].append(rate)
+    found = [_too_fast(metric, token, most, rate) for metric, rate in rates.items()]
+    told = [needed for needed in found if needed is not None]
+    return max(told, key=lambda needed: needed.share, default=None)
+
+
+def _too_fast(
+    metric: str, token: Operations, most: Peak, rates: Sequence[float]
+) -> Needed | None:
+    """What tokens computed at these rates need, where that is too much: of the bound that cannot be doubted for an
+    error."""
+    least, likely = (each * fmean(rates) for each in (token.at_least, token.expected))
+    suspicious = STATED_SUSPICIOUS if token.by_name else ROOFLINE_SUSPICIOUS
+    severity: Severity
+    if least > most.any_format and not token.by_name:
+        severity, end, needed, limit = "error", _NOT_COMPUTED, least, most.any_format
+        where = "in any format"
+    elif likely >= suspicious * most.own_format:
+        severity, end, needed, limit = "warning", _TOO_FAST, likely, most.own_format
+        where = "with numbers as wide as its weights"
+    else:
+        return None
+    amount = f"{needed / 1e12:,.0f} TFLOP/s"
+    has = f"{limit / 1e12:,.0f} TFLOP/s that the machine has {where}"
+    numbers = {
+        "metric": metric,
+        "tokens_per_second": fmean(rates),
+        "operations_per_token": token.expected,
+        "operations_per_token_at_least": token.at_least,
+        "peak_operations_per_second": limit,
+    }
+    figure = METRICS[metric].within_sentence
+    share = needed / limit
+    return Needed(severity, end, share, figure, amount, has, len(rates), numbers)
+
+
 def _overload(
     view: View, severity: Severity, end: str, cells: Mapping[Cell, Needed]
 ) -> Finding:
     worst = max(cells, key=lambda cell: cells[cell].share)
-    share, flow, limit, n = cells[worst]
+    needed = cells[worst]
     text = (
-        f"The throughput of {label(worst)} would need {share * limit / 1e9:,.0f} GB/s of memory traffic, "
-        f"{100 * share:,.0f} % of the {limit / 1e9:,.0f} GB/s that the machine has. {end}."
+        f"The {needed.figure} of {label(worst)} would need {needed.amount}, {100 * needed.share:,.0f} % of the "
+        f"{needed.limit}. {end}."
     )
     return view.concerning(
         "roofline",
@@ -162,17 +250,14 @@ def _overload(
         text,
         list(cells),
         cases=len(cells),
-        n=n,
-        batch=batch_of(view.counted[worst][0].record),
-        bytes_per_second_at_least=flow.at_least,
-        bytes_per_second_expected=flow.expected,
-        bandwidth_bytes_per_second=limit,
-        share_by_cell={label(cell): needed.share for cell, needed in cells.items()},
+        n=needed.n,
+        share_by_cell={label(cell): each.share for cell, each in cells.items()},
+        **needed.numbers,
     )
 
 
 def _unjudged(view: View) -> dict[str, list[Stored]]:
-    """The runs of language models whose traffic nothing tells, by the fact that is missing."""
+    """The runs of language models whose traffic or arithmetic nothing tells, by the fact that is missing."""
     unknown: dict[str, list[Stored]] = defaultdict(list)
     for runs in view.counted.values():
         for run in runs:
@@ -183,10 +268,13 @@ def _unjudged(view: View) -> dict[str, list[Stored]]:
 
 
 def _missing(record: Record) -> str | None:
-    if record.value(THROUGHPUT) is None:
+    if not any(computed(record)):
         return None
     if bandwidth(record) is None:
         return "the memory bandwidth of the machine, which is not in the catalogue"
+    if record.value(THROUGHPUT) is None:
+        is_known = operations(record) is not None
+        return None if is_known else "how many parameters take part in a token"
     if record.observed.speculative_decoding:
         return "the number of decode steps, which speculative decoding hides"
     if stated(record) is not None:
@@ -203,9 +291,14 @@ CHECKS = (
         "roofline",
         "meaning",
         ("error", "warning"),
-        "Is the throughput possible with the machine's memory bandwidth?",
+        "Are the figures possible with the machine's memory bandwidth and arithmetic?",
         roofline,
-        thresholds=(ROOFLINE_SUSPICIOUS, STATED_SUSPICIOUS, EMBEDDING_SHARE),
+        thresholds=(
+            ROOFLINE_SUSPICIOUS,
+            STATED_SUSPICIOUS,
+            EMBEDDING_SHARE,
+            HEAD_SHARE,
+        ),
         remedy="Look in the log for model, batch size and number of requests before you publish.",
     ),
 )

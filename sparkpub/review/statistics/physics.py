@@ -1,8 +1,10 @@
-"""What memory capacity and bandwidth allow: bounds that no measurement can pass.
+"""What memory and arithmetic allow: bounds that no measurement can pass.
 
 In each decode step an engine reads every weight that the step needs, once for the whole batch, and the keys and
 values of every sequence. So steps per second times bytes per step cannot exceed the memory's bandwidth, and weights
 plus KV cache cannot exceed its size. (Pope et al. 2022, Efficiently Scaling Transformer Inference, section 2.)
+Each token, of a prompt or of an answer, is multiplied with every parameter that takes part in it. (Kaplan et al. 2020,
+Scaling Laws for Neural Language Models, section 2.1.)
 Bytes are bytes; GiB is 2**30.
 """
 
@@ -89,6 +91,12 @@ def implied_bandwidth(
 def throughput_ceiling(bandwidth: float, step_bytes: float, batch: int) -> float:
     """Highest output throughput (tok/s) that a bandwidth (bytes/s) allows with every step full."""
     return batch * bandwidth / step_bytes
+
+
+def implied_flops(tokens_per_second: float, parameters: float) -> float:
+    """Operations per second that so many tokens imply at least: a product and a sum for each parameter. Attention comes
+    on top."""
+    return 2 * parameters * tokens_per_second
 
 
 BITS_PER_WEIGHT = {

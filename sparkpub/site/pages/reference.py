@@ -203,6 +203,8 @@ def _with_unit(fact: str, value: int | float) -> str:
     """A number of the catalogue in the unit for readers, which the name of the fact tells."""
     if fact.endswith("_bytes_s"):
         return f"{value / 1e9:,.0f} GB/s"
+    if fact.endswith("_flops"):
+        return f"{value / 1e12:,g} TFLOP/s"
     if fact.endswith("parameters"):
         return f"{value / 1e9:.1f} billion"
     if fact == "kv_bytes_per_token":

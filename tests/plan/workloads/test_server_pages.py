@@ -244,6 +244,11 @@ def test_an_answer_and_why_there_is_none() -> None:
     with serving(Served({})) as server:
         found = pages.answer(server.url, "m")
     assert (found["text"].startswith("Paris"), found["problem"]) == (True, None)
+    # The stand-in counts a word as a token.
+    assert found["tokens"] == len(SENSE.split())
+    assert found["seconds"] > 0
+    with serving(Served({}, counts=False)) as server:
+        assert pages.answer(server.url, "m")["tokens"] is None
     for status, lasts in ((404, True), (503, False)):
         with (
             serving(Served({}, status=status)) as server,

@@ -595,6 +595,29 @@ def rounded_times(test: Document) -> None:
     _averages(test, tokens)
 
 
+def _tests_of_prompts(test: Document, share: Callable[[int], float]) -> None:
+    """A test of prompts whose repetitions take these shares of their times."""
+    if test["n_prompt"] and not test["n_gen"]:
+        times = test["samples_ns"]
+        test["samples_ns"] = [
+            round(each * share(place)) for place, each in enumerate(times)
+        ]
+        _averages(test, test["n_prompt"])
+
+
+def prompts_counted_three_times(test: Document) -> None:
+    _tests_of_prompts(test, lambda _: 1 / 3)
+
+
+def one_slow_repetition_in_two(test: Document) -> None:
+    _tests_of_prompts(test, lambda place: 1 + 4 * (place % 2))
+
+
+def one_repetition_told_five_times(test: Document) -> None:
+    test["samples_ns"] = [test["samples_ns"][-1]] * len(test["samples_ns"])
+    _averages(test, test["n_prompt"] + test["n_gen"])
+
+
 def faster_than_memory(test: Document) -> None:
     tokens = test["n_prompt"] + test["n_gen"]
     test["samples_ns"] = [round(each / 1.6) for each in test["samples_ns"]]
@@ -664,6 +687,14 @@ def served_late(report: Document) -> None:
 def another_mean(report: Document) -> None:
     for load in report["benchmarks"]:
         load["tg_throughput"]["mean"] *= 1.07
+
+
+def ten_times_the_prompts(report: Document) -> None:
+    for load in report["benchmarks"]:
+        load["pp_throughput"]["mean"] *= 10
+        load["pp_throughput"]["values"] = [
+            10 * value for value in load["pp_throughput"]["values"]
+        ]
 
 
 def p99_below(report: Document) -> None:
@@ -847,6 +878,24 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         check="roofline",
     ),
     of_client(
+        "llama-bench faster than its arithmetic",
+        llama(prompts_counted_three_times),
+        "h200-llama",
+        check="roofline",
+    ),
+    of_client(
+        "repetitions that say nothing",
+        llama(one_slow_repetition_in_two),
+        "h200-llama",
+        check="repetitions",
+    ),
+    of_client(
+        "one repetition told five times",
+        llama(one_repetition_told_five_times),
+        "h200-llama",
+        check="repetitions",
+    ),
+    of_client(
         "no flash attention on one side",
         llama(no_flash_attention, "container"),
         "h200-llama",
@@ -890,6 +939,12 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         "llama-benchy",
         "llama-benchy/vllm.json",
         another_mean,
+    ),
+    ImportFault(
+        "ten times the rate of prompts",
+        "llama-benchy",
+        "llama-benchy/vllm.json",
+        ten_times_the_prompts,
     ),
     ImportFault(
         "loads of one and two requests exchanged",

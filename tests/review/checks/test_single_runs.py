@@ -21,6 +21,7 @@ from sparkpub.record.record import (
     Phase,
     Plan,
     Reading,
+    Spread,
 )
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.conditions import (
@@ -34,6 +35,7 @@ from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.proofs import identity
+from sparkpub.review.checks.repetitions import repetitions
 from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
@@ -51,6 +53,8 @@ from tests.review.checks.in_memory import (
 )
 
 TPUT = "output_throughput_tok_s"
+PROMPTS = "prompt_throughput_tok_s"
+ALONE = {"input_tokens": 500, "concurrency": 1}
 GPU = Gpu(name="GPU", clock_max_sm_mhz=1000.0)
 WITH_GPU = Machine(gpus=(GPU,))
 LOCKED = Machine(gpus=(GPU,), clocks_locked_mhz=600.0)
@@ -762,6 +766,30 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
             {},
             "total throughput 9.9 tok/s is less than the output throughput 10",
         ),
+        # 500 tokens of prompt; at 1,000 a second, 1,000 ms are enough for twice as many, and 250 ms for half.
+        ({PROMPTS: 1000.0, "ttft_mean_ms": 1000.0}, {}, ALONE, None),
+        (
+            {PROMPTS: 1000.0, "ttft_mean_ms": 1010.0},
+            {},
+            ALONE,
+            "50 % of TTFT suffice for the prompt at its throughput",
+        ),
+        ({PROMPTS: 1000.0, "ttft_mean_ms": 1010.0}, {}, ALONE | {"depth": 500}, None),
+        (
+            {PROMPTS: 1000.0, "ttft_mean_ms": 7900.0},
+            {},
+            ALONE | {"concurrency": 8},
+            None,
+        ),
+        ({PROMPTS: 1000.0, "ttft_mean_ms": 9000.0}, {}, {"input_tokens": 500}, None),
+        ({PROMPTS: 1000.0, "ttft_mean_ms": 251.0}, {}, ALONE, None),
+        (
+            {PROMPTS: 1000.0, "ttft_mean_ms": 249.0},
+            {},
+            ALONE,
+            "error: Iteration 1 of m/native/w has figures that contradict each other: TTFT is 249 ms, and the prompt "
+            "takes 500 ms",
+        ),
         ({"ttft_p50_ms": 5.0, "ttft_p90_ms": 5.0}, {}, {}, None),
         (
             {"ttft_p50_ms": 5.1, "ttft_p90_ms": 5.0},
@@ -801,6 +829,65 @@ def test_figures_of_one_report_agree_within_a_percent(
 ) -> None:
     run = a_run(metrics, observed=Observed(**observed), workload=asked)
     said(inconsistent_report, a_view(run), words)
+
+
+@pytest.mark.parametrize(
+    ("metric", "asked", "told", "words"),
+    [
+        # 0.32 x sqrt(3 / 2) is 0.392, and 0.33 gives 0.404.
+        (TPUT, {}, Spread(repetitions=3, deviation=32.0, divisor="n"), None),
+        (
+            TPUT,
+            {},
+            Spread(repetitions=3, deviation=33.0, divisor="n"),
+            "output throughput 100.00 tok/s ± 40.42 tok/s (40 % over 3)",
+        ),
+        (TPUT, {}, Spread(repetitions=3, deviation=33.0, divisor="n-1"), None),
+        (TPUT, {}, Spread(repetitions=None, deviation=39.0, divisor="n"), None),
+        (TPUT, {}, Spread(repetitions=None, deviation=40.0, divisor=None), "(40 %)"),
+        (TPUT, {}, (60.0, 140.0), "± 56.57 tok/s (57 % over 2)"),
+        (TPUT, {}, (90.0, 110.0), None),
+        # Requests that wait for each other are no repetitions.
+        ("ttft_mean_ms", ALONE, (60.0, 140.0), "57 % over 2"),
+        ("ttft_mean_ms", ALONE | {"concurrency": 2}, (60.0, 140.0), None),
+        # Three that agree to the last digit are one.
+        (TPUT, {}, (100.0, 100.0, 100.0), "its 3 repetitions agree to the last digit"),
+        (TPUT, {}, (100.0, 100.0, 100.0001), None),
+        (TPUT, {}, (100.0, 100.0), None),
+        (
+            TPUT,
+            {},
+            Spread(repetitions=5, deviation=0.0, divisor="n"),
+            "its 5 repetitions agree",
+        ),
+    ],
+)
+def test_repetitions_inside_a_run_agree(
+    metric: str,
+    asked: dict[str, Any],
+    told: Spread | tuple[float, ...],
+    words: str | None,
+) -> None:
+    several = "spreads" if isinstance(told, Spread) else "samples"
+    run = a_run({metric: 100.0}, workload=asked, **{several: {metric: told}})
+    said(repetitions, a_view(run), words)
+
+
+def test_a_spread_of_one_figure_shows_that_a_run_was_repeated() -> None:
+    spreads = {
+        TPUT: Spread(repetitions=3, deviation=0.0, divisor="n"),
+        PROMPTS: Spread(repetitions=3, deviation=0.1, divisor="n"),
+    }
+    run = a_run({TPUT: 3.8, PROMPTS: 3288.3}, spreads=spreads)
+    said(repetitions, a_view(run), None)
+
+
+def test_the_repetitions_that_lie_furthest_apart_are_told() -> None:
+    near, far = (
+        a_run({TPUT: 100.0}, iteration=number, samples={TPUT: (100 - by, 100 + by)})
+        for number, by in ((1, 30.0), (2, 60.0))
+    )
+    said(repetitions, a_view(near, far), "For example iteration 2 of m/native/w")
 
 
 def test_what_the_parser_noticed_counts_where_the_report_is_whole() -> None:

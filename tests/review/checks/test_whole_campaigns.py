@@ -704,6 +704,110 @@ def test_a_rate_that_the_stated_weights_do_not_allow_is_told(
     assert all("other weights than BF16" in item.message for item in found)
 
 
+def computing(
+    metrics: dict[str, float],
+    asked: dict[str, Any] | None = None,
+    model_id: str = "x/m-31B-it",
+    **fields: Any,
+) -> Stored:
+    """A run on a DGX Spark of a model that its name alone describes."""
+    wanted = Requested(
+        model_id=model_id, workload={"type": "command"} | (asked or {}), environment={}
+    )
+    given: dict[str, Any] = {
+        "machine": SPARK,
+        "requested": wanted,
+        "observed": Observed(dtype="bfloat16"),
+    }
+    return a_run(metrics, **(given | fields))
+
+
+GGUF = Observed(
+    engine="llama.cpp",
+    parameters=10_000_000_000,
+    dtype="float16",
+    settings={"model_type": "llama 10B F16"},
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "fields", "severity"),
+    [
+        # 31 billion parameters take 62 GFLOP a token; 4,838.7 tokens are 120 % of 250 TFLOP, and of 500 twice as many.
+        (4838.0, {}, None),
+        (4839.0, {}, "warning"),
+        (1e9, {}, "warning"),
+        (9677.0, {"observed": Observed(quantization="nvfp4")}, None),
+        (9678.0, {"observed": Observed(quantization="nvfp4")}, "warning"),
+        (4839.0, {"observed": Observed(quantization="fp8")}, "warning"),
+        # 3 billion of 30 take part.
+        (4839.0, {"model_id": "x/m-30B-A3B"}, None),
+        # 10 billion, by what ran: 85 % of 250 TFLOP are 10,625 tokens. Two thirds of them take 13.3 GFLOP: 37,500
+        # tokens are 500 TFLOP, more than any format allows.
+        (10_624.0, {"observed": GGUF}, None),
+        (10_625.0, {"observed": GGUF}, "warning"),
+        (37_499.0, {"observed": GGUF}, "warning"),
+        (37_501.0, {"observed": GGUF}, "error"),
+        # Of four Sparks, 1,000 TFLOP: 42,500 tokens are 85 %.
+        (
+            42_499.0,
+            {"observed": GGUF, "machine": Machine(kind="dgx-spark", count=4)},
+            None,
+        ),
+        (1e9, {"machine": Machine()}, None),
+        (1e9, {"model_id": "x/m"}, None),
+        (1e9, {"asked": {"prefix_caching": True}}, None),
+    ],
+)
+def test_a_rate_of_prompts_needs_no_more_than_the_arithmetic(
+    rate: float, fields: dict[str, Any], severity: str | None
+) -> None:
+    run = computing({"prompt_throughput_tok_s": rate}, **fields)
+    found = [item for item in roofline(a_view(run)) if item.check == "roofline"]
+    assert [item.severity for item in found] == ([] if severity is None else [severity])
+    assert all(item.message.startswith("The prompt throughput") for item in found)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "asked", "words"),
+    [
+        # 4,839 tokens a second, as above, of which 4,000 are computed.
+        ({TPUT: 39.0, "total_throughput_tok_s": 4839.0}, {}, "The output throughput"),
+        ({TPUT: 4839.0}, {"concurrency": 512}, "The output throughput"),
+        (
+            {
+                TPUT: 39.0,
+                "total_throughput_tok_s": 4839.0,
+                "prefix_cache_hit_percent": 90.0,
+            },
+            {},
+            None,
+        ),
+        ({"ttft_mean_ms": 1000.0}, {"input_tokens": 4839}, "The mean time to first"),
+        ({"ttft_mean_ms": 1000.0}, {"input_tokens": 4838}, None),
+        ({"ttft_p50_ms": 1000.0}, {"input_tokens": 4839}, "The median time to first"),
+        # The prompts of others come before or after.
+        ({"ttft_mean_ms": 1000.0}, {"input_tokens": 605, "concurrency": 8}, None),
+        # Those of a batch are computed before any of its first tokens.
+        (
+            {"ttft_mean_ms": 1000.0},
+            {"type": "generate", "input_tokens": 605, "batch_size": 8},
+            "The mean time to first",
+        ),
+    ],
+)
+def test_tokens_of_all_kinds_are_computed(
+    metrics: dict[str, float], asked: dict[str, Any], words: str | None
+) -> None:
+    found = [
+        item.message
+        for item in roofline(a_view(computing(metrics, asked)))
+        if item.check == "roofline" and "TFLOP/s" in item.message
+    ]
+    assert len(found) == (words is not None)
+    assert all(message.startswith(words or "") for message in found)
+
+
 def test_the_last_wave_of_requests_counts_whole() -> None:
     """9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,000 tok/s are 222.2 steps a second."""
     waves = modelled(

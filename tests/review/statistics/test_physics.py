@@ -36,6 +36,11 @@ def test_there_are_no_steps_without_requests_batch_or_tokens(
         physics.steps(requests, batch, output_tokens)
 
 
+def test_a_token_takes_two_operations_for_each_parameter() -> None:
+    """0.8 billion parameters at 275,040 tokens a second: 1.6e9 x 275,040."""
+    assert physics.implied_flops(275_040, 0.8e9) == pytest.approx(440.064e12)
+
+
 def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
     """119.5 tok/s over 50 requests of 128 tokens at batch 8: 6,400 tokens in 53.56 s, 896 steps, 16.73 a second."""
     assert physics.steps_per_second(119.5, 8, 128, 50) == pytest.approx(

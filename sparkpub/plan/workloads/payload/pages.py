@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+import time
 import urllib.error
 import urllib.request
 import zlib
@@ -243,12 +244,21 @@ class NoAnswerError(Exception):
 
 
 def answer(url: str, model: str) -> dict[str, Any]:
-    """One greedy answer: the question, the text, and what is wrong with it, None for sense. Raises NoAnswerError."""
+    """One greedy answer: the question, the text, what is wrong with it, None for sense, and how long it took. Raises
+    NoAnswerError."""
+    begun = time.monotonic()
     page = chat(url, model, QUESTION, ANSWER_TOKENS)
+    seconds = time.monotonic() - begun
     if page.document is None:
         raise NoAnswerError(page)
     text = said_in(page.document)
-    return {"question": QUESTION, "text": text, "problem": nonsense(text)}
+    return {
+        "question": QUESTION,
+        "text": text,
+        "problem": nonsense(text),
+        "seconds": round(seconds, 3),
+        "tokens": counted_in(page.document),
+    }
 
 
 def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
@@ -275,6 +285,15 @@ def said_in(document: Any) -> str:
     names = ("reasoning_content", "reasoning", "content")
     parts = [message.get(name) for name in names]
     return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+
+
+def counted_in(document: Any) -> int | None:
+    """The tokens of an answer as its server counts them; None where it does not."""
+    try:
+        tokens = document["usage"]["completion_tokens"]
+    except (KeyError, TypeError):
+        return None
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 LEAST_WORDS = 12
