@@ -86,7 +86,7 @@ class View:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    damage: tuple[str, ...] = ()
+    damage: Sequence[str] = ()
     evidence: EvidenceReader = field(default_factory=EvidenceReader)
     _made: dict[Callable[["View"], Any], Any] = field(default_factory=dict, repr=False)
 
