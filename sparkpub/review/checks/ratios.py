@@ -59,7 +59,7 @@ def implausible_ratio(view: View) -> Iterator[Finding]:
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
-            base = (cell[0], view.campaign.baseline, cell[2])
+            base = view.baseline_of(cell)
             found = (
                 _odds(view, base, cell, metric)
                 if base in view.counted and cell != base

@@ -295,19 +295,13 @@ def _powerless(view: View) -> Iterator[Finding]:
     much that a finding says so, none says it again."""
     weak: dict[CellMetric, float] = {}
     for (cell, name), found in view.compared.items():
-        base, power = _baseline(view, cell), found.overall.power_10_percent
+        base, power = view.baseline_of(cell), found.overall.power_10_percent
         if power is None or power >= POWER or _too_alike(view, base, cell, name):
             continue
         if not any(_is_told(view, place, name) for place in (base, cell)):
             weak[cell, name] = power
     for alike in _by_cause(view, weak):
         yield _without_power(view, alike)
-
-
-def _baseline(view: View, cell: Cell) -> Cell:
-    """The cell that a cell is compared with."""
-    model, _, workload = cell
-    return model, view.campaign.baseline, workload
 
 
 def _is_told(view: View, cell: Cell, name: str) -> bool:
@@ -319,7 +313,7 @@ def _is_told(view: View, cell: Cell, name: str) -> bool:
 def _without_power(view: View, weak: Mapping[CellMetric, float]) -> Finding:
     """Comparisons that would miss a difference, by the one that most likely would."""
     cell, name = min(weak, key=lambda key: weak[key])
-    base, power = _baseline(view, cell), weak[cell, name]
+    base, power = view.baseline_of(cell), weak[cell, name]
     n = [len(view.figures(place, name)) for place in (base, cell)]
     text = (
         f"A difference of 10 % in {view.metrics[name].within_sentence} between {label(base)} and {label(cell)} would "
@@ -330,7 +324,7 @@ def _without_power(view: View, weak: Mapping[CellMetric, float]) -> Finding:
         "small-sample",
         severity_of(view, names),
         text,
-        [place for cell, _ in weak for place in (_baseline(view, cell), cell)],
+        [place for cell, _ in weak for place in (view.baseline_of(cell), cell)],
         names,
         cases=len(weak),
         power_10_percent=power,

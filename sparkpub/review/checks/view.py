@@ -198,6 +198,11 @@ class View:
     def _by_cell(self, rows: pd.DataFrame) -> Values:
         return Values.of_cells(rows, {self.campaign.name: self.reviewed})
 
+    def baseline_of(self, cell: Cell) -> Cell:
+        """The cell that a cell is compared with."""
+        model, _, workload = cell
+        return model, self.campaign.baseline, workload
+
     def figures(
         self, cell: Cell, metric: str, *, ran: bool = False
     ) -> tuple[float, ...]:
