@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.record import catalogue
+from sparkpub.record import catalogue, weights
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Architecture, MetricValue, Observed, Requested
 
@@ -18,6 +18,8 @@ _PROOFS = (
     "layers",
 )
 
+_OF_A_FOLDER = ("awq", "gptq", "compressed", "modelopt", "mxfp4", "quark")
+"""How formats begin that an engine cannot make of 16-bit weights while it loads them."""
 _SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "experts")
 
 
@@ -50,6 +52,7 @@ def contradictions(
             f"weights are {words[not requested.random_weights]} instead of {words[requested.random_weights]}"
         )
     problems += _other_format(observed)
+    problems += _other_weights(requested, observed)
     problems += _other_configuration(requested)
     known = expected(requested)
     if known is None:
@@ -93,6 +96,24 @@ def _other_format(seen: Observed) -> list[str]:
     return [
         f"{seen.parameters:,} parameters in {seen.dtype} take {want:,} bytes, not {seen.weight_bytes:,}"
     ]
+
+
+def _other_weights(requested: Requested, seen: Observed) -> list[str]:
+    """Where the engine names another format of weights than the file or the folder that was asked for."""
+    if seen.quantization is None:
+        return []
+    name = (requested.model_path or requested.model_id).removesuffix(".gguf")
+    called = weights.last_in(name)
+    widths = weights.bits(called), weights.bits(weights.called(seen.quantization))
+    if None not in widths and widths[0] != widths[1]:
+        return [f"its name says {called} and its weights are {seen.quantization}"]
+    folder = requested.architecture
+    if folder is None or folder.source != "config.json" or folder.quantization:
+        return []
+    if seen.quantization.lower().startswith(_OF_A_FOLDER):
+        said = f"its folder says {folder.dtype or 'no format'}"
+        return [f"{said} and its weights are {seen.quantization}"]
+    return []
 
 
 def _in_format_of_run(name: str, known: Architecture, seen: Observed) -> Any:

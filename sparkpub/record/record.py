@@ -296,8 +296,11 @@ class Gpu(Strict):
     compute_capability: str | None = None
     vbios: str | None = None
     power_limit_watt: NonNegativeFloat | None = None
+    power_default_watt: NonNegativeFloat | None = None
+    """The limit that the GPU has where nobody sets one."""
     clock_max_sm_mhz: NonNegativeFloat | None = None
     mig: bool | None = None
+    ecc: bool | None = None
 
 
 class Machine(Strict):

@@ -5,7 +5,7 @@ and front page select from these.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan.requested import load_of
@@ -40,6 +40,8 @@ class Speed:
     """The runs that count, in order of time."""
     doubts: tuple[str, ...] = ()
     """Checks whose errors change what the figures mean: such figures are not ranked."""
+    questioned: Mapping[str, str] = field(default_factory=dict)
+    """Metric to the check that warns of it in this cell."""
 
     @property
     def bits(self) -> int | None:
@@ -119,6 +121,7 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
                 figures=of_cell,
                 records=records,
                 doubts=_doubts(findings),
+                questioned=_questioned("/".join(cell), findings),
             )
         )
     return found
@@ -131,3 +134,14 @@ def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
         if finding.severity == "error" and CHECKS[finding.check].kind == "meaning":
             checks.append(finding.check)
     return tuple(dict.fromkeys(checks))
+
+
+def _questioned(cell: str, findings: Iterable[Finding]) -> dict[str, str]:
+    """The metrics of a cell that a check warns of by name, with the first check that does."""
+    found: dict[str, str] = {}
+    for finding in findings:
+        metric = finding.evidence.get("metric")
+        is_told = finding.severity == "warning" and cell in finding.cells
+        if is_told and isinstance(metric, str):
+            found.setdefault(metric, finding.check)
+    return found

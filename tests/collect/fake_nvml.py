@@ -62,11 +62,13 @@ class FakeNvml:
             "nvmlDeviceGetUUID": "GPU-12345678-1234-1234-1234-123456789abc",
             "nvmlDeviceGetVbiosVersion": "96.00.B0.00.01",
             "nvmlDeviceGetEnforcedPowerLimit": self.power_limit,
+            "nvmlDeviceGetPowerManagementDefaultLimit": 700_000,
             "nvmlDeviceGetMaxClockInfo": 1980,
             "nvmlDeviceGetCudaComputeCapability": (12, 1)
             if "GB10" in self.name
             else (9, 0),
             "nvmlDeviceGetMigMode": NVMLError("Not Supported"),
+            "nvmlDeviceGetEccMode": [1, 1],
             "nvmlSystemGetDriverVersion": "580.95.05",
             "nvmlSystemGetCudaDriverVersion": 13000,
             "nvmlDeviceGetComputeRunningProcesses": [

@@ -75,6 +75,8 @@ def test_the_machine_is_described_and_not_named(driver: FakeNvml) -> None:
         False,
     )
     assert facts.gpus[0].power_limit_watt == 700.0
+    assert facts.gpus[0].power_default_watt == 700.0
+    assert (facts.gpus[0].mig, facts.gpus[0].ecc) == (None, True)
     assert "12345678" not in facts.model_dump_json()
     assert facts == inventory.facts(Gpus())
 

@@ -75,6 +75,34 @@ def test_what_a_run_shows_is_held_against_the_model_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("path", "folder", "seen", "said"),
+    [
+        ("/m/x-F16.gguf", None, "Q8_0", "its name says FP16 and its weights are Q8_0"),
+        ("/m/x-Q4_K_M.gguf", None, "Q4_K - Medium", None),
+        ("/m/x-FP8", None, "fp8", None),
+        ("/m/x-AWQ", None, "awq_marlin", None),
+        ("/m/x", None, "awq_marlin", None),
+        # An engine makes FP8 of 16 bits while it loads them, and AWQ of nothing but AWQ.
+        ("/m/x", "config.json", "fp8", None),
+        (
+            "/m/x",
+            "config.json",
+            "awq_marlin",
+            "its folder says bfloat16 and its weights are awq_marlin",
+        ),
+        ("/m/x", "catalogue", "awq_marlin", None),
+    ],
+)
+def test_weights_are_of_the_format_that_their_name_and_folder_say(
+    path: str, folder: Any, seen: str, said: str | None
+) -> None:
+    known = folder and Architecture(source=folder, dtype="bfloat16")
+    requested = asked(known, model_path=path)
+    found = contradictions(requested, Observed(quantization=seen), {})
+    assert found == ([] if said is None else [said])
+
+
+@pytest.mark.parametrize(
     ("wanted", "seen", "said"),
     [
         (False, True, ["weights are random instead of trained"]),

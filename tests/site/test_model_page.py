@@ -1,22 +1,25 @@
 """The page of a model: one model over campaigns, its set-ups, what they cost."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from sparkpub.record.record import Record
+from sparkpub.review.checks import Finding
 from sparkpub.site.figures import users, versions
 from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.pages import model_page
 from sparkpub.site.pages.templating import Templates
-from tests.leaderboards import LOAD, runs_of
+from tests.leaderboards import LOAD, a_finding, runs_of
 from tests.site.test_front_page import BF16, FP8, ONE, published, text
 
 
-def page(*records: Record) -> str:
+def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     """The page of the only model as HTML within Markdown."""
-    publication = published(*records)
+    publication = published(*records, findings=findings)
     (model,) = model_page.models(publication)
     found = model_page.context(publication, model, "", "")
     content = Templates().page("model", model=found)
@@ -71,6 +74,33 @@ def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:
     html = page(run)
     assert "<code>vllm serve &#39;a b&#39;</code></pre>" in html
     assert "<code>vllm bench</code></pre>" in html
+
+
+@pytest.mark.parametrize(
+    ("severity", "cell", "metric", "marked"),
+    [
+        ("warning", "a/native/w", "prompt_throughput_tok_s", "275,040"),
+        ("warning", "a/native/w", "ttft_mean_ms", "0.0521"),
+        ("warning", "a/native/w", "output_throughput_tok_s", "116"),
+        ("warning", "a/native/w", "gpu_energy_joule", None),
+        ("warning", "b/native/w", "prompt_throughput_tok_s", None),
+        ("warning", None, "prompt_throughput_tok_s", None),
+        ("info", "a/native/w", "prompt_throughput_tok_s", None),
+    ],
+)
+def test_a_figure_that_a_check_warns_of_is_marked(
+    severity: str, cell: str | None, metric: str, marked: str | None
+) -> None:
+    metrics = {"prompt_throughput_tok_s": 275_040.0, "ttft_mean_ms": 52.11}
+    finding = replace(
+        a_finding("same-numbers", severity, cell), evidence={"metric": metric}
+    )
+    html = page(
+        *runs_of("a", [116.0], load=ONE, metrics=metrics, workload="w"),
+        findings=[finding],
+    )
+    found = re.findall(r'<td>([^<]+) <abbr title="A check [^"]*: same numbers">▲', html)
+    assert found == ([] if marked is None else [marked])
 
 
 def test_a_source_without_a_command_says_so() -> None:

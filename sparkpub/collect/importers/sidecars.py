@@ -130,8 +130,11 @@ class Sidecars:
         name = self.layout.answer
         if self.report is None or name is None or "/" in name:
             return None
-        said = " ".join(reading.text(_first(self.report, [name])).split())
-        return said[:_LONGEST_ANSWER] or None
+        for file in (name, f"{name}.gz"):
+            found = _read(self.report.path.with_name(file))
+            if found is not None:
+                return " ".join(reading.text(found).split())[:_LONGEST_ANSWER]
+        return None
 
 
 def is_sidecar(file: ResultFile) -> bool:

@@ -89,8 +89,10 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
         capability = _asked(nvml, "nvmlDeviceGetCudaComputeCapability", handle)
         memory = _asked(nvml, "nvmlDeviceGetMemoryInfo", handle)
         power = _asked(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle)
+        usual = _asked(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle)
         clock = _asked(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM)
         mig = _asked(nvml, "nvmlDeviceGetMigMode", handle)
+        ecc = _asked(nvml, "nvmlDeviceGetEccMode", handle)
         cards.append(
             Gpu(
                 name=_asked(nvml, "nvmlDeviceGetName", handle) or "unknown",
@@ -100,8 +102,10 @@ def _cards(gpus: Gpus | None) -> tuple[Gpu, ...]:
                 compute_capability=_of(capability, lambda pair: "{}.{}".format(*pair)),
                 vbios=_asked(nvml, "nvmlDeviceGetVbiosVersion", handle),
                 power_limit_watt=_of(power, lambda milliwatt: milliwatt / 1000),
+                power_default_watt=_of(usual, lambda milliwatt: milliwatt / 1000),
                 clock_max_sm_mhz=_of(clock, float),
                 mig=_of(mig, lambda modes: bool(modes[0])),
+                ecc=_of(ecc, lambda modes: bool(modes[0])),
             )
         )
     return tuple(cards)

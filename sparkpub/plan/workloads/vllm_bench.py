@@ -320,8 +320,9 @@ def _other_clients(printed: list[str], report: Mapping[str, Any]) -> list[str]:
 
 
 def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
-    """Whether the server's clock is off the client's. Both print local times, which whole quarters of an hour may part:
-    what the server prints after the client's first line lies between that line and the client's report."""
+    """Whether the report is of another time than the log, or the server's clock off the client's. Server and client
+    print local times, which whole quarters of an hour may part: what the server prints after the client's first line
+    lies between that line and the client's report."""
     ended = _said_at(report)
     client = next(
         (at for at, line in enumerate(printed) if _CLIENT_AT.match(line)), None
@@ -329,6 +330,12 @@ def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
     if ended is None or client is None:
         return []
     began = _printed_at(_CLIENT_AT, printed[client], ended)
+    seconds = reading.number(report.get("duration"))
+    if began is not None and seconds is not None:
+        before = (ended - began).total_seconds() - seconds
+        if not -CLOCK_SECONDS <= before <= MOST_BEFORE_SECONDS:
+            times = f"at {ended:%H:%M:%S} after {seconds:.0f} s, and its client began at {began:%H:%M:%S}"
+            return [f"the report was written {times}"]
     for line in printed[client:]:
         said = _printed_at(_SERVER_AT, line, ended)
         if began is None or said is None:
@@ -338,6 +345,10 @@ def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
         if not -CLOCK_SECONDS <= off <= (ended - began).total_seconds() + CLOCK_SECONDS:
             return [f"the server's clock is {abs(off):.0f} s off the client's"]
     return []
+
+
+MOST_BEFORE_SECONDS = 3600.0
+"""Longest time from a client's first line to its first request: prompts are made, and warm-ups run."""
 
 
 def _printed_at(pattern: re.Pattern[str], line: str, near: datetime) -> datetime | None:
@@ -571,17 +582,24 @@ _SETTINGS = (
     "tensor_parallel_size",
     "max_seq_len",
     "enable_prefix_caching",
+    "enable_chunked_prefill",
+    "revision",
 )
 """What the engine's first line says as `name=value`."""
+_SAID = {
+    "max_num_batched_tokens": r"\bmax_num_batched_tokens=(\d+)",
+    "attention_backend": r"Using (\w+) (?:attention )?backend\b",
+    "cudagraph_mode": r"\bcudagraph_mode\W+CUDAGraphMode\.(\w+)",
+    "async_scheduling": r"\bAsynchronous scheduling is (enabled|disabled)",
+}
+"""What it says in other words."""
 
 
 def _settings(printed: list[str]) -> dict[str, str]:
     """How the engine was set, as far as it says so."""
     patterns = {name: rf"\b{name}=['\"]?([\w.-]+)" for name in _SETTINGS}
-    patterns["max_num_batched_tokens"] = r"\bmax_num_batched_tokens=(\d+)"
-    patterns["attention_backend"] = r"Using (\w+) (?:attention )?backend\b"
     settings = {}
-    for name, pattern in patterns.items():
+    for name, pattern in (patterns | _SAID).items():
         said = reading.search(printed, pattern)
         if said is not None:
             settings[name] = said

@@ -165,6 +165,6 @@ CHECKS = (
         ("warning",),
         "Has every cell the declared number of runs?",
         unbalanced,
-        remedy="Measure what is missing (sparkpub collect), or declare what was measured (iterations:).",
+        remedy="Measure what is missing (sparkpub collect), or say in campaign.json why it ended (ended:).",
     ),
 )

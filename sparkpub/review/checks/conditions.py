@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from statistics import fmean, median
 
 import numpy as np
 
@@ -11,16 +12,34 @@ from sparkpub.record.record import Gate
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Check, of_each_run
-from sparkpub.review.checks.evidence import LOAD_PERCENT, Samples
+from sparkpub.review.checks.evidence import LOAD_PERCENT, Samples, while_measuring
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, first_of
+from sparkpub.review.checks.view import Case, View, first_of, label
+from sparkpub.review.reviewed import Cell
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
     START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
+)
+START_RANGE_CELSIUS = Threshold(
+    "start range celsius",
+    20.0,
+    "Maximum difference between the start temperatures of a cell's runs: a warmer GPU boosts less and leaks more. In "
+    "real campaigns it was 12 at most.",
+)
+WAITED_PERCENT = Threshold(
+    "waited percent",
+    20.0,
+    "Share of the measured time in which some process waited for processors, disk or memory, by the kernel's pressure "
+    "stall information, from which something else was at work. In real runs it was 7 at most.",
+)
+BUSIER_PERCENT = Threshold(
+    "busier percent",
+    25.0,
+    "Points of CPU load by which a run may exceed the median of its cell: more means that another program was running.",
 )
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
@@ -50,6 +69,12 @@ POWER_CAPPED_SHARE = Threshold(
 )
 
 
+PRESSURES = {
+    "processors": "pressure_cpu_some_percent",
+    "the disk": "pressure_io_some_percent",
+    "memory": "pressure_memory_some_percent",
+}
+"""What processes wait for, and the column of the telemetry that says how long."""
 POWER_CAP = 0x4
 """NVML's bit for a clock held by the power limit."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
@@ -98,6 +123,27 @@ def thermal_gate(view: View) -> Iterator[Finding]:
         "started hot",
         remedy="Let the machine cool before each run; a matrix waits for that (max_start_temp_celsius: in gates:).",
     )
+    yield from _rounds_of_other_heat(view)
+
+
+def _rounds_of_other_heat(view: View) -> Iterator[Finding]:
+    """Cells whose runs started cool and hot, so that they are not repetitions of one measurement."""
+    ranges: dict[Cell, tuple[float, float]] = {}
+    for cell in view.counted:
+        starts = view.figures(cell, "gpu_temp_start_celsius")
+        if starts and max(starts) - min(starts) > START_RANGE_CELSIUS:
+            ranges[cell] = min(starts), max(starts)
+    if not ranges:
+        return
+    cells = list(ranges)
+    least, most = ranges[cells[0]]
+    text = (
+        f"Runs of {label(cells[0])} started at {least:.0f} to {most:.0f} °C. A warmer GPU is slower, so they do not "
+        "repeat one measurement."
+    )
+    yield view.concerning(
+        "thermal-gate", "warning", text, cells, cases=len(cells), what="start range"
+    )
 
 
 def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
@@ -109,7 +155,15 @@ def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
 
 
 def throttled(view: View) -> Iterator[Finding]:
-    """Runs that heat or hardware slowed down; a power cap, which is how a GPU is built to run, is only noted."""
+    """Runs that heat, hardware or an operator slowed down; a power cap, which is how a GPU is built to run, is only
+    noted."""
+    yield from view.faulty(
+        "throttled",
+        "warning",
+        _less_than_the_gpu,
+        "had less than the GPU that they are called by",
+        remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or name the machine after what it had.",
+    )
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     slowed: list[Case] = []
     capped = []
@@ -159,6 +213,16 @@ def _share_under_load(samples: Samples | None, reasons: int) -> float:
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
 
 
+def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
+    """A part of a GPU, and one that may not draw what it is built for."""
+    for gpu in stored.record.machine.gpus:
+        limit, usual = gpu.power_limit_watt, gpu.power_default_watt
+        if gpu.mig:
+            yield f"a slice of {gpu.name} (MIG)"
+        if limit is not None and usual is not None and limit < usual:
+            yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
+
+
 def slow_clock(view: View) -> Iterator[Finding]:
     """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
     stuck: list[Case] = []
@@ -193,6 +257,26 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     most = samples.known("gpu_foreign_processes").max(initial=0)
     if most:
         yield f"the GPU was in use by up to {other_processes(int(most))}"
+    for what, column in PRESSURES.items():
+        waited = while_measuring(stored.record, samples, column)
+        if waited and fmean(waited) > WAITED_PERCENT:
+            yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
+    usual = view.once(_usual_cpu_percent).get(stored.record.cell)
+    load = while_measuring(stored.record, samples, "cpu_percent")
+    if load and usual is not None and fmean(load) > usual + BUSIER_PERCENT:
+        yield f"processors were {fmean(load):.0f} % busy, and {usual:.0f} % usually"
+
+
+def _usual_cpu_percent(view: View) -> dict[Cell, float]:
+    """The median load of the processors in the runs of each cell."""
+    loads: dict[Cell, list[float]] = {}
+    for run in view.happened:
+        samples = view.evidence.of(run).samples
+        if samples is not None:
+            load = while_measuring(run.record, samples, "cpu_percent")
+            if load:
+                loads.setdefault(run.record.cell, []).append(fmean(load))
+    return {cell: median(known) for cell, known in loads.items()}
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -249,14 +333,14 @@ CHECKS = (
         ("warning",),
         "Did every run start cool?",
         thermal_gate,
-        thresholds=(START_TEMPERATURE_CELSIUS,),
+        thresholds=(START_TEMPERATURE_CELSIUS, START_RANGE_CELSIUS),
         remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
     Check(
         "throttled",
         "evidence",
         ("warning", "info"),
-        "Was the GPU throttled?",
+        "Was the GPU whole, and not throttled?",
         throttled,
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, POWER_CAPPED_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
@@ -277,7 +361,8 @@ CHECKS = (
         "Was the run alone on the machine?",
         _company,
         ("shared the machine",),
-        remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
+        thresholds=(WAITED_PERCENT, BUSIER_PERCENT),
+        remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
     ),
     of_each_run(
         "leak",

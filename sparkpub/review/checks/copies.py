@@ -4,13 +4,10 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-import numpy as np
-
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.dependence import independent
-from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
@@ -39,8 +36,8 @@ LOG_BYTES = Threshold(
     2048,
     "From this size on, a log contains times and addresses that differ between runs. Shorter logs can be equal.",
 )
-POWER_VALUES = 20
-"""Different readings of power from which no two runs draw the same."""
+DIGEST_VALUES = 20
+"""Different values in a column of the telemetry from which no other run has the same column."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
 
 
@@ -65,21 +62,13 @@ def copied_evidence(view: View) -> Iterator[Finding]:
 def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
     """What is a run's own, in words, with the value that no other run can have. The first that matches is reported."""
     record = stored.record
-    if record.plan.order != "as-published":  # a published file may hold many runs
-        for item in record.evidence:
-            if item.role in _OWN_TO_A_RUN or (
-                item.role == "log" and item.bytes >= LOG_BYTES
-            ):
-                yield f"their {item.role}", item.sha256
+    yield from recordings(view, stored)
     published = _published(record)
     if published is not None:
         cell, _, figures = published
         yield "their start and all their figures", published
         if _combinations(view, record.cell) >= COMBINATIONS:
             yield "all their figures", (cell, figures)
-    trace = _trace(view.evidence.of(stored).samples)
-    if trace is not None:
-        yield "the power drawn, sample by sample", trace
     timed = _timed(record)
     for name, value in timed.items():
         if _digits(value) >= DIGITS:
@@ -92,14 +81,26 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
         )
 
 
-def _trace(samples: Samples | None) -> str | None:
-    """A digest of the power drawn, sample by sample; None where an idle or coarse sensor may well repeat itself."""
+def recordings(view: View, stored: Stored) -> Iterator[tuple[str, str]]:
+    """What was recorded during a run and no other, in words, with a digest of it."""
+    record, samples = stored.record, view.evidence.of(stored).samples
+    if record.plan.order != "as-published":  # a published file may hold many runs
+        for item in record.evidence:
+            is_long_log = item.role == "log" and item.bytes >= LOG_BYTES
+            if item.role in _OWN_TO_A_RUN or is_long_log:
+                yield f"their {item.role}", item.sha256
     if samples is None:
-        return None
-    power = samples.known("gpu_power_watt")
-    if len(np.unique(power)) < POWER_VALUES:
-        return None
-    return hashlib.sha256(power.tobytes()).hexdigest()
+        return
+    power = samples.known("gpu_power_watt").tolist()
+    # Whole seconds and their hundredths may agree.
+    moments = [time for time in samples.times.tolist() if time != round(time, 2)]
+    for what, values in (
+        ("the power drawn, sample by sample", power),
+        ("the times of their samples", moments),
+    ):
+        # An idle or coarse sensor may well repeat itself.
+        if len(set(values)) >= DIGEST_VALUES:
+            yield what, hashlib.sha256(repr(values).encode()).hexdigest()
 
 
 def _combinations(view: View, cell: Cell) -> float:

@@ -60,7 +60,9 @@ def restated(view: View) -> list[Restated]:
         runs = [run.record for cell in cells for run in view.ran[cell]]
         if len(runs) < DEPENDENCE_RUNS:
             continue
-        columns = {name: [run.value(name) for run in runs] for name in view.results}
+        columns = {
+            name: [view.figure(run, name) for run in runs] for name in view.results
+        }
         values = pd.DataFrame(columns, range(len(runs)), dtype=np.float64)
         logarithms = values.loc[:, values.min() > 0].apply(np.log)
         of_one_cell = [one.cell == other.cell for one, other in pairwise(runs)]

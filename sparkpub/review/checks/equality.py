@@ -11,7 +11,7 @@ from typing import TypeVar
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.evidence import Samples, measured_phase
+from sparkpub.review.checks.evidence import Samples, while_measuring
 from sparkpub.review.checks.facts import (
     ABSENT,
     FACTS,
@@ -70,7 +70,7 @@ CONDITION_RUNS = 3
 Group = tuple[str, str]
 """A model and a workload."""
 CellOrGroup = TypeVar("CellOrGroup", Cell, Group)
-Apart = dict[str, dict[str, set[str]]]
+Differing = dict[str, dict[str, set[str]]]
 """Name to the values of each run of a cell, or of each environment of a group."""
 
 
@@ -82,13 +82,13 @@ def _differing(
     facts: Iterable[Common],
     places: Mapping[CellOrGroup, Groups],
     elsewhere: Collection[CellOrGroup],
-) -> Iterator[tuple[Common, dict[CellOrGroup, Apart]]]:
+) -> Iterator[tuple[Common, dict[CellOrGroup, Differing]]]:
     """Each fact with the places in which it differs and no other fact explains that. `elsewhere` are those in which the
     machine differs, which is told by itself."""
     told: dict[str, Collection[CellOrGroup]] = {MACHINE: elsewhere}
     for fact in facts:
         explained: Collection[CellOrGroup] = told.get(fact.follows or "", ())
-        new: dict[CellOrGroup, Apart] = {}
+        new: dict[CellOrGroup, Differing] = {}
         for place, groups in places.items():
             names = apart(fact, groups)
             if names and place not in explained:
@@ -242,21 +242,12 @@ class MeasuredCondition:
 
 
 def _processor_load(record: Record, samples: Samples) -> float | None:
-    load = _while_measuring(record, samples, "cpu_percent")
+    load = while_measuring(record, samples, "cpu_percent")
     return fmean(load) if load else None
 
 
 def _most_swapped(record: Record, samples: Samples) -> float | None:
-    return max(_while_measuring(record, samples, "swap_used_gib"), default=None)
-
-
-def _while_measuring(record: Record, samples: Samples, column: str) -> list[float]:
-    """The values of the measured phase; from the launch on where nobody knows when that was."""
-    phase = measured_phase(record)
-    values: list[float] = []
-    if phase is not None:
-        values = samples.known(column, samples.within(phase)).tolist()
-    return values or samples.known(column, samples.times >= 0).tolist()
+    return max(while_measuring(record, samples, "swap_used_gib"), default=None)
 
 
 CONDITIONS = (

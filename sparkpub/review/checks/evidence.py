@@ -105,6 +105,9 @@ COLUMNS = (
     "mem_available_gib",
     "cpu_percent",
     "swap_used_gib",
+    "pressure_cpu_some_percent",
+    "pressure_io_some_percent",
+    "pressure_memory_some_percent",
 )
 """The columns of a run's telemetry that checks read."""
 
@@ -290,6 +293,15 @@ def _milliseconds(name: str, values: Sequence[float]) -> tuple[float, ...]:
 def measured_phase(record: Record) -> Phase | None:
     """When a run measured; None where nobody knows."""
     return next((phase for phase in record.phases if phase.name == "measure"), None)
+
+
+def while_measuring(record: Record, samples: Samples, column: str) -> list[float]:
+    """The values of the measured phase; from the launch on where nobody knows when that was."""
+    phase = measured_phase(record)
+    values: list[float] = []
+    if phase is not None:
+        values = samples.known(column, samples.within(phase)).tolist()
+    return values or samples.known(column, samples.times >= 0).tolist()
 
 
 def _columns(table: Telemetry) -> dict[str, Floats]:

@@ -88,6 +88,10 @@ def _power_limit(gpu: Gpu) -> str | None:
     return None if gpu.power_limit_watt is None else f"{gpu.power_limit_watt:g} W"
 
 
+def _on(switched: bool | None) -> str | None:
+    return None if switched is None else "on" if switched else "off"
+
+
 _vbios = _of_gpus(lambda gpu: gpu.vbios)
 
 
@@ -125,6 +129,14 @@ def _quantization(record: Record) -> str | None:
     if record.observed.engine is None:
         return None
     return record.observed.quantization or "none"
+
+
+def _configuration(record: Record) -> str | None:
+    """Of the model's folder: its config.json, and its list of weight files."""
+    known = record.requested.architecture
+    if known is None or known.config_sha256 is None:
+        return None
+    return f"{known.config_sha256:.8} {known.weights_sha256 or '':.8}".strip()
 
 
 def _limits(record: Record) -> str:
@@ -190,7 +202,9 @@ def _settings(seen: Seen) -> Named:
 
 def _flags(seen: Seen) -> Named:
     given = flag_values(seen.record.argv).items()
-    return {flag: value or "given" for flag, value in given if not is_path(value)}
+    return {
+        flag: "a path" if is_path(value) else value or "given" for flag, value in given
+    }
 
 
 def _warnings(seen: Seen) -> Named | None:
@@ -224,7 +238,10 @@ SHARED = (
     _one("number of processors", "warning", "warning", lambda record: record.machine.cpu_count, own=True),
     _one("power mode", "warning", "warning", lambda record: record.machine.power_mode or "not set"),
     _one("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
+    _one("MIG", "error", "error", _of_gpus(lambda gpu: _on(gpu.mig)), own=True),
+    _one("ECC", "warning", "warning", _of_gpus(lambda gpu: _on(gpu.ecc)), own=True),
     _one("locked clock", "warning", "warning", lambda record: record.machine.clocks_locked_mhz or "none"),
+    _one("configuration of the model", "error", "error", _configuration),
     _one("number format", "error", "error", lambda record: record.observed.dtype),
     _one("quantization", "error", "error", _quantization),
     _one("KV cache format", "error", "warning", lambda record: record.observed.kv_cache_dtype),
@@ -238,9 +255,17 @@ NAMED = (
     SOFTWARE,
     Common("gate", "warning", "warning", _gates),
     Common("command line", None, "warning", _flags, absence_counts=True),
-    Common("engine setting", None, "warning", _settings),
+    Common("engine setting", "warning", "warning", _settings, own=True),
     Common("environment variable", None, "warning", _variables),
-    Common("variable of the engine", None, "warning", _steering, absence_counts=True),
+    Common(
+        "variable of the engine",
+        "warning",
+        "warning",
+        _steering,
+        own=True,
+        absence_counts=True,
+        lacked="warning",
+    ),
     Common("warning of the engine", None, "warning", _warnings, absence_counts=True),
 )
 """Facts of several names."""

@@ -1,13 +1,16 @@
 """Whether a server took its prompts from a cache instead of computing them."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 from sparkpub.plan.requested import options_of
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import of_each_run
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View
+from sparkpub.review.checks.view import View, about_cells, label
+from sparkpub.review.reviewed import Cell
 
 HITS_PERCENT = Threshold(
     "prefix cache hits percent",
@@ -50,17 +53,48 @@ def _of_warmups(record: Record) -> float:
     return 100 * (warmup + 1) / (warmup + 1 + requests)
 
 
+def prefix_cache(view: View) -> Iterator[Finding]:
+    """Runs whose prompts the server had, and loads that some models' servers may have had and others' not."""
+    yield from view.faulty(
+        "prefix-cache",
+        "warning",
+        lambda run: _cached(view, run),
+        "found its prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
+        "found their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
+    )
+    yield from _switched_on_for_some(view)
+
+
+def _switched_on_for_some(view: View) -> Iterator[Finding]:
+    """Loads of which some servers kept prompts and others did not, where nothing shows how many they found."""
+    settings: dict[str, dict[str, dict[Cell, None]]] = {}
+    for cell, runs in view.counted.items():
+        for run in runs:
+            said = run.record.observed.settings.get("enable_prefix_caching")
+            if said is not None and _hits(view, run) is None:
+                cells = settings.setdefault(cell[2], {}).setdefault(said.lower(), {})
+                cells[cell] = None
+    mixed = [cells for cells in settings.values() if len(cells) > 1]
+    if not mixed:
+        return
+    examples = [
+        f"{label(next(iter(cells)))} {said}" for said, cells in mixed[0].items()
+    ]
+    text = (
+        f"Servers of one load differ in enable_prefix_caching ({', '.join(examples)}): a ranking of them compares less "
+        "work with more."
+    )
+    every = dict.fromkeys(chain(*chain(*(cells.values() for cells in mixed))))
+    yield view.finding("prefix-cache", "warning", text, **about_cells(every))
+
+
 CHECKS = (
-    of_each_run(
+    Check(
         "prefix-cache",
         "meaning",
-        "warning",
+        ("warning",),
         "Did the server compute every prompt?",
-        _cached,
-        (
-            "found its prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
-            "found their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
-        ),
+        prefix_cache,
         thresholds=(HITS_PERCENT,),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
     ),

@@ -1,25 +1,26 @@
 """Whether the repetitions inside a run agree so far that their mean says something, and are more than one."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from math import sqrt
+from operator import itemgetter
 from statistics import fmean, stdev
 from typing import NamedTuple
 
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Spread
+from sparkpub.record.record import Record, Spread
 from sparkpub.record.store import Stored
-from sparkpub.record.text import listed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, about_metrics
+from sparkpub.review.checks.view import TIMED_UNITS, Case, View
 
 APART_SHARE = Threshold(
     "apart share",
     0.4,
     "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing: of three "
-    "repetitions, the 95 % interval then begins at zero. Of 2,190 rates of llama-benchy on a DGX Spark, 2 % have more.",
+    "repetitions, the 95 % interval then begins at zero. Of 1,900 rates of llama-benchy on a DGX Spark, 30 have more.",
 )
 LEAST_REPETITIONS = Threshold(
     "least repetitions",
@@ -29,7 +30,7 @@ LEAST_REPETITIONS = Threshold(
 )
 
 
-class Apart(NamedTuple):
+class Repeated(NamedTuple):
     """A metric of a run with its repetitions, as they are told."""
 
     metric: Metric
@@ -43,24 +44,24 @@ class Apart(NamedTuple):
 
 
 def repetitions(view: View) -> Iterator[Finding]:
-    """Runs whose repetitions lie so far apart that their mean says nothing, and runs whose repetitions are one."""
-    worst_of: list[tuple[Stored, Apart]] = []
-    names: dict[str, str] = {}
+    """Runs whose repetitions lie so far apart that their mean says nothing, a finding for each metric, and runs whose
+    repetitions are one."""
+    apart: dict[str, list[tuple[float, Case]]] = defaultdict(list)
     for stored in view.happened:
-        found = [each for each in _repeated(view, stored) if each.share >= APART_SHARE]
-        names |= {each.metric.name: each.metric.within_sentence for each in found}
-        if found:
-            worst_of.append((stored, max(found, key=_share)))
-    worst_of.sort(key=lambda case: -_share(case[1]))
-    said = f"repetitions so far apart that their mean says nothing, in {listed(tuple(names.values()))}"
-    yield from view.cases(
-        "repetitions",
-        "warning",
-        [(stored, _said(worst)) for stored, worst in worst_of],
-        f"has {said}",
-        f"have {said}",
-        **about_metrics(list(names)) if names else {},
-    )
+        for each in _repeated(view, stored):
+            if each.share >= APART_SHARE:
+                case = (stored, _said(each))
+                apart[each.metric.name].append((each.share, case))
+    for name, found in apart.items():
+        found.sort(key=itemgetter(0), reverse=True)
+        yield from view.cases(
+            "repetitions",
+            "warning",
+            [case for _, case in found],
+            "has repetitions so far apart that their mean says nothing",
+            "have repetitions so far apart that their mean says nothing",
+            metric=name,
+        )
     yield from view.cases(
         "repetitions",
         "warning",
@@ -72,11 +73,7 @@ def repetitions(view: View) -> Iterator[Finding]:
     )
 
 
-def _share(each: Apart) -> float:
-    return each.share
-
-
-def _said(worst: Apart) -> str:
+def _said(worst: Repeated) -> str:
     metric = worst.metric
     number = "" if worst.repetitions is None else f" over {worst.repetitions}"
     return (
@@ -85,19 +82,24 @@ def _said(worst: Apart) -> str:
     )
 
 
-def _repeated(view: View, stored: Stored) -> Iterator[Apart]:
-    """The metrics of a run whose repetitions are known. A distribution over several requests at once is not repeated by
-    them: they wait for each other."""
+def _repeated(view: View, stored: Stored) -> Iterator[Repeated]:
+    """The times and rates of a run whose repetitions are known."""
     record = stored.record
-    alone = load_of(record).at_once == 1
     for name, values in record.samples.items():
-        metric = view.metrics[name]
-        if len(values) > 1 and (alone or not metric.distribution):
-            yield Apart(metric, fmean(values), stdev(values), len(values))
+        if len(values) > 1 and _is_repeated(record, view.metrics[name]):
+            yield Repeated(
+                view.metrics[name], fmean(values), stdev(values), len(values)
+            )
     for name, spread in record.spreads.items():
-        metric, mean = view.metrics[name], record.value(name)
-        if mean is not None and (alone or not metric.distribution):
-            yield Apart(metric, mean, _deviation(spread), spread.repetitions)
+        mean, metric = record.value(name), view.metrics[name]
+        if mean is not None and _is_repeated(record, metric):
+            yield Repeated(metric, mean, _deviation(spread), spread.repetitions)
+
+
+def _is_repeated(record: Record, metric: Metric) -> bool:
+    """Whether several values of a metric repeat it. Requests sent together do not: they wait for each other."""
+    is_of_requests = metric.distribution and load_of(record).at_once != 1
+    return metric.unit in TIMED_UNITS and not is_of_requests
 
 
 def _deviation(spread: Spread) -> float:
@@ -114,10 +116,16 @@ def _measured_once(view: View) -> list[Case]:
     for stored in view.happened:
         found = list(_repeated(view, stored))
         times = max((each.repetitions or 0 for each in found), default=0)
-        if times >= LEAST_REPETITIONS and all(each.deviation == 0 for each in found):
+        is_alike = all(each.deviation == 0 for each in found)
+        if times >= LEAST_REPETITIONS and is_alike and any(map(_is_exact, found)):
             detail = f"its {times} repetitions agree to the last digit"
             cases.append((stored, detail))
     return cases
+
+
+def _is_exact(each: Repeated) -> bool:
+    """Whether a figure has more than three digits, of which the last would differ from time to time."""
+    return float(f"{each.mean:.3g}") != each.mean
 
 
 CHECKS = (

@@ -51,6 +51,21 @@ _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 
 
+_SLOWING = frozenset(
+    {
+        "CUDA_CACHE_DISABLE",
+        "CUDA_LAUNCH_BLOCKING",
+        "GGML_CUDA_DISABLE_GRAPHS",
+        "PYTORCH_NO_CUDA_MEMORY_CACHING",
+        "TORCHDYNAMO_DISABLE",
+        "TORCH_COMPILE_DISABLE",
+        "VLLM_TRACE_FUNCTION",
+    }
+)
+"""Variables for debugging that make an engine slower. Left over on both sides, they show in no comparison."""
+_OFF = ("", "0")
+
+
 def not_as_requested(view: View) -> Iterator[Finding]:
     """Runs that were asked for something else than the matrix declares, or that did something else than asked for."""
     matrix = view.campaign.matrix
@@ -100,22 +115,33 @@ def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
     if first is None:
         return
     try:
-        then = matrices.from_document(first, "the first commit").analysis
+        then = matrices.from_document(first, "the first commit")
     except MatrixError:
         return  # of a version that nobody reads any more
-    changes = [change for _, change in _analysis(matrix.analysis, then)]
+    changes = [change for _, change in _analysis(matrix.analysis, then.analysis)]
+    if then.baseline_environment != matrix.baseline_environment:
+        changes.append(f"the baseline was {then.baseline_environment}")
+    if then.margin_reason not in (None, matrix.margin_reason):
+        changes.append(f"the margin's reason was: {then.margin_reason.rstrip('.')}")
+    cells = [label(cell) for cell in view.recorded]
     if changes:
         text = (
             f"The analysis was changed after the first record was committed: {'; '.join(changes)}. Verdicts are by "
             "an analysis that may have been chosen with the figures in view."
         )
-        yield view.finding(
-            "not-as-requested",
-            "error",
-            text,
-            what="the analysis that was committed first",
-            cells=[label(cell) for cell in view.recorded],
-        )
+        what = "the analysis that was committed first"
+        yield view.finding("not-as-requested", "error", text, what=what, cells=cells)
+    for workload in matrix.workloads:
+        planned = then.iterations_of(workload), matrix.iterations_of(workload)
+        if planned[0] != planned[1] and workload in then.workloads:
+            text = (
+                f"The matrix that was committed first has {planned[0]} iterations of {workload}, and {planned[1]} now: "
+                "whoever stops or goes on with the figures in view chooses the result."
+            )
+            what = f"iterations of {workload}"
+            yield view.finding(
+                "not-as-requested", "warning", text, what=what, cells=cells
+            )
 
 
 def _problems(
@@ -315,26 +341,34 @@ def _container(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _variables(record: Record) -> Iterator[tuple[str, str]]:
-    """Environment variables that had another value than the environment sets."""
+    """Environment variables that had another value than the environment sets, and switches that nobody set."""
     declared = record.requested.environment.get("env") or {}
     had = {} if record.reproducibility is None else record.reproducibility.variables
     for name, wanted in declared.items():
         value = had.get(name, wanted)
         if value != wanted and not is_path(str(wanted)):
             yield "an environment variable", f"{name} is {value} in place of {wanted}"
+    for name in sorted(_SLOWING & had.keys() - declared.keys()):
+        if had[name] not in _OFF:
+            left = f"{name}={had[name]}, which slows the engine, was left over"
+            yield "an environment variable", left
 
 
 def _command_line(matrix: Matrix, record: Record) -> Iterator[tuple[str, str]]:
-    """Flags that the options ask for and the command, as it was run, lacks or gives another value."""
-    given = flag_values(record.argv)
-    if not given:
+    """Flags that the options ask for and the command, as it was run, lacks or gives another value, and flags beside
+    them."""
+    given, asked = flag_values(record.argv), flag_values(_command(matrix, record))
+    if not given or not asked:
         return
-    for flag, wanted in flag_values(_command(matrix, record)).items():
-        value = given.get(flag)
-        if value is None:
+    for flag, value in given.items():
+        if flag not in asked:
+            shown = "" if is_path(value) else value
+            yield "the command line", f"nobody asked for {flag} {shown}".strip()
+    for flag, wanted in asked.items():
+        if flag not in given:
             yield "the command line", f"{flag} {wanted}".strip() + " is missing"
-        elif value != wanted and not is_path(wanted):
-            yield "the command line", f"{flag} {value} in place of {wanted}"
+        elif given[flag] != wanted and not is_path(wanted):
+            yield "the command line", f"{flag} {given[flag]} in place of {wanted}"
 
 
 def _command(matrix: Matrix, record: Record) -> tuple[str, ...]:
@@ -378,7 +412,7 @@ CHECKS = (
     Check(
         "not-as-requested",
         "meaning",
-        ("error",),
+        ("error", "warning"),
         "Did the runs follow the matrix?",
         not_as_requested,
         thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, RANGE_ERRORS),

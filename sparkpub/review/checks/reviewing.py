@@ -13,6 +13,7 @@ from typing import TypeVar
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
+from sparkpub.review.checks.between import Recorded, between_campaigns, recorded
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
@@ -120,10 +121,16 @@ def review(dataset: Dataset) -> Review:
     """
     findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
+    kept: Recorded = []
     for name, data in dataset.campaigns.items():
         view, found = _happened(data, dataset.damage.get(name, ()))
         findings += _with_their_meaning(view, found)
         campaigns[name] = view.reviewed
+        kept += recorded(view)
+    findings += between_campaigns(kept)
+    for name, data in dataset.campaigns.items():
+        own = [finding for finding in findings if finding.campaign == name]
+        findings += acknowledgements(View(data), own)
     for name, lines in dataset.damage.items():
         if name not in campaigns:
             findings += damaged(name, lines, units=False)
@@ -153,9 +160,7 @@ def _with_their_meaning(view: View, happened: list[Finding]) -> list[Finding]:
     findings = list(happened)
     for _, run in _checks(happened=False):
         findings += run(view)
-    findings = together(findings)
-    findings += list(acknowledgements(view, findings))
-    return findings
+    return together(findings)
 
 
 def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:

@@ -13,7 +13,7 @@ from sparkpub.review.arithmetic import Operations, Peak, computed, operations, p
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import View, label
+from sparkpub.review.checks.view import View, ids, label
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
 from sparkpub.review.traffic import EMBEDDING_SHARE as EMBEDDING
@@ -81,12 +81,13 @@ class Needed(NamedTuple):
 def roofline(view: View) -> Iterator[Finding]:
     """Cells whose figures need more memory traffic or arithmetic than the machine has, or nearly all of it, and runs
     whose first tokens came too soon."""
-    found: dict[tuple[Severity, str], dict[Cell, Needed]] = defaultdict(dict)
+    found: dict[tuple[Severity, str, str], dict[Cell, Needed]] = defaultdict(dict)
     for cell, runs in view.counted.items():
         for needed in (_memory(view, runs), _arithmetic(runs)):
             if needed is not None:
-                found[needed.severity, needed.end][cell] = needed
-    for (severity, end), cells in found.items():
+                cause = (needed.severity, needed.end, needed.figure)
+                found[cause][cell] = needed
+    for (severity, end, _), cells in found.items():
         yield _overload(view, severity, end, cells)
     yield from view.faulty(
         "roofline",
@@ -251,6 +252,7 @@ def _overload(
         list(cells),
         cases=len(cells),
         n=needed.n,
+        runs=[run for cell in cells for run in ids(view.counted[cell])],
         share_by_cell={label(cell): each.share for cell, each in cells.items()},
         **needed.numbers,
     )

@@ -1,7 +1,7 @@
 """Whether the times of runs can be: order of start and end, duration, overlap, clocks that disagree, gaps."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import count, islice, pairwise
 
@@ -51,7 +51,7 @@ def time_consistency(view: View) -> Iterator[Finding]:
     yield from view.cases(
         "time-consistency",
         "error",
-        _overlapping(view),
+        [(after, detail) for _, after, detail in overlapping(view.happened)],
         "ran at the same time as another on one GPU",
     )
     yield from _zones(view)
@@ -132,10 +132,9 @@ def _ago(span: timedelta) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds:.0f} s"
 
 
-def _overlapping(view: View) -> list[Case]:
-    """Runs that began before the one before them on the same GPU was over."""
-    ended = [run for run in view.happened if ended_at(run.record) is not None]
-    cases = []
+def overlapping(happened: Iterable[Stored]) -> Iterator[tuple[Stored, Stored, str]]:
+    """Runs that began before the one before them on the same GPU was over: that one, the later one, and how early."""
+    ended = [run for run in happened if ended_at(run.record) is not None]
     for runs in by_gpu(ended):
         runs.sort(key=lambda run: began(run.record))
         for before, after in pairwise(runs):
@@ -144,8 +143,7 @@ def _overlapping(view: View) -> list[Case]:
             early = (end - began(after.record)).total_seconds()
             if early > CLOCK_SECONDS:
                 detail = f"it started {early:.0f} s before {before.run_id} was over"
-                cases.append((after, detail))
-    return cases
+                yield before, after, detail
 
 
 def _slot(record: Record) -> tuple[object, ...]:

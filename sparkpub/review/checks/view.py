@@ -12,6 +12,7 @@ import pandas as pd
 
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed as every_one_of
 from sparkpub.review.checks.evidence import EvidenceReader
@@ -148,14 +149,25 @@ class View:
         )
 
     @cached_property
-    def _ran_already(self) -> bool:
-        """Whether servers were measured that were there before. They grow with their first requests, and keep what
-        they took: their memory is no result of a run."""
-        return any(is_of_running_server(stored.record) for stored in self.runs)
+    def _table(self) -> pd.DataFrame:
+        """The table of runs without the memory of servers that were there before: they grow with their first requests,
+        and keep what they took."""
+        table = self.reviewed.table
+        there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
+        kept = [
+            name for name, metric in self.metrics.items() if metric.memory_of == "gpu"
+        ]
+        if not there or not kept:
+            return table
+        return table[~(table["run"].isin(there) & table["metric"].isin(kept))]
+
+    def figure(self, record: Record, name: str) -> float | None:
+        """A figure of one run, as the table has it."""
+        if self.metrics[name].memory_of == "gpu" and is_of_running_server(record):
+            return None
+        return record.value(name)
 
     def _is_result(self, metric: Metric) -> bool:
-        if metric.memory_of == "gpu" and self._ran_already:
-            return False
         if not metric.distribution:
             return metric.role == "primary"
         median = f"{metric.distribution}_p50_ms"
@@ -172,22 +184,21 @@ class View:
     @cached_property
     def values(self) -> Values:
         """The values of the runs that count, by metric of a cell."""
-        table = self.reviewed.table
-        return self._by_cell(table[table["counts"]])
+        return self._by_cell(self._table[self._table["counts"]])
 
     @cached_property
     def values_of_all_that_ran(self) -> Values:
         """The values of the runs that happened properly, further records of one iteration included."""
         if not self.reviewed.doubles:
             return self.values
-        table = self.reviewed.table
+        table = self._table
         ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
         return self._by_cell(table[ran])
 
     @cached_property
     def compared(self) -> Mapping[CellMetric, Compared]:
         """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
-        table, name = self.reviewed.table, self.campaign.name
+        table, name = self._table, self.campaign.name
         rows = table[table["counts"] & table["metric"].isin(self.results)]
         values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
         sides = against_baselines(values)

@@ -245,7 +245,7 @@ def _by_load(speed: Speed) -> tuple[Any, ...]:
     )
 
 
-def _row(speed: Speed) -> dict[str, str]:
+def _row(speed: Speed) -> dict[str, Any]:
     """What a set-up reached under one load."""
     total = speed.mean(GENERATION)
     first_token = speed.mean(*TTFT)
@@ -256,8 +256,18 @@ def _row(speed: Speed) -> dict[str, str]:
         "user": rounded(speed.per_user) if speed.per_user else "",
         "ttft": rounded(first_token / 1000) if first_token else "",
         "prompt": rounded(prompt) if prompt else "",
+        "warned": {
+            "total": _warning(speed, GENERATION),
+            "ttft": _warning(speed, next(filter(speed.mean, TTFT), "")),
+            "prompt": _warning(speed, PROMPT),
+        },
         "runs": str(len(speed.records)),
     }
+
+
+def _warning(speed: Speed, metric: str) -> str:
+    """The check that warns of a figure, as readers know it; empty for none."""
+    return speed.questioned.get(metric, "").replace("-", " ")
 
 
 def commands(record: Record) -> list[dict[str, str]]:

@@ -282,6 +282,24 @@ def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
     assert bool(told) == (kept != printed)
 
 
+def test_a_model_that_answered_nothing_is_kept_as_such(tmp_path: Path) -> None:
+    """An empty file with the answer is an answer, and none is none."""
+    for name in ("answered", "silent"):
+        folder = tmp_path / name / "results"
+        folder.mkdir(parents=True)
+        for file in ("meta.json", "08-sharegpt.json"):
+            shutil.copy(GRANITE / file, folder / file)
+    (tmp_path / "silent/results/_sanity.txt").write_text("")
+    kept = {}
+    for name in ("answered", "silent"):
+        data = tmp_path / name / "data"
+        import_results(None, tmp_path / name / "results", data, Given("c"))
+        (stored,) = read_folder(data / "c")
+        kept[name] = [event.text for event in stored.record.events]
+    assert "the model answered before the test: " in kept["silent"]
+    assert not any("answered before" in text for text in kept["answered"])
+
+
 @pytest.mark.parametrize(
     ("server", "weights"), [({}, "fp8"), ({"quantization": "nvfp4"}, "nvfp4")]
 )

@@ -226,6 +226,8 @@ def test_the_model_that_lm_studio_holds_is_the_one_to_measure() -> None:
         ("the " * 60, "repeats itself"),
         (" The capital of France is Paris" * 8, "repeats itself"),
         ("ab" * 200, "repeats itself"),
+        ("<html><head><title>502 Bad Gateway</title>", "an error page"),
+        ('{"error": {"message": "no such model"}}', "an error page"),
     ],
 )
 def test_what_is_no_answer(text: str, words: str) -> None:

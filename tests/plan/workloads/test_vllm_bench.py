@@ -49,6 +49,40 @@ def values(
     return {name: metric.value for name, metric in answer.metrics.items()}
 
 
+def test_what_decides_an_engine_s_speed_is_read_from_its_log() -> None:
+    """As vLLM 0.24 prints it, shortened."""
+    log = (
+        b"INFO 11-21 16:00:28 [vllm.py:1006] Asynchronous scheduling is disabled.\n"
+        b"INFO 11-21 16:00:29 [core.py:114] Initializing a V1 LLM engine (v0.24.0) with config: model='/m', "
+        b"revision=None, tokenizer_revision=None, enable_chunked_prefill=False, compilation_config={'cudagraph_mode': "
+        b"<CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'cudagraph_num_of_warmups': 1}\n"
+    )
+    assert vllm_bench.parse(log, {}, None).observed.settings == {
+        "async_scheduling": "disabled",
+        "cudagraph_mode": "FULL_AND_PIECEWISE",
+        "enable_chunked_prefill": "False",
+        "revision": "None",
+    }
+
+
+@pytest.mark.parametrize(
+    ("date", "is_found"),
+    # The client began at 14:49:31 and measured for 680 s, until 15:00:51 at the earliest.
+    [
+        ("20260808-150054", False),
+        ("20260808-150040", True),
+        ("20260808-124054", True),
+        ("20260809-150054", True),
+    ],
+)
+def test_a_report_is_written_when_its_log_ends(date: str, is_found: bool) -> None:
+    log = b"INFO 08-08 14:49:31 [utils.py:90] Sampling input_len from [512, 512]\n"
+    report = {"date": date, "duration": 680.05, "output_throughput": 142.0}
+    answer = vllm_bench.parse(log, {"report": json.dumps(report).encode()}, None)
+    said = [line for line in answer.problems if "its client began at" in line]
+    assert bool(said) is is_found
+
+
 def test_throughput_counts_output_tokens_from_the_printed_line() -> None:
     report = {
         "elapsed_time": 10.0,

@@ -47,6 +47,8 @@ class Copy:
                 "margin_percent": matrix.get("equivalence_margin_percent", 1.0),
             }
         items = [item for run in self.runs for item in run["evidence"]]
+        self.others: list[Copy] = []
+        """Campaigns beside it."""
         self.files = {
             item["path"]: (source / item["path"]).read_bytes() for item in items
         }
@@ -94,6 +96,8 @@ class Copy:
             (folder / f"{run['run_id']}.json").write_text(json.dumps(run))
             for item in run["evidence"]:
                 (folder / item["path"]).write_bytes(self.files[item["path"]])
+        for other in self.others:
+            other.write(data)
         return folder
 
 

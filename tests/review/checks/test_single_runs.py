@@ -851,11 +851,13 @@ def test_figures_of_one_report_agree_within_a_percent(
         ("ttft_mean_ms", ALONE, (60.0, 140.0), "57 % over 2"),
         ("ttft_mean_ms", ALONE | {"concurrency": 2}, (60.0, 140.0), None),
         # Three that agree to the last digit are one.
-        (TPUT, {}, (100.0, 100.0, 100.0), "its 3 repetitions agree to the last digit"),
-        (TPUT, {}, (100.0, 100.0, 100.0001), None),
-        (TPUT, {}, (100.0, 100.0), None),
+        (TPUT, {}, (100.1, 100.1, 100.1), "its 3 repetitions agree to the last digit"),
+        (TPUT, {}, (100.1, 100.1, 100.2), None),
+        (TPUT, {}, (100.1, 100.1), None),
+        (TPUT, {}, (101.0, 101.0, 101.0), None),
+        ("peak_memory_gib", {}, (100.1, 100.1, 100.1), None),
         (
-            TPUT,
+            PROMPTS,
             {},
             Spread(repetitions=5, deviation=0.0, divisor="n"),
             "its 5 repetitions agree",
@@ -869,7 +871,8 @@ def test_repetitions_inside_a_run_agree(
     words: str | None,
 ) -> None:
     several = "spreads" if isinstance(told, Spread) else "samples"
-    run = a_run({metric: 100.0}, workload=asked, **{several: {metric: told}})
+    value = 100.1 if metric == PROMPTS else 100.0
+    run = a_run({metric: value}, workload=asked, **{several: {metric: told}})
     said(repetitions, a_view(run), words)
 
 

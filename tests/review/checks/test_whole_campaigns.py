@@ -1018,9 +1018,22 @@ def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
         )
         for n in range(1, 11)
     ]
-    view = a_view(*runs)
-    found = [line for check in (outlier, drifts, step) for line in told(check, view)]
-    assert bool(found) is is_found
+    beside = [
+        with_metrics(
+            sampled("gpu_memory_peak_gib", 30.0, "GiB"),
+            iteration=n,
+            minute=20 + n,
+            environment="beside",
+            workload={"url": "x"},
+        )
+        for n in range(1, 11)
+    ]
+    # What another server of the campaign is says nothing of this one.
+    for view in (a_view(*runs), a_view(*runs, *beside)):
+        found = [
+            line for check in (outlier, drifts, step) for line in told(check, view)
+        ]
+        assert bool(found) is is_found
 
 
 def test_variation_is_told_once_for_all_that_vary() -> None:

@@ -300,6 +300,8 @@ LEAST_WORDS = 12
 """Fewer words than these may all be the same."""
 LEAST_DISTINCT = 0.25
 """Distinct words in all words of a text, below which it repeats itself: prose of a hundred words has 0.6."""
+PAGE_BEGINS = ("<!doctype", "<html", '{"error', '{"detail"', '{"object":"error')
+"""What proxies and servers answer in place of a model."""
 LEAST_LETTERS = 0.5
 """Letters and digits in all characters of a text that are not blank, below which it is no text."""
 LEAST_COMPRESSED = 0.2
@@ -307,10 +309,12 @@ LEAST_COMPRESSED = 0.2
 
 
 def nonsense(text: str) -> str | None:
-    """What shows that an answer is no text: nothing, no words, or repetition. None for what may be sense."""
+    """What shows that an answer is no text: nothing, a page, no words, or repetition. None for what may be sense."""
     solid = "".join(text.split())
     if not solid:
         return "it is empty"
+    if solid.lower().startswith(PAGE_BEGINS):
+        return f"it is an error page: {text[:40]!r}"
     if sum(letter.isalnum() for letter in solid) < LEAST_LETTERS * len(solid):
         return f"it has hardly any letters: {text[:40]!r}"
     words = text.lower().split()

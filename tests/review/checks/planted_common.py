@@ -1,0 +1,328 @@
+"""Faults that hit both sides of a comparison, or whole campaigns, planted in copies of real records."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+
+from sparkpub.plan.workloads import WORKLOADS
+from tests.review.checks.planted import Copy, Document, Planted, shift
+from tests.review.checks.planted_clients import both_sides, every_log, of_client
+from tests.review.checks.planted_unread import edit_llama, telemetry_column
+
+Change = Callable[[Document], None]
+
+
+def runs_where(
+    change: Change, wanted: Callable[[Document], bool]
+) -> Callable[[Copy], None]:
+    """A change to the records of some runs."""
+
+    def plant(copy: Copy) -> None:
+        for run in filter(wanted, copy.runs):
+            change(run)
+
+    return plant
+
+
+def everywhere(change: Change) -> Callable[[Copy], None]:
+    return runs_where(change, lambda _: True)
+
+
+def in_container(change: Change) -> Callable[[Copy], None]:
+    return runs_where(change, lambda run: bool(run["environment"] == "container"))
+
+
+def from_round_2(change: Change) -> Callable[[Copy], None]:
+    return runs_where(change, lambda run: bool(run["iteration"] > 1))
+
+
+def log_of_container(old: str, new: str) -> Callable[[Copy], None]:
+    """Another line in the log of each server in the container."""
+
+    def plant(copy: Copy) -> None:
+        for run in copy.of("container"):
+            log = copy.read(run, "log").decode()
+            assert re.search(old, log) or run["status"] != "ok"
+            copy.put(run, "log", re.sub(old, new, log).encode())
+
+    return plant
+
+
+# -- what reached the engine -------------------------------------------------------------------------------------
+
+
+def variable(name: str, value: str) -> Change:
+    def change(run: Document) -> None:
+        run["reproducibility"]["variables"][name] = value
+
+    return change
+
+
+def flags(*words: str) -> Change:
+    def change(run: Document) -> None:
+        run["argv"] += words
+
+    return change
+
+
+def weights_of_eight_bits(copy: Copy) -> None:
+    """A file of Q8_0 under the name of F16, on both sides, and the record as a collector makes it."""
+    workload = WORKLOADS["llama-bench"]
+    for run in copy.runs:
+        edit_llama(
+            copy,
+            run,
+            lambda test: test.update(model_type="llama 8B Q8_0", model_size=8530448384),
+        )
+        options = workload.options.model_validate(run["requested"]["workload"])
+        answer = workload.parse(copy.read(run, "log"), {}, options)
+        run["observed"] |= answer.observed.model_dump(exclude_none=True)
+
+
+def weights_of_four_bits(copy: Copy) -> None:
+    """A folder of 16-bit weights by its config.json, of which the engine says that they are AWQ."""
+    every_log("quantization=None", "quantization=awq_marlin")(copy)
+    for run in copy.runs:
+        run["observed"]["quantization"] = "awq_marlin"
+
+
+# -- the GPU and what was beside it ------------------------------------------------------------------------------
+
+
+def gpu(**fields: object) -> Change:
+    def change(run: Document) -> None:
+        run["machine"]["gpus"][0] |= fields
+
+    return change
+
+
+def ecc_off_in_container(copy: Copy) -> None:
+    for run in copy.runs:
+        run["machine"]["gpus"][0]["ecc"] = run["environment"] == "native"
+
+
+def waiting_for(column: str, copy: Copy) -> None:
+    for run in copy.runs:
+        telemetry_column(copy, run, column, lambda _time, _value: 38.0)
+
+
+def busier_for_a_round(copy: Copy) -> None:
+    """Nobody waits: there are processors enough for the other program."""
+    for run in copy.runs:
+        if run["iteration"] == 2:
+            telemetry_column(copy, run, "cpu_percent", lambda _time, _value: 61.0)
+
+
+def warmer(run: Document) -> None:
+    run["metrics"]["gpu_temp_start_celsius"]["value"] += 30.0
+
+
+# -- runs that nobody measured -----------------------------------------------------------------------------------
+
+
+def under_another_name(copy: Copy, **later: float) -> Copy:
+    """The campaign once more, with names and times of its own."""
+    again = Copy(copy.name)
+    again.runs = [run for run in again.runs if run["iteration"] <= 2]
+    again.name = "again"
+    again.info["campaign"] = again.info["matrix"]["campaign"] = "again"
+    for run in again.runs:
+        run["campaign"] = "again"
+        shift(run, **later)
+        again.rename(run)
+    copy.others.append(again)
+    return again
+
+
+def scattered_power(copy: Copy, run: Document, factor: float) -> None:
+    telemetry_column(
+        copy,
+        run,
+        "gpu_power_watt",
+        lambda time, watt: watt * (factor + 1e-3 * (time % 0.7)),
+    )
+
+
+def campaign_copied(copy: Copy) -> None:
+    under_another_name(copy, days=1)
+
+
+def campaign_copied_with_other_figures(copy: Copy) -> None:
+    again = under_another_name(copy, days=1)
+    for number, run in enumerate(again.runs):
+        scattered_power(again, run, 1 + 1e-3 * number)
+        for item in run["evidence"]:
+            if item["role"] != "telemetry":
+                again.put(run, item["role"], again.read(run, item["role"]) + b"\n")
+
+
+def two_campaigns_at_once(copy: Copy) -> None:
+    under_another_name(copy, seconds=15)
+
+
+def round_copied_with_other_power(copy: Copy) -> None:
+    one, other = (run for run in copy.of("native") if run["iteration"] in (1, 2))
+    copy.put(other, "telemetry", copy.read(one, "telemetry"))
+    scattered_power(copy, other, 1.002)
+
+
+# -- what was declared -------------------------------------------------------------------------------------------
+
+
+def declared(**fields: object) -> Callable[[Copy], None]:
+    """The matrix changed after the campaign was committed."""
+
+    def plant(copy: Copy) -> None:
+        copy.info["matrix"] |= fields
+
+    return plant
+
+
+def nothing_warmed_up(copy: Copy) -> None:
+    """Nobody asked for a warm-up, and the first of 64 requests wait for kernels to be compiled."""
+    copy.info["matrix"]["workloads"]["serve-c8"]["warmup"] = 0
+    for run in copy.runs:
+        run["requested"]["workload"]["warmup"] = 0
+        argv = run["argv"]
+        argv[argv.index("--num-warmups") + 1] = "0"
+    both_sides(lambda report: report.update(p99_ttft_ms=1310.0))(copy)
+
+
+def prompts_kept_in_container(copy: Copy) -> None:
+    """Of servers of which no line says how many prompts they found."""
+    every_log("Prefix cache hit rate", "Cache")(copy)
+    for run in copy.of("container"):
+        run["observed"]["settings"]["enable_prefix_caching"] = "True"
+    for run in copy.of("native"):
+        run["observed"]["settings"]["enable_prefix_caching"] = "False"
+
+
+def an_error_page(copy: Copy) -> None:
+    for run in copy.runs:
+        run["requested"]["random_weights"] = run["observed"]["random_weights"] = False
+        page = json.dumps({"error": {"message": "The model does not exist"}})
+        note = f"the model answered before the test: {page}"
+        run["events"].append({"at_seconds": None, "kind": "note", "text": note})
+
+
+COMMON: tuple[Planted, ...] = (
+    of_client(
+        "decoding without CUDA graphs in one log",
+        log_of_container(
+            r"CUDAGraphMode\.FULL_AND_PIECEWISE", "CUDAGraphMode.PIECEWISE"
+        ),
+        check="unequal-environments",
+    ),
+    of_client(
+        "no asynchronous scheduling in one log",
+        log_of_container("scheduling is enabled", "scheduling is disabled"),
+        check="unequal-environments",
+    ),
+    of_client(
+        "another revision in one log",
+        log_of_container(r"\brevision=None", "revision=8f3c2d1"),
+        check="unequal-environments",
+    ),
+    of_client(
+        "a model's folder of another configuration",
+        in_container(
+            lambda run: run["requested"]["architecture"].update(config_sha256=64 * "a")
+        ),
+        check="unequal-environments",
+    ),
+    of_client(
+        "a debugging variable left over on both sides",
+        everywhere(variable("CUDA_LAUNCH_BLOCKING", "1")),
+        check="not-as-requested",
+    ),
+    of_client(
+        "a variable left over from the second round on",
+        from_round_2(variable("VLLM_USE_V1", "0")),
+        check="mixed-machines",
+    ),
+    of_client(
+        "a rate that nobody asked for, on both sides",
+        everywhere(flags("--request-rate", "8")),
+        check="not-as-requested",
+    ),
+    of_client(
+        "another model's tokenizer on both sides",
+        everywhere(flags("--tokenizer", "/models/gpt2")),
+        check="not-as-requested",
+    ),
+    of_client(
+        "weights of 8 bits called F16 on both sides",
+        weights_of_eight_bits,
+        "h200-llama",
+        check="identity",
+    ),
+    of_client(
+        "an AWQ model in a folder of 16 bits", weights_of_four_bits, check="identity"
+    ),
+    of_client(
+        "a slice of a GPU on both sides", everywhere(gpu(mig=True)), check="throttled"
+    ),
+    of_client(
+        "a lowered power limit on both sides",
+        everywhere(gpu(power_limit_watt=450.0, power_default_watt=700.0)),
+        check="throttled",
+    ),
+    of_client(
+        "ECC off on one side", ecc_off_in_container, check="unequal-environments"
+    ),
+    of_client(
+        "a download beside both sides",
+        partial(waiting_for, "pressure_io_some_percent"),
+        check="foreign-load",
+    ),
+    of_client(
+        "two processors for both sides",
+        partial(waiting_for, "pressure_cpu_some_percent"),
+        check="foreign-load",
+    ),
+    of_client(
+        "another program beside one round", busier_for_a_round, check="foreign-load"
+    ),
+    of_client(
+        "rounds of both sides that started 30 °C warmer",
+        from_round_2(warmer),
+        check="thermal-gate",
+    ),
+    of_client(
+        "a campaign under another name", campaign_copied, check="copied-evidence"
+    ),
+    of_client(
+        "a campaign under another name, with other figures",
+        campaign_copied_with_other_figures,
+        check="copied-evidence",
+    ),
+    of_client(
+        "two campaigns on one GPU at once",
+        two_campaigns_at_once,
+        check="time-consistency",
+    ),
+    of_client(
+        "a round with the samples of another and other figures",
+        round_copied_with_other_power,
+        check="copied-evidence",
+    ),
+    of_client(
+        "more iterations than were committed",
+        declared(iterations=20),
+        "h200-llama",
+        check="not-as-requested",
+        committed=True,
+    ),
+    of_client(
+        "another reason for the margin afterwards",
+        declared(margin_reason="Nobody would notice."),
+        check="not-as-requested",
+        committed=True,
+    ),
+    of_client("an error page for an answer", an_error_page, check="sanity"),
+    of_client("no warm-up on both sides", nothing_warmed_up, check="warmed-up"),
+    of_client(
+        "a prefix cache on one side", prompts_kept_in_container, check="prefix-cache"
+    ),
+)
