@@ -44,6 +44,13 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{number(value, decimals, signed=True)}{SPACE}%"
 
 
+def outward(low: float, high: float, decimals: int = 1) -> tuple[float, float]:
+    """The ends of an interval rounded away from each other, so that what is left out stays left out."""
+    # What a computer adds to a decimal fraction is no part of it.
+    steps = [round(end * 10**decimals, 6) for end in (low, high)]
+    return math.floor(steps[0]) / 10**decimals, math.ceil(steps[1]) / 10**decimals
+
+
 def p_text(p: float | None) -> str:
     """`p = 0.012`, `p < 0.0001` or `no p`."""
     if p is None:

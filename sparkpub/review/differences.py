@@ -2,10 +2,12 @@
 
 told(record)                  {"weights": "FP8", "engine": "vLLM 0.26.0", "linear_backend": "marlin", ...}
 difference(one, other)        "weights FP8 instead of BF16, linear backend marlin"
+is_of_weights(one, other)     whether nothing but the weights and their kernels differs
 differences(campaign, names)  a line for each build of a model that has several
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -38,6 +40,9 @@ _WORDS = {
 }
 """Option to what readers call it; any other is called by its name."""
 _SWITCHES = {"true": "on", "false": "off"}
+_OF_WEIGHTS = ("weights", "quantization", "linear_backend", "moe_backend")
+_KERNELS = re.compile(r"^[A-Z0-9_]*(?:MARLIN|FP4|FP8)[A-Z0-9_]*$")
+"""Variables that choose what computes in narrow weights."""
 _NO_PART = ("enable_auto_tool_choice", "trust_remote_code", "server")
 """Options that change no speed, as those that end in a parser."""
 
@@ -107,6 +112,12 @@ def _value(text: str) -> str:
     tokens = document.get("num_speculative_tokens")
     drafted = f"{tokens} tokens ahead" if isinstance(tokens, int) else ""
     return f"({', '.join(filter(None, (method, drafted)))})" if method else text
+
+
+def is_of_weights(one: Told, other: Told) -> bool:
+    """Whether two builds differ in the format of their weights and what computes in it, and in nothing else known."""
+    names = {name for name in {**one, **other} if one.get(name) != other.get(name)}
+    return all(name in _OF_WEIGHTS or _KERNELS.search(name) for name in names)
 
 
 def differences(campaign: CampaignData, names: Names) -> list[Difference]:

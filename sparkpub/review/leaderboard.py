@@ -20,6 +20,7 @@ from sparkpub.review.models import ModelName
 from sparkpub.review.names import flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 from sparkpub.review.tables.capacities import TOLD_SECONDS
+from sparkpub.review.tables.repeats import REPEAT_PERCENT
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""
@@ -161,6 +162,17 @@ class Board:
         if self.use.key in ("some", "many"):
             return flow_name(self.load).capitalize()
         return self.use.label
+
+    def near(self, row: RankedModel) -> list[RankedModel]:
+        """The models whose best figure is within `REPEAT_PERCENT` of a model's, itself included: as far as a campaign
+        may be from its own repeat, so that their order is none of the models."""
+        factor = 1 + REPEAT_PERCENT / 100
+        mine = row.best.share
+        return [
+            other
+            for other in self.rows
+            if mine / factor <= other.best.share <= mine * factor
+        ]
 
     @property
     def speeds(self) -> list[Speed]:

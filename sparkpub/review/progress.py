@@ -2,13 +2,16 @@
 
     series(speeds)  ->  lines of points in order of time, each with its change from the one before
 
-A change is told from noise by Welch's test on the runs of both points, or, where a run is a mean over repetitions, on
-these (B. L. Welch, Biometrika 34, 1947, 28-35).
+A change is told from noise by Welch's test on the runs of both points, counted as what they are worth, or, where a run
+is a mean over repetitions, on these (B. L. Welch, Biometrika 34, 1947, 28-35). Fewer than `MINIMUM_RUNS` of them carry
+no interval here either. Of several lines some change by chance: `beyond_noise` corrects for their number.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+
+import scipy
 
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
@@ -19,34 +22,42 @@ from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.review.statistics.describe import Estimate, around
+from sparkpub.review.statistics.compare import holm
+from sparkpub.review.statistics.describe import (
+    ALPHA,
+    MINIMUM_RUNS,
+    Estimate,
+    around,
+)
 from sparkpub.review.statistics.means import difference_of
 
 
 @dataclass(frozen=True)
 class MeasuredMean:
-    """Mean, standard deviation (by n - 1) and number of what was measured."""
+    """Mean, standard deviation (by n - 1) and number of what was measured; of what depends on each other, such as the
+    runs of one server, the number that it is worth."""
 
     mean: float
     sd: float | None
-    n: int
+    n: float
 
     @property
     def estimate(self) -> Estimate | None:
-        """The mean with its standard error; None where nothing tells it."""
-        if self.sd is None:
+        """The mean with its standard error; None where nothing tells it, or too few values do."""
+        if self.sd is None or self.n < MINIMUM_RUNS:
             return None
         return Estimate(self.mean, self.sd / sqrt(self.n), self.n - 1)
 
 
 @dataclass(frozen=True)
 class Change:
-    """From one point to the next, in percent of the first. `low` and `high` are the 95 % interval; None where a point
-    is a single value, whose noise nobody knows."""
+    """From one point to the next, in percent of the first. `low` and `high` are the 95 % interval, `p` is the two-sided
+    p-value of the same test; None where a point has too few values to know its noise."""
 
     percent: float
     low: float | None
     high: float | None
+    p: float | None = None
 
     @property
     def is_beyond_noise(self) -> bool | None:
@@ -95,14 +106,31 @@ class VersionLine:
 
     @property
     def differs(self) -> str:
-        """What is told differently at the last point than at the first; empty where nothing is known to be."""
-        first, last = (self.points[place].speed.records[0] for place in (0, -1))
-        return difference(told(first), told(last))
+        """What is told differently at the last point than at the first, and whether another machine of the kind ran it;
+        empty where nothing is known to differ."""
+        first, last = (self.points[place].speed.records for place in (0, -1))
+        parts = [difference(told(first[0]), told(last[0]))]
+        ids = [{record.machine.id for record in records} for records in (first, last)]
+        if None not in ids[0] | ids[1] and ids[0] != ids[1]:
+            parts.append("another machine")
+        return ", ".join(filter(None, parts))
+
+    @property
+    def is_of_versions(self) -> bool:
+        """Whether the first and the last point are of different versions of the engine."""
+        return self.points[0].speed.engine != self.points[-1].speed.engine
 
     @property
     def total(self) -> Change:
         """From the first point to the last."""
         return change_between(self.points[0].sample, self.points[-1].sample)
+
+
+def beyond_noise(lines: Sequence[VersionLine]) -> list[VersionLine]:
+    """The lines whose change is beyond noise after Holm's correction for all that could be tested."""
+    adjusted = holm([line.total.p for line in lines])
+    pairs = zip(lines, adjusted, strict=True)
+    return [line for line, p in pairs if p is not None and p < ALPHA]
 
 
 def lines(speeds: Iterable[Speed], metric: str = GENERATION) -> list[VersionLine]:
@@ -167,7 +195,7 @@ def sample_of(speed: Speed, metric: str) -> MeasuredMean:
     """The runs of a cell; of a single run its repetitions, as far as they are known."""
     row = speed.figures[metric]
     if row.n > 1:
-        return MeasuredMean(row.mean, row.sd, row.n)
+        return MeasuredMean(row.mean, row.sd, row.n_effective)
     return _repetitions(speed.records[0], metric) or MeasuredMean(row.mean, None, 1)
 
 
@@ -196,4 +224,6 @@ def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     if interval is None:
         return Change(percent, None, None)
     low, high = (100 * end / before.mean for end in interval)
-    return Change(percent, low, high)
+    t = abs(difference.value) / difference.error
+    p = float(2 * scipy.special.stdtr(difference.df, -t))
+    return Change(percent, low, high, p)

@@ -44,7 +44,7 @@ _COLUMNS = {
     "replications": (
         "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
         " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
-        "Over machines (the interval holds for machines and days like these)",
+        "Over machines (the interval holds for machines like these)",
     ),
     "criteria": (
         "campaign criterion cell metric value threshold met why",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from sparkpub.record import documents
@@ -16,6 +16,7 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
+from sparkpub.site.contradictions import contradictions
 from sparkpub.site.prose import Passage, Typed
 from sparkpub.site.reading import (
     CHECK,
@@ -27,6 +28,7 @@ from sparkpub.site.reading import (
     verdict,
 )
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, FRONT
+from sparkpub.site.words import CAMPAIGN
 
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
@@ -98,20 +100,23 @@ def _advice(said: Typed, speak: Speak | None) -> str:
 
 
 _RANGE = re.compile(
-    r"(?P<before>\b(?:from|between)\s+)?(?P<first>\{\{[^{}]*\}\})\s*(?P<join>to|and|–|-)\s*(?P<second>\{\{[^{}]*\}\})",
+    r"(?P<before>\b(?:interval\s[^.{}|]*from|from|between)\s+|\[)?(?P<first>\{\{[^{}]*\}\})\s*(?P<join>to|and|–|-|,)\s*(?P<second>\{\{[^{}]*\}\})",
     re.IGNORECASE,
 )
+_LISTS = (("", "and"), ("", ","))
+_LINKED = re.compile(r"^\[([^\]]*)\]\(.*", re.DOTALL)
 _AT_THE_FRONT = re.compile(r"[+−-]?\d[\d,]*(?:\.\d+)?")
 
 
 def wrong_sentence(
-    sources: Path, _review: Review, speak: Speak | None
+    sources: Path, review: Review, speak: Speak | None
 ) -> Iterator[Finding]:
-    """Intervals from high to low between two expressions, and facts that their source does not hold."""
+    """Intervals from high to low between two expressions, words against the expressions beside them, and facts that
+    their source does not hold."""
     for page, uri, source in prose.pages(sources):
         for found in _RANGE.finditer(source):
             joined = (found["before"] or "").strip().lower(), found["join"]
-            if speak is None or joined[0] == "from" or joined == ("", "and"):
+            if speak is None or joined[0] == "from" or joined in _LISTS:
                 continue  # a change may go down, and a list goes as it likes
             first = _rendered_number(found["first"], source, uri, speak)
             second = _rendered_number(found["second"], source, uri, speak)
@@ -120,6 +125,8 @@ def wrong_sentence(
                 line = source.count("\n", 0, found.start()) + 1
                 yield _finding("wrong-sentence", page, line, text)
     path = sources / FACTS_FILE
+    for page, line, text in _contradictions(sources, review, speak):
+        yield _finding("wrong-sentence", page, line, text)
     for fact in facts(sources).values():
         problem = _against_source(fact, sources.parent)
         if problem:
@@ -128,17 +135,40 @@ def wrong_sentence(
             yield _finding("wrong-sentence", path, line, problem)
 
 
+def _contradictions(
+    sources: Path, review: Review, speak: Speak | None
+) -> Iterator[tuple[Path, int, str]]:
+    """What sentences say against their own expressions: page, line and text."""
+    if speak is None:
+        return
+    known = {claim.id: claim for claim in claims(sources)}
+    for page, uri, source in prose.pages(sources):
+        front = FRONT.match(source)
+        campaign = CAMPAIGN.search(front[0]) if front else None
+        render = partial(_rendered, page=source, uri=uri, speak=speak)
+        for place, text in contradictions(
+            source, render, known, review.dataset, campaign[1] if campaign else None
+        ):
+            yield page, source.count("\n", 0, place) + 1, text
+
+
+def _rendered(expression: str, page: str, uri: str, speak: Speak) -> str | None:
+    """What an expression of a page says, without the link of a fact to its source, `[3 GiB](…)`; None where it
+    cannot."""
+    front = FRONT.match(page)
+    head = front[0] if front else ""
+    try:
+        said = speak().render(head + expression, uri)
+    except SparkpubError:
+        return None
+    return _LINKED.sub(r"\1", said[len(head) :])
+
+
 def _rendered_number(
     expression: str, page: str, uri: str, speak: Speak
 ) -> float | None:
     """The figure that an expression of a page gives; None where it gives no single one."""
-    front = FRONT.match(page)
-    try:
-        said = speak().render((front[0] if front else "") + expression, uri)
-    except SparkpubError:
-        return None
-    # A fact is a link to its source, `[3 GiB](…)`.
-    number = _AT_THE_FRONT.match(said[len(front[0]) if front else 0 :].lstrip("["))
+    number = _AT_THE_FRONT.match(_rendered(expression, page, uri, speak) or "")
     return None if number is None else _number(number[0])
 
 

@@ -65,6 +65,10 @@ UNITS = (
         "req/s",
         "requests/s",
         "tokens per second",
+        "tokens a second",
+        "tokens each second",
+        "requests per second",
+        "requests a second",
     ),
     *("gibibytes", "gigabytes", "mebibytes", "megabytes", "terabytes"),
     *(
@@ -178,7 +182,8 @@ _SPELLED = re.compile(
 _IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|tok/s|°C)(?![\w/])")
 """In code within a sentence a figure has a unit; other numbers there are settings and names."""
 _VERDICT = re.compile(
-    r"\b(?:faster|slower|quicker|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
+    r"\b(?:faster|slower|quicker|fastest|slowest|equally fast"
+    r"|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
     r"|(?:statistically )?significant(?:ly)?|no (?:measurable |real |significant )?difference|makes no difference)\b",
     re.IGNORECASE,
 )
@@ -200,7 +205,7 @@ _FAMILY = (
 """Families of models: a number behind one, and behind at most two words of its name, is part of the name."""
 _NUMBERED = (
     r"(?:parts?|sections?|chapters?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
-    r"|appendix|tests?|versions?|ports?|status|no\.|#)"
+    r"|appendix|tests?|versions?|ports?|status|no\.|compute capability)"
 )
 _PROCESSOR = r"(?:GeForce|RTX|GTX|Quadro|Tesla|Radeon|Instinct|Jetson|EPYC|Ryzen|Threadripper|Xeon)"
 """Families of processors, which are numbered as models are."""
@@ -217,7 +222,7 @@ _NAMING = re.compile(
             rf"\b{_PROCESSOR}(?: [A-Z][A-Za-z]+){{0,2}} \d{{3,5}}\b(?! ?(?:{_UNIT})(?!\w))",
             rf"\b{_LICENCE}[ -]v?\d\.\d\b(?! ?(?:{_UNIT})(?!\w))",
             r"\b(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
-            rf"(?i:\b{_NUMBERED})\s?\d+(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
+            rf"(?i:\b{_NUMBERED}|(?<!\w)#)\s?\d+(?:\.\d+)?(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
             r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
             r"\b(?:\d+x)?\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
             r"\b\d+(?:,\d{3})*\^?(?:st|nd|rd|th)\b",

@@ -4,7 +4,6 @@ How large an effect is, or can be at most, comes first, and the verdict after it
 number.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from sparkpub.record.text import (
     SPACE,
     counted,
     listed,
+    outward,
     significant,
     span,
     spread,
@@ -70,7 +70,7 @@ _SENTENCES = {
     "unbounded": "{subject} differs by {measured} between {candidate} and {baseline} for {which} "
     "(too few runs for a bound).",
     "confounded": "{subject} differs by {measured} for {which}; {candidate} and {baseline} ran {apart}, "
-    "so {other} explains it as well.",
+    "so {other} may explain it.",
 }
 """What is said of comparisons, in words with gaps."""
 _COSTS = {"higher": "lower", "lower": "higher", "neither": "higher or lower"}
@@ -156,6 +156,8 @@ def _told_by_time(
     )
 
 
+BOUNDED = ("equivalent", "undecided")
+"""Verdicts of which a bound is told: the ends of their intervals are rounded as it is."""
 _SAID = {
     "higher": _differs,
     "lower": _differs,
@@ -219,7 +221,8 @@ def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
 
 def at_most(percent: float) -> str:
     """`at most 1.4 %`; rounded up, so that it stays a bound."""
-    return f"at most {math.ceil(10 * max(percent, 0.0)) / 10:.1f}{SPACE}%"
+    _, most = outward(0, max(percent, 0.0))
+    return f"at most {most:.1f}{SPACE}%"
 
 
 def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:

@@ -38,7 +38,7 @@ LEDGER, FACTS = "claims/index.md", "claims/facts.md"
 _BEFORE_UNIT = re.compile(
     rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, UNITS))})(?![\w/]))"
 )
-_CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
+CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _NAMES = (
     "value",
     "table",
@@ -194,7 +194,7 @@ class Words:
         found = FRONT.match(text)
         front = found[0] if found else ""
         body = text[len(front) :]
-        campaign = _CAMPAIGN.search(front)
+        campaign = CAMPAIGN.search(front)
         self._uri = uri
         self._scopes.default = campaign[1] if campaign else ""
         # A title is no place for a link.

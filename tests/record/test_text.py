@@ -120,3 +120,10 @@ def test_a_range_of_numbers_keeps_its_unit_on_the_line_of_the_last() -> None:
 )
 def test_sizes_of_files(size: int, words: str) -> None:
     assert text.file_size(size) == words
+
+
+def test_an_interval_is_rounded_away_from_itself() -> None:
+    """So that a bound stays one; what floating point adds to 0.3 is no part of it."""
+    assert text.outward(-0.93, 1.01) == (-1.0, 1.1)
+    assert text.outward(-0.3, 0.1 + 0.2) == (-0.3, 0.3)
+    assert text.outward(0.0, 0.001, 2) == (0.0, 0.01)

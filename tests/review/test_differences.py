@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.review.differences import difference, differences, told
+from sparkpub.review.differences import difference, differences, is_of_weights, told
 from sparkpub.review.names import Names
 from tests.leaderboards import dataset_of, runs_of
 
@@ -33,6 +33,22 @@ def test_the_difference_of_two_servers_is_said_in_words(
     other: dict[str, str], words: str
 ) -> None:
     assert difference(PLAIN, other) == words
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        ({"weights": "FP8", "linear_backend": "marlin"}, True),
+        ({"weights": "NVFP4", "VLLM_USE_FLASHINFER_MOE_FP4": "0"}, True),
+        ({"weights": "FP8", "kv_cache_dtype": "auto"}, False),
+        ({"weights": "FP8", "gpu_memory_utilization": "0.85"}, False),
+        ({"weights": "FP8", "attention_backend": "FLASHINFER"}, False),
+    ],
+)
+def test_weights_are_compared_where_nothing_but_their_kernels_differs(
+    other: dict[str, str], alike: bool
+) -> None:
+    assert is_of_weights(PLAIN, PLAIN | other) is alike
 
 
 def build(model: str, environment: str, weights: str, **settings: Any) -> Any:

@@ -6,7 +6,13 @@ import pytest
 from scipy.stats import ttest_ind
 
 from sparkpub.record.record import Record, Spread
-from sparkpub.review.progress import MeasuredMean, VersionLine, change_between, lines
+from sparkpub.review.progress import (
+    MeasuredMean,
+    VersionLine,
+    beyond_noise,
+    change_between,
+    lines,
+)
 from tests.leaderboards import TPUT, runs_of
 from tests.review.test_leaderboard import measured
 
@@ -16,22 +22,61 @@ NEW = {"engine": "vLLM", "engine_version": "0.26"}
 
 def test_the_interval_of_a_change_is_that_of_welch() -> None:
     """SciPy's own interval of the difference, in percent of the first mean."""
-    before, after = [100.0, 104.0, 96.0], [110.0, 111.0, 112.0, 111.0]
+    before, after = [100.0, 104.0, 96.0, 100.0], [110.0, 111.0, 112.0, 111.0]
     theirs = ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
     samples = [
         MeasuredMean(sum(values) / len(values), sd, len(values))
-        for values, sd in ((before, 4.0), (after, sqrt(2 / 3)))
+        for values, sd in ((before, sqrt(32 / 3)), (after, sqrt(2 / 3)))
     ]
     ours = change_between(*samples)
     assert ours.percent == pytest.approx(11.0)  # 111 / 100
     assert ours.low == pytest.approx(theirs.low)
     assert ours.high == pytest.approx(theirs.high)
+    assert ours.p == pytest.approx(ttest_ind(after, before, equal_var=False).pvalue)
     assert ours.is_beyond_noise
+
+
+def test_fewer_than_four_values_know_no_noise() -> None:
+    """As everywhere on the site: an interval of three would rest on the assumption of normality alone."""
+    three = MeasuredMean(100.0, 0.1, 3)
+    assert change_between(three, MeasuredMean(110.0, 0.1, 10)).low is None
+
+
+def test_of_many_lines_a_change_has_to_survive_holm() -> None:
+    """Two lines, of which one has p = 0.03: alone it changed, beside another it has not (2 × 0.03 > 0.05)."""
+    before = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0]
+    lines_of = [
+        line_of(
+            *runs_of(model, before, observed=OLD),
+            *runs_of(
+                model, [value + 1.9 for value in before], campaign="d", observed=NEW
+            ),
+        )
+        for model in ("m", "n")
+    ]
+    p = ttest_ind(before, [value + 1.9 for value in before], equal_var=False).pvalue
+    assert 0.025 < p < 0.05
+    assert beyond_noise(lines_of[:1]) == lines_of[:1]
+    assert beyond_noise(lines_of) == []
+
+
+def test_another_machine_of_the_kind_is_told() -> None:
+    records = [
+        *runs_of("m", [100.0], observed=OLD),
+        *runs_of("m", [120.0], campaign="d", observed=NEW),
+    ]
+    there = records[1].machine.model_copy(update={"id": "b" * 16})
+    here = records[0].machine.model_copy(update={"id": "a" * 16})
+    line = line_of(
+        records[0].model_copy(update={"machine": here}),
+        records[1].model_copy(update={"machine": there}),
+    )
+    assert line.differs.endswith("another machine")
 
 
 def test_noise_of_nothing_but_equal_readings_is_not_known() -> None:
     """Their step may hide any spread below it."""
-    same = MeasuredMean(100.0, 0.0, 3), MeasuredMean(101.0, 0.0, 3)
+    same = MeasuredMean(100.0, 0.0, 4), MeasuredMean(101.0, 0.0, 4)
     assert change_between(*same).is_beyond_noise is None
     one_varies = change_between(same[0], MeasuredMean(101.0, 2.0, 4))
     # Of one side that varies, the degrees of freedom are its own three: t = 3.182 standard errors of 1.
@@ -45,8 +90,8 @@ def line_of(*records: Record) -> VersionLine:
 
 def test_a_newer_version_is_a_point_of_the_line() -> None:
     line = line_of(
-        *runs_of("m", [100.0, 101.0, 99.0], observed=OLD),
-        *runs_of("m", [120.0, 121.0, 119.0], campaign="d", observed=NEW),
+        *runs_of("m", [100.0, 101.0, 99.0, 100.0], observed=OLD),
+        *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
     )
     assert [point.speed.engine for point in line.points] == ["vLLM 0.25", "vLLM 0.26"]
     assert line.total.percent == pytest.approx(20.0)

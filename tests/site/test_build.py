@@ -123,7 +123,7 @@ def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
     answer = sentences.differences(publication.names, metric, rows)
     assert answer.startswith("Peak memory (engine-profiled) differs by +")
     assert answer.endswith(
-        "Docker and native ran in separate blocks of time, so time explains it as well."
+        "Docker and native ran in separate blocks of time, so time may explain it."
     )
 
 

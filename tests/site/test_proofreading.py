@@ -9,6 +9,7 @@ from sparkpub.review.checks import CHECKS, Finding, Review, review
 from sparkpub.review.dataset import load
 from sparkpub.site.build import proofread
 from sparkpub.site.content import SiteOptions
+from sparkpub.site.contradictions import contradictions
 from sparkpub.site.proofreading import READERS, with_prose
 from sparkpub.site.words import Words
 from tests.review.checks.clean import clean_runs, write
@@ -148,6 +149,67 @@ def test_an_interval_that_is_turned_round_is_found(data: Path, tmp_path: Path) -
         ("wrong-sentence", 3),
         ("wrong-sentence", 5),
     ]
+
+
+def test_an_interval_in_brackets_or_named_as_one_is_turned_round(
+    data: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "facts.yaml").write_text(
+        "- {id: low, says: Least., value: 2, unit: GiB, source: {document: a paper}}\n"
+        "- {id: high, says: Most., value: 3, unit: GiB, source: {document: a paper}}\n"
+    )
+    low, high = '{{ fact("low") }}', '{{ fact("high") }}'
+    (tmp_path / "page.md").write_text(
+        f"It is [{low}, {high}], and {high}, {low} in turn.\n\n"
+        f"It is [{high}, {low}].\n\nThe interval runs from {high} to {low}.\n"
+    )
+    found = of_pages(proofread(load(data), SiteOptions(sources=tmp_path)))
+    assert [(item.check, item.evidence["line"]) for item in found] == [
+        ("wrong-sentence", 3),
+        ("wrong-sentence", 5),
+    ]
+
+
+DIFFERENCE = '{{ compare("difference_percent", "output_throughput_tok_s") }}'
+TIME = '{{ compare("difference_percent", "ttft_p50_ms") }}'
+VERDICT = '{{ compare("verdict", "output_throughput_tok_s") }}'
+NATIVE = '{{ value("mean", "output_throughput_tok_s", model="dense", environment="native") }}'
+SAYS = {
+    DIFFERENCE: "+4.3\xa0%",
+    TIME: "+2.0\xa0%",
+    VERDICT: "higher",
+    NATIVE: "70.47\xa0tok/s",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"Throughput is {DIFFERENCE} higher.", ""),
+        (f"Throughput is {DIFFERENCE} lower.", "“lower”, and the figure is +4.3"),
+        (f"It falls by {DIFFERENCE}.", "“falls by”"),
+        (f"It gains {DIFFERENCE}.", ""),
+        (f"The first token is {TIME} slower.", ""),
+        (f"The first token is {TIME} faster.", "“faster”"),
+        (f"It is lower: {VERDICT}.", "“lower”, and the verdict in it is of higher"),
+        (f"It is higher, not lower: {VERDICT}.", ""),
+        (f"It makes {NATIVE} ms.", "goes on with “ms”"),
+        (f"It makes {NATIVE} per user.", ""),
+        (f"In container it makes {NATIVE}.", "names native (container)"),
+        (f"In container it is less. Natively it makes {NATIVE}.", ""),
+        (f"| container | {NATIVE} |", "names native (container)"),
+        (f"Unlike in container, natively it makes {NATIVE}.", ""),
+    ],
+)
+def test_words_against_the_figure_beside_them_are_found(
+    data: Path, text: str, words: str
+) -> None:
+    found = [
+        said
+        for _, said in contradictions(text, SAYS.get, {}, load(data), campaign="clean")
+    ]
+    assert bool(found) == bool(words)
+    assert words in "".join(found)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ CHECKS = (
         "wrong-sentence",
         "prose",
         ("error",),
-        "Do intervals run from low to high, and do facts say what their source in the repository says?",
+        "Do the words beside figures agree with them, and facts with their source?",
     ),
     Check(
         "claim",

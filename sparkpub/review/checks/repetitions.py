@@ -54,12 +54,13 @@ def repetitions(view: View) -> Iterator[Finding]:
                 apart[each.metric.name].append((each.share, case))
     for name, found in apart.items():
         found.sort(key=itemgetter(0), reverse=True)
+        of_what = view.metrics[name].within_sentence.removeprefix("mean ")
         yield from view.cases(
             "repetitions",
             "warning",
             [case for _, case in found],
-            "has repetitions so far apart that their mean says nothing",
-            "have repetitions so far apart that their mean says nothing",
+            f"has repetitions of {of_what} too far apart for a mean",
+            f"have repetitions of {of_what} too far apart for a mean",
             metric=name,
         )
     yield from view.cases(

@@ -66,10 +66,12 @@ class Fact(documents.ListEntry):
 
     @property
     def text(self) -> str:
-        """As a reader sees it: `119.64 GiB`, `20–30 GB`."""
+        """As a reader sees it: `119.64 GiB`, `20–30 GB`, `−0.5 to +0.3 %`."""
         words = number(self.value, self.decimals)
         if self.upper is not None:
-            words += f"–{number(self.upper, self.decimals)}"
+            is_signed = self.value < 0
+            join = " to " if is_signed else "–"
+            words += f"{join}{number(self.upper, self.decimals, signed=is_signed)}"
         return with_unit(words, self.unit)
 
 

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Key, MetricName
+from sparkpub.record.record import Key, MetricName, Record
 from sparkpub.record.text import listed
 from sparkpub.review.checks.facts import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
@@ -211,12 +211,26 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
         decided = "undecided"
         text += _FROM_ONE_SESSION
     elif over:
-        text += " The interval holds for machines and days like these."
+        records = [record for group in groups for record in group.records]
+        text += f" The interval holds for {_like_these(records)}."
     apart = differences([group.records for group in groups])
     if apart:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
     return Verdict(claim, decided, text, evidence)
+
+
+def _like_these(records: Sequence[Record]) -> str:
+    """What runs stand for: what all of them share was not varied, so that nothing is known of another."""
+    machines = {record.machine.id for record in records}
+    days = {record.started.value[:10] for record in records}
+    if len(machines) == len(days) == 1:
+        return "sessions like these"
+    if len(days) == 1:
+        return "machines like these on that day"
+    if len(machines) == 1:
+        return "that machine on days like these"
+    return "machines and days like these"
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import counted, p_text
+from sparkpub.record.text import counted, number, p_text
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
@@ -380,10 +380,11 @@ def _size(overall: ComparisonVerdict, together: Combined, what: str) -> str:
     if together.prediction95 is None:
         return ""
     low, high = together.prediction95
-    where = f"one more {what} is expected between {low:+.1f} and {high:+.1f} %"
+    ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
+    where = f"one more {what} is expected between {ends}"
     if overall == "equivalent" or low > 0 or high < 0:
         return f" By size, {where}."
-    return f" The direction replicates, the size does not: {where}."
+    return f" Only the direction replicates: {where}."
 
 
 def _few(together: Combined, what: str) -> str:

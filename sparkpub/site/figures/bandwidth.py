@@ -66,9 +66,9 @@ def figure(selection: Selection, key: str) -> Figure:
         title="One user: tokens per second against the weights read for each",
         says=_sentence(shown, limit),
         sample=(
-            f"Dashed: all of the {limit:g} GB/s. Bytes are the parameters that take part in a token, as the publisher "
-            "says, times the bits of the format, without caches. Left out: speculative decoding, and models whose "
-            "publisher does not say how many parameters take part."
+            f"Dashed: all of the {limit:g} GB/s. Each build under its fastest load; bytes are the parameters of a "
+            "token, as the publisher says, times the bits of the format, wider parts and caches not counted. Left out: "
+            "speculative decoding, and models whose publisher says no such number."
         ),
         table=_table(shown),
     )
@@ -77,7 +77,7 @@ def figure(selection: Selection, key: str) -> Figure:
 def _sentence(shown: Sequence[Row], limit: float) -> str:
     shares = [row["percent"] for row in shown]
     text = (
-        f"One user gets {rounded(min(shares), 2)} to {rounded(max(shares), 2)} % of the memory's {limit:g} GB/s, "
+        f"One user takes {rounded(min(shares), 2)} to {rounded(max(shares), 2)} % of the memory's {limit:g} GB/s, "
         f"half of the {counted(len(shown), 'build')} {rounded(median(shares), 2)} % or more."
     )
     above = sum(share > 100 for share in shares)

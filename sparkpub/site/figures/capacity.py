@@ -31,7 +31,7 @@ ROW, NARROW_ROW = 20, 40
 def capacity(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per build, load and limit, the build with the highest capacity first: the cell of its highest rate,
     `build, load, limit, rate` (0 where none holds), `text, ttft_s` (at that rate, else at the lowest), `tokens`
-    (tok/s at that rate), `steps`."""
+    (tok/s at that rate), `steps`, `highest` of them."""
     table = publication.results.capacities
     found = rows(table[table["campaign"] == campaign.name])
     of_builds = grouped(found, lambda item: (item.model, item.environment, item.load))
@@ -62,6 +62,7 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
         "ttft_s": round(item.ttft_p95_ms / 1000, 3),
         "tokens": None if item.rate is None else item.output_throughput_tok_s,
         "steps": ", ".join(f"{rate:g}" for rate in item.rates),
+        "highest": item.rates[-1],
     }
 
 
@@ -86,8 +87,8 @@ def figure(selection: Selection, key: str) -> Figure:
 
 
 def sentence(shown: Sequence[Row]) -> str:
-    """What rows of `capacity` show: `15 of 37 builds keep 95 % of the first tokens within 5 s at every rate measured,
-    13 up to a lower one, 9 at none.` Empty where there are none."""
+    """What rows of `capacity` show: `12 of 37 builds keep 95 % of the first tokens within 5 s up to 1 request/s, the
+    highest rate, 3 as far as theirs were measured, 13 up to a lower one, 9 at none.` Empty where there are none."""
     rows = [row for row in shown if row["limit"] == f"{TOLD_SECONDS:g} s"]
     if not rows:
         return ""
@@ -97,10 +98,17 @@ def sentence(shown: Sequence[Row]) -> str:
     open_ended = [row for row in rows if row["text"].startswith("≥")]
     none = [row for row in rows if row["text"].startswith("<")]
     between = len(rows) - len(open_ended) - len(none)
+    # A sweep that ended early, as where a server stopped, bears what it reached and no more is known.
+    highest = max(row["highest"] for row in rows)
+    to_the_end = [row for row in open_ended if row["highest"] == highest]
+    short = len(open_ended) - len(to_the_end)
+    ended = ""
+    if short:
+        ended = f"{short} as far as theirs were measured, "
     builds = counted(len(rows), "build")
     return (
-        f"{len(open_ended)} of {builds} keep {FIRST_TOKENS} at every rate measured, {between} up to a lower one, "
-        f"{len(none)} at none."
+        f"{len(to_the_end)} of {builds} keep {FIRST_TOKENS} at every rate up to {highest:g} a second, {ended}"
+        f"{between} up to a lower one, {len(none)} at none."
     )
 
 

@@ -103,6 +103,11 @@ def interval(metric: Metric, cell: TableRow) -> str:
     if cell.ci95 is not None:
         low, high = (metric.format(end, unit=False) for end in cell.ci95)
         words = f"{low} to {high}"
+    return f"{words}{worth(cell)}"
+
+
+def worth(cell: TableRow) -> str:
+    """` (n worth 1.9)` where runs are worth less than their number; empty elsewhere."""
     if cell.n_effective > cell.n - _HARDLY_LESS:
-        return words
-    return f"{words} (n worth {cell.n_effective:.1f})"
+        return ""
+    return f" (n worth {cell.n_effective:.1f})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.record.errors import SiteError
-from sparkpub.record.text import SPACE, listed, percent
+from sparkpub.record.text import SPACE, listed, outward, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
@@ -38,8 +38,8 @@ OPEN = "datum.verdict === 'undecided' || datum.verdict === 'confounded'"
 def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per comparison of a leading metric on a scale with a true zero, by metric, what is decided first.
 
-    Its cell, `label, metric, place` (within the metric), `percent, lo, hi` (the interval that decides), `verdict, p`
-    (adjusted).
+    Its cell, `label, metric, place` (within the metric), `percent, lo, hi` (the interval that decides), its
+    `level` in percent, `verdict, p` (adjusted).
     """
     for metric in publication.headlines(campaign):
         found = []
@@ -65,6 +65,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 "hi": 100 * (high - 1),
                 "verdict": row.verdict,
                 "p": row.p_adjusted,
+                "level": round(100 * found_in(row).deciding_level),
             }
 
 
@@ -199,11 +200,23 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
 def _notes(selection: Selection, rows: Sequence[Row]) -> Iterator[str]:
     """How to read the chart, and what it has no room for."""
     margin = selection.campaign.margin_percent
-    yield f"Lines are intervals, corrected for the number of comparisons (Holm); the band is ±{margin:g} %."
+    text = f"Lines are {_levels(rows)}, the band ±{margin:g} %"
+    if any(row["p"] is not None for row in rows):
+        text += "; only verdicts are corrected for the number of comparisons (Holm)"
+    yield f"{text}."
     most = _room(groups_of(selection, rows))
     drawn = sum(row["place"] < most for row in rows)
     if drawn < len(rows):
         yield f"{drawn} of {len(rows)} are drawn, the largest differences first; the table has all."
+
+
+def _levels(rows: Sequence[Row]) -> str:
+    """`90 % intervals`, and which are at 95 % where some are: a bound needs one side of an interval only."""
+    levels = sorted({row["level"] for row in rows})
+    text = f"{levels[0]} % intervals"
+    if len(levels) > 1:
+        text += f" ({levels[-1]} % for higher and lower)"
+    return text
 
 
 def _room(groups: Sequence[MetricRows]) -> int:
@@ -212,7 +225,10 @@ def _room(groups: Sequence[MetricRows]) -> int:
 
 
 def _columns(row: Row) -> list[str]:
-    interval = f"{percent(row['lo'])} to {percent(row['hi'])}"
+    low, high = row["lo"], row["hi"]
+    if row["verdict"] in sentences.BOUNDED:
+        low, high = outward(low, high)
+    interval = f"{percent(low)} to {percent(high)}"
     p = "n/a"
     if row["p"] is not None:
         p = f"{row['p']:.2g}"

@@ -27,7 +27,7 @@ from sparkpub.site.publication import Publication
 NAME = "pareto-front"
 TABLE = "pareto"
 LOAD, LINE = sweeps.LOAD.name, sweeps.LOAD.line
-FILLED = "Filled: no other point gives both more."
+FILLED = "Filled: no other point{} gives both more."
 HEAD = ("Line", "Users", "All users (tok/s)", "Each user (tok/s)", "Best choice")
 
 
@@ -122,7 +122,7 @@ def figure(selection: Selection, key: str) -> Figure:
         raise nothing_varies(key)
     names = tuple(dict.fromkeys(row[LINE] for row in shown))
     line = next(line for line in selection.lines if line.axis is sweeps.LOAD)
-    notes = [f"{line.title} beside each point. {FILLED}"]
+    notes = [f"{line.title} beside each point. {FILLED.format(_of(shown))}"]
     if len(names) > MOST_LINES:
         notes.append(
             f"{MOST_LINES} of {len(names)} lines are drawn; the table has all."
@@ -142,7 +142,10 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
     """One line: both rates at the knee and at the end. Several: how many points are best choices."""
     if len({row[LINE] for row in shown}) > 1:
         best = sum(row["front"] for row in shown)
-        return f"{best} of {counted(len(shown), 'point')} are best choices: no other gives both machine and user more."
+        return (
+            f"{best} of {counted(len(shown), 'point')} are best choices: no other{_of(shown)} gives both machine and "
+            "user more."
+        )
     ordered = sorted(shown, key=lambda row: float(row[LOAD]))
     points = [(row[LOAD], row["machine"]) for row in ordered]
     knee = growth(points, repeated=all(row["n"] > 1 for row in ordered)).knee
@@ -154,6 +157,13 @@ def _sentence(shown: Sequence[Row], line: sweeps.Line) -> str:
         f"and each user gets {rounded(first['user'])}; "
         f"at {last[LOAD]:,g}, {rounded(last['machine'])} and {rounded(last['user'])}."
     )
+
+
+def _of(shown: Sequence[Row]) -> str:
+    """Among which points one is the best choice: those of its model, where there are several."""
+    if len({row["model"] for row in shown}) > 1:
+        return " of its model"
+    return ""
 
 
 # ---- A model ---------------------------------------------------------------------------------------------------------
@@ -183,13 +193,16 @@ def of_model(
         key=key,
         title="How many users can it serve?",
         says=(
-            f"At most {rounded(most['machine'])} tok/s in all, with {counted(most[LOAD], 'user')} "
+            f"Most measured: {rounded(most['machine'])} tok/s in all, with {counted(most[LOAD], 'user')} "
             f"at {rounded(most['user'])} tok/s each ({most[LINE]})."
         ),
         chart=Chart(draw, (shown,)),
         data={TABLE: rows},
         table=_table(rows),
-        sample=f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users beside each point. {FILLED}",
+        sample=(
+            f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users beside each point. "
+            f"{FILLED.format('')}"
+        ),
         sources={TABLE: f"data/{key}.json"},
     )
 

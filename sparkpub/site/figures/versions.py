@@ -4,10 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.record.text import counted, percent, rounded, spread
+from sparkpub.record.text import counted, number, percent, rounded, spread
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, load_name
-from sparkpub.review.progress import VersionLine, VersionPoint, change_between
+from sparkpub.review.progress import (
+    VersionLine,
+    VersionPoint,
+    beyond_noise,
+    change_between,
+)
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -36,12 +41,12 @@ def of_model(
     for line, name in zip(drawn, called, strict=False):
         rows += _rows(line, name, sessions)
     key = f"versions-of-{model.slug}"
-    sample = "Bars are 95 % intervals of the change from the first; filled: beyond the noise of the runs."
+    sample = "Bars are 95 % intervals of the change from the first, each by itself; filled: without zero."
     if len(drawn) < len(lines):
         sample += f" {len(drawn)} of {len(lines)} loads are drawn; the table has all."
     return Figure(
         key=key,
-        title="Output throughput of one recipe and load, measured again",
+        title="Output throughput of one load, measured again",
         says=_sentence(lines),
         sample=sample,
         chart=Chart(draw, (tuple(called[:MOST_LINES]), tuple(sessions.values()))),
@@ -110,7 +115,8 @@ def _rows(line: VersionLine, name: str, sessions: Mapping[Session, str]) -> list
 
 
 def _sentence(lines: Sequence[VersionLine]) -> str:
-    """`10 of 30 loads changed beyond the noise, by −6.9 to +1.7 %.`"""
+    """`10 of 30 loads changed beyond the noise of their runs, by −6.9 to +1.7 %.`, after a correction for their number;
+    the range alone where the runs are too few to know their noise."""
     if len(lines) == 1:
         (line,) = lines
         engines = [point.speed.engine for point in (line.points[0], line.points[-1])]
@@ -118,15 +124,22 @@ def _sentence(lines: Sequence[VersionLine]) -> str:
         if engines[0] == engines[1]:
             what = f"{engines[0]}, measured again"
         return f"{what}: {line.total.in_words}."
-    beyond = [line.total.percent for line in lines if line.total.is_beyond_noise]
     loads = counted(len(lines), "load")
+    if all(line.total.p is None for line in lines):
+        return (
+            f"{loads}, {_range(lines)}: too few runs to tell a change from their noise."
+        )
+    beyond = beyond_noise(lines)
     if not beyond:
-        return f"None of {loads} changed beyond the noise of its runs."
-    least, most = min(beyond), max(beyond)
-    changes = spread(
-        [f"{change:+.1f}".replace("-", "−") for change in (least, most)], "%"
-    )
-    return f"{len(beyond)} of {loads} changed beyond the noise of their runs, by {changes}."
+        return f"None of {loads} is shown to change ({_range(lines)} measured; Holm)."
+    return f"{len(beyond)} of {loads} changed beyond the noise of their runs (Holm), by {_range(beyond)}."
+
+
+def _range(lines: Sequence[VersionLine]) -> str:
+    """`−6.9 to +1.7 %`: the smallest and the largest change."""
+    changes = [line.total.percent for line in lines]
+    ends = [number(end, 1, signed=True) for end in (min(changes), max(changes))]
+    return spread(ends, "%")
 
 
 def _table(lines: Sequence[VersionLine], called: Sequence[str]) -> Table:

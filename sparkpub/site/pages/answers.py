@@ -9,7 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.record.text import SPACE, counted, listed, number, percent, rounded, span
+from sparkpub.record.text import (
+    SPACE,
+    counted,
+    listed,
+    number,
+    outward,
+    percent,
+    rounded,
+    span,
+)
+from sparkpub.review.differences import Told, is_of_weights, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
@@ -73,7 +83,7 @@ def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
     text = f"For {flow_name(board.load)}, {_named(best)} makes {_speed(best.best, board)} tok/s"
     large = _best_large(board)
     if large is not None and large != best:
-        text += f"; from {LARGE}B up, {_named(large)} is fastest: {_speed(large.best, board)} tok/s"
+        text += f"; from {LARGE}B up, {_leading(large, board)}"
     return FrontAnswer(
         "How fast, and what should I run?",
         f"{text}.",
@@ -86,6 +96,16 @@ def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
 def _best_large(board: Board) -> RankedModel | None:
     """The best of the large models."""
     return next((row for row in board.rows if (row.billions or 0) >= LARGE), None)
+
+
+def _leading(first: RankedModel, board: Board) -> str:
+    """`A in NVFP4 is fastest: 64.8 tok/s`; what is no further from it than a repeat may be is named beside it."""
+    near = [row for row in board.near(first) if (row.billions or 0) >= LARGE]
+    speeds = listed(_speed(row.best, board) for row in near[:MOST_LINES])
+    if len(near) == 1:
+        return f"{_named(first)} is fastest: {speeds} tok/s"
+    names = listed(map(_named, near[:MOST_LINES]))
+    return f"{names} are fastest: {speeds} tok/s"
 
 
 def _named(row: RankedModel) -> str:
@@ -173,9 +193,10 @@ class Cost:
     def words(self) -> str:
         """`at most 0.8 % of throughput`, or between which bounds."""
         if self.low > 0:
-            return (
-                f"{number(self.low, 1)} to {number(self.high, 1)}{SPACE}% of throughput"
-            )
+            low, high = self.low, self.high
+            if self.row.verdict in sentences.BOUNDED:
+                low, high = outward(low, high)
+            return f"{number(low, 1)} to {number(high, 1)}{SPACE}% of throughput"
         if self.high <= 0:
             return "no throughput"
         return f"{sentences.at_most(self.high)} of throughput"
@@ -205,7 +226,7 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     for cost in worst[1:MOST_ENGINES]:
         words = cost.words.removesuffix(" of throughput")
         said.append(f"{cost.speed.setup.engine} {words}")
-    rounds = f"{first.row.n_candidate} rounds"
+    rounds = f"{first.speed.setup.engine}: {first.row.n_candidate} rounds"
     if first.row.servers is not None:
         rounds += f" of {counted(first.row.servers, 'server')} a side"
     rounds += f" on {_one(first.speed.machine)}"
@@ -219,6 +240,8 @@ def _containers(publication: Publication) -> FrontAnswer | None:
 def _measured(cost: Cost) -> str:
     """`+0.1 %, −0.8 to +0.9`: the change of throughput, which is the cost with its sign turned."""
     low, high = -cost.high, -cost.low
+    if cost.row.verdict in sentences.BOUNDED:
+        low, high = outward(low, high)
     return f"{percent(-cost.measured)}, {number(low, 1, signed=True)} to {number(high, 1, signed=True)}"
 
 
@@ -280,26 +303,44 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
         if ratios:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
             text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
-    note = f"Same machine and engine: {one.machine}, {load_name(one.load)}"
+    note = f"Each {_runs(one)}, and only weights and kernels differ: {one.machine}, {load_name(one.load)}"
     words = "FP4, 4-bit, quantisation"
     return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note, words)
 
 
 def _ratios(board: Board) -> dict[str, list[float]]:
-    """Format of the weights to the figure of each model in it, as a multiple of that at 16 bits in the same engine."""
+    """Format of the weights to the figure of each model in it, as a multiple of that at 16 bits where nothing but the
+    weights and their kernels differs."""
     found: dict[str, list[float]] = {}
     for row in board.rows:
-        wide = {
-            entry.speed.engine: entry for entry in reversed(row.entries.get(16, ()))
-        }
+        wide = row.entries.get(16, ())
         for bits, entries in row.entries.items():
             if bits is None or bits >= 16:
                 continue
-            best = entries[0]
-            if best.speed.engine in wide:
-                ratio = best.value / wide[best.speed.engine].value
-                found.setdefault(best.speed.weights, []).append(ratio)
+            pairs = (
+                (narrow, entry)
+                for narrow in entries
+                for entry in wide
+                if is_of_weights(*(_told(each) for each in (narrow, entry)))
+            )
+            pair = next(pairs, None)
+            if pair is not None:
+                narrow, entry = pair
+                ratio = narrow.value / entry.value
+                found.setdefault(narrow.speed.weights, []).append(ratio)
     return found
+
+
+def _told(entry: RankedFigure) -> Told:
+    return told(entry.speed.records[0])
+
+
+def _runs(board: Board) -> str:
+    """`one run`, `1 to 10 runs`."""
+    numbers = sorted({len(speed.records) for speed in board.speeds})
+    if numbers == [1]:
+        return "one run"
+    return f"{span([str(number) for number in numbers])} runs"
 
 
 def _times(ratios: Iterable[float]) -> str:
@@ -331,7 +372,7 @@ def _versions(publication: Publication) -> FrontAnswer | None:
         if (line.machine, line.load) == (first.machine, first.load)
     ]
     text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
-    if not any(is_of_versions(line) for line in alike):
+    if not any(line.is_of_versions for line in alike):
         text = f"No two versions are measured yet. In two sessions of one: {line_in_words(first)}"
     note = f"{first.machine}, {load_name(first.load)}"
     return FrontAnswer(
@@ -343,11 +384,6 @@ def _versions(publication: Publication) -> FrontAnswer | None:
     )
 
 
-def is_of_versions(line: VersionLine) -> bool:
-    """Whether the first and the last point are of different versions of the engine."""
-    return line.points[0].speed.engine != line.points[-1].speed.engine
-
-
 def line_in_words(line: VersionLine) -> str:
     """From the first point to the last: both figures, and the change with its bounds."""
     first, last = line.points[0], line.points[-1]
@@ -357,4 +393,7 @@ def line_in_words(line: VersionLine) -> str:
     if engines[0] != engines[1]:
         where = f"from {engines[0]} to {engines[1]}"
     figures = f"{rounded(first.sample.mean)} to {rounded(last.sample.mean)} {line.metric.unit}"
-    return f"{who} {where}: {figures} ({line.total.in_words})."
+    change = line.total.in_words
+    if line.differs:
+        change += f"; {line.differs}"
+    return f"{who} {where}: {figures} ({change})."

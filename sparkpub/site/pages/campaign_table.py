@@ -1,11 +1,12 @@
 """The table of all cells of a campaign: what came out of each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
+from sparkpub.site.figures.cell_table import worth
 from sparkpub.site.publication import Publication, cell_keys, cell_label
 
 MOST_CELLS = 40
@@ -31,14 +32,7 @@ def summary(
     reviewed = publication.review.campaigns[campaign.name]
     rows = []
     for key in keys:
-        values = [
-            {
-                "metric": metric,
-                "cell": cells.get((metric.name, *key)),
-                "comparison": rivals.get((metric.name, *key)),
-            }
-            for metric in metrics
-        ]
+        values = [_value(metric, key, cells, rivals) for metric in metrics]
         model, environment, workload = key
         recorded = len(reviewed.recorded.get(key, ()))
         in_figures = len(reviewed.counted.get(key, ()))
@@ -56,3 +50,36 @@ def summary(
             }
         )
     return rows
+
+
+def _value(
+    metric: Metric,
+    key: tuple[str, ...],
+    cells: Mapping[tuple[str, ...], TableRow],
+    rivals: Mapping[tuple[str, ...], TableRow],
+) -> dict[str, Any]:
+    """A mean with its comparison. A difference is of the runs that could be paired: where their baseline reads other
+    than the mean in the table, it stands beside the difference as its `base`."""
+    cell = cells.get((metric.name, *key))
+    row = rivals.get((metric.name, *key))
+    base = ""
+    if row is not None:
+        baseline = cells.get((metric.name, row.model, row.baseline, row.workload))
+        base = metric.format(row.mean_baseline, unit=False)
+        if baseline is not None and base == metric.format(baseline.mean, unit=False):
+            base = ""
+    return {
+        "metric": metric,
+        "cell": cell,
+        "worth": worth(cell) if _is_wide(cell) else "",
+        "comparison": row,
+        "base": base,
+    }
+
+
+def _is_wide(cell: TableRow | None) -> bool:
+    """Whether a mean has an interval that is wider than its runs look, because they are worth less than half their
+    number."""
+    if cell is None or cell.ci95 is None or len(cell.machines) > 1:
+        return False
+    return bool(cell.n_effective < cell.n / 2)

@@ -59,12 +59,16 @@ def _counts(publication: Publication) -> str:
 def _trust(publication: Publication) -> str:
     """What was checked, and what came of it."""
     excluded = f"{len(publication.review.excluded):,} of {counted(len(publication.dataset.runs), 'run')}"
-    doubted = {speed.model for speed in publication.speeds if speed.doubts}
-    ranked = {speed.model for speed in publication.speeds if not speed.doubts}
+    (home,) = machines(publication.speeds, publication.options.home)[:1] or [""]
+    mine = [speed for speed in publication.speeds if speed.machine == home]
+    doubted = {speed.model for speed in mine if speed.doubts}
+    ranked = {speed.model for speed in mine if not speed.doubts}
     text = f"{len(CHECKS)} checks read every run. {excluded} are excluded, each with its reason."
     unranked = counted(len(doubted - ranked), "model")
     if doubted - ranked:
-        text += f" {unranked} not ranked, because their figures failed checks."
+        text += (
+            f" {unranked} not ranked on {home}, because their figures failed checks."
+        )
     return text
 
 

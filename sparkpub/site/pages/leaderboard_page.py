@@ -16,6 +16,7 @@ from sparkpub.review.leaderboard import (
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import TOLD_SECONDS
+from sparkpub.review.tables.repeats import REPEAT_PERCENT
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
@@ -37,6 +38,7 @@ def context(publication: Publication) -> dict[str, Any]:
     home = sections[0]["machine"] if sections else ""
     return {
         "home": home,
+        "repeat_percent": REPEAT_PERCENT,
         "sections": sections,
         "filters": _filters(sections),
         "unranked": [*_doubted(publication), *_apart(publication)],

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record, metric_of
-from sparkpub.record.text import counted, listed, rounded
+from sparkpub.record.text import counted, listed, rounded, span
 from sparkpub.review.grouping import grouped
-from sparkpub.review.leaderboard import Board
+from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.setup import Setup
@@ -103,6 +103,11 @@ def context(
         "doubts": _doubts(publication, model),
         "chart": chart,
         "versions": versions_chart,
+        "is_of_versions": any(
+            line.is_of_versions
+            for line in publication.progress
+            if line.model == model.name
+        ),
         "recipes": [
             _setup(publication, names[key], speeds)
             for key, speeds in model.setups.items()
@@ -156,10 +161,10 @@ def _about(model: ModelPage) -> str:
 
 
 def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
-    """What the model reaches on each board: its best figure, and its place."""
+    """What the model reaches on each board: its best figure, and its place, which it shares with what is near."""
     found = []
     for board in boards:
-        for place, row in enumerate(board.rows, 1):
+        for row in board.rows:
             if row.model != model.name:
                 continue
             best = row.best
@@ -172,14 +177,20 @@ def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
                     "machine": board.machine,
                     "figure": f"{best.text or figure_text(best.value, board.metric)} {unit}",
                     "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
-                    "place": f"{place} of {len(board.rows)}"
-                    if len(board.rows) > 1
-                    else "",
+                    "place": _place(board, row),
                     "what": unit_name(board.metric),
                     "href": f"#{model_links.setup_anchor(best.speed)}",
                 }
             )
     return found
+
+
+def _place(board: Board, row: RankedModel) -> str:
+    """`2 to 3 of 24`; empty where nothing else is ranked, or all that is ranked is alike."""
+    near = [board.rows.index(other) + 1 for other in board.near(row)]
+    if len(near) == len(board.rows):
+        return ""
+    return f"{span([str(near[0]), str(near[-1])])} of {len(board.rows)}"
 
 
 def _doubts(publication: Publication, model: ModelPage) -> list[dict[str, str]]:

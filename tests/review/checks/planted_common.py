@@ -282,12 +282,12 @@ COMMON: tuple[Planted, ...] = (
         check="foreign-load",
     ),
     of_client(
-        "another program beside one round", busier_for_a_round, check="foreign-load"
+        "another program beside one round", busier_for_a_round, check="mixed-machines"
     ),
     of_client(
         "rounds of both sides that started 30 °C warmer",
         from_round_2(warmer),
-        check="thermal-gate",
+        check="mixed-machines",
     ),
     of_client(
         "a campaign under another name", campaign_copied, check="copied-evidence"

@@ -783,6 +783,23 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
         ),
         ({PROMPTS: 1000.0, "ttft_mean_ms": 9000.0}, {}, {"input_tokens": 500}, None),
         ({PROMPTS: 1000.0, "ttft_mean_ms": 251.0}, {}, ALONE, None),
+        # A cache gave nine tenths of the prompt, or an unknown part.
+        (
+            {
+                PROMPTS: 1000.0,
+                "ttft_mean_ms": 50.0,
+                "prefix_cache_hit_percent": 90.0,
+            },
+            {},
+            ALONE,
+            None,
+        ),
+        (
+            {PROMPTS: 1000.0, "ttft_mean_ms": 50.0},
+            {},
+            ALONE | {"prefix_caching": True},
+            None,
+        ),
         (
             {PROMPTS: 1000.0, "ttft_mean_ms": 249.0},
             {},

@@ -61,7 +61,7 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
     assert unit["n"] == [10, 10, 10, 10]
     assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
-    assert "machines and days like these" in both.text
+    assert "for sessions like these" in both.text
     assert "on this machine" not in both.text
 
 

@@ -43,7 +43,7 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
     }
     assert shares == {"Doubtful-8B": 120, "Big-10B": 50, "Small-2B": 40}
     assert figure.says == (
-        "One user gets 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "
+        "One user takes 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "
         "Above 100 %, for 1 build, the format or the size cannot be true."
     )
     assert '"name":"memory-bandwidth"' in compile_chart(figure.job).vega_json
