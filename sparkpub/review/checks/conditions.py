@@ -29,6 +29,11 @@ WAITED_PERCENT = Threshold(
     "Share of the measured time in which some process waited for processors, disk or memory, by the kernel's pressure "
     "stall information, from which something else was at work. In real runs it was 7 at most.",
 )
+BUSY_PERCENT = Threshold(
+    "busy percent",
+    80.0,
+    "Load of all processors from which a run may wait for processors that it uses itself.",
+)
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
     0.5,
@@ -246,9 +251,16 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     most = samples.known("gpu_foreign_processes").max(initial=0)
     if most:
         yield f"the GPU was in use by up to {other_processes(int(most))}"
+    busy = while_measuring(stored.record, samples, "cpu_percent")
+    # An engine that computes on processors waits for them itself, and a limit may have been asked for.
+    waits_for_itself = "cpuset" in stored.record.requested.environment or (
+        busy and fmean(busy) > BUSY_PERCENT
+    )
     for what, column in PRESSURES.items():
         waited = while_measuring(stored.record, samples, column)
-        if waited and fmean(waited) > WAITED_PERCENT:
+        if not waited or (what == "processors" and waits_for_itself):
+            continue
+        if fmean(waited) > WAITED_PERCENT:
             yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
 
 
@@ -337,7 +349,7 @@ CHECKS = (
         "Was the run alone on the machine?",
         _company,
         ("shared the machine",),
-        thresholds=(WAITED_PERCENT,),
+        thresholds=(WAITED_PERCENT, BUSY_PERCENT),
         remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
     ),
     of_each_run(

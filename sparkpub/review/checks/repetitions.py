@@ -98,9 +98,11 @@ def _repeated(view: View, stored: Stored) -> Iterator[Repeated]:
 
 
 def _is_repeated(record: Record, metric: Metric) -> bool:
-    """Whether several values of a metric repeat it. Requests sent together do not: they wait for each other."""
-    is_of_requests = metric.distribution and load_of(record).at_once != 1
-    return metric.unit in TIMED_UNITS and not is_of_requests
+    """Whether several values of a metric repeat it. Requests sent together do not, as they wait for each other, and
+    neither do those of a data set, which are not alike."""
+    load = load_of(record)
+    are_alike = load.at_once == 1 and load.dataset is None
+    return metric.unit in TIMED_UNITS and (are_alike or not metric.distribution)
 
 
 def _deviation(spread: Spread) -> float:

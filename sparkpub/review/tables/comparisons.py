@@ -349,7 +349,9 @@ def compare_pairs(
 def _design(values: Values, pair: Pair, *, in_rounds: bool) -> Design:
     """How two numbers are compared, as the order of their runs allows."""
     if not in_rounds:
-        one, other = (Sample(tuple(values.figures[values.part(n)])) for n in pair)
+        one, other = (
+            replace(_sample(values, [number]), rounds=(), times=()) for number in pair
+        )
         return design_of(one, other, "as-published")
     one, other = (_sample(values, [number]) for number in pair)
     column = values.column("order")

@@ -5,6 +5,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -278,6 +279,25 @@ def test_a_campaign_repeats_another_within_five_percent_or_does_not(
     )
     assert judged.met is met
     assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
+
+
+def test_runs_that_shared_a_server_are_no_more_runs_against_another_campaign() -> None:
+    """Eight runs on two servers a side are worth two, and a verdict needs four."""
+    parts = []
+    for name, seed in (("first", 1), ("second", 2)):
+        part = a_campaign(name, {("m", "native"): {TPUT: noise(seed, 100, 8)}})
+        runs = []
+        for number, stored in enumerate(part.runs):
+            observed = stored.record.observed.model_copy(
+                update={"settings": {"server": f"{name}-{number // 4}"}}
+            )
+            record = stored.record.model_copy(update={"observed": observed})
+            runs.append(replace(stored, record=record))
+        parts.append(replace(part, runs=tuple(runs)))
+    found = unreviewed(a_dataset(*parts), campaign="second", against="first")
+    (row,) = rows(found.repeats)
+    assert row.verdict == "undecided"
+    assert "servers" in row.why
 
 
 def test_a_repeat_says_whether_the_same_was_specified() -> None:
