@@ -26,6 +26,7 @@ from sparkpub.record.record import (
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.conditions import (
     POWER_CAP,
+    PRESSURES,
     slow_clock,
     telemetry_gap,
     thermal_gate,
@@ -1082,7 +1083,7 @@ def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
 def test_processes_that_waited_are_told(
     what: str, percent: float, busy: float, asked: dict[str, Any], is_found: bool
 ) -> None:
-    samples = quiet(waited_percent={what: percent}, cpu_percent=busy)
+    samples = quiet(**{PRESSURES[what]: percent}, cpu_percent=busy)
     run = CHECKS["foreign-load"].run
     assert run is not None
     found = list(run(a_view(a_run(asked_of=asked), samples=samples)))
