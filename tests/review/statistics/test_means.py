@@ -24,7 +24,7 @@ from sparkpub.review.statistics.means import (
     of_rounds,
     of_servers,
 )
-from tests.review.statistics.samples import Floats, apart
+from tests.review.statistics.samples import Floats, apart, two_samples
 
 FINE = 1e-12
 """A resolution that adds nothing."""
@@ -34,15 +34,6 @@ def ratio_interval(means: TwoMeans, level: float = 0.95) -> tuple[float, float] 
     """The interval of one ratio; None where the baseline is not clear of zero."""
     low, high = means.ratio_ends(level)
     return None if math.isnan(low) else (float(low), float(high))
-
-
-def two_samples(
-    seed: int, n: int = 10, m: int = 13, shift: float = 0.4
-) -> tuple[Floats, Floats]:
-    generator = np.random.default_rng(seed)
-    return apart(generator.normal(120, 0.5, n)), apart(
-        generator.normal(120 + shift, 1.0, m)
-    )
 
 
 def rounds(seed: int, n: int = 10) -> tuple[Floats, Floats]:
