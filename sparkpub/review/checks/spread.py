@@ -92,10 +92,13 @@ def _odd_runs(
 ) -> dict[str, str]:
     """The outliers of a cell in a metric by the ids of their runs, in words."""
     metric, others = view.metrics[name], _others(view, cell, name, places)
-    measured = [run for run in view.counted[cell] if run.record.value(name) is not None]
+    part = view.values.part(view.values.number_of[cell, name])
+    runs, figures = view.values.column("run")[part], view.values.figures[part].tolist()
     return {
-        run.run_id: f"{metric.within_sentence} {metric.format(run.record.value(name))} ({others})"
-        for run in (measured[place] for place in places)
+        runs[
+            place
+        ]: f"{metric.within_sentence} {metric.format(figures[place])} ({others})"
+        for place in places
     }
 
 
@@ -186,17 +189,19 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
 def varying(view: View) -> dict[CellMetric, float]:
     """The metrics of cells whose runs differ more than repeatable ones do, with their coefficient of variation in
     percent."""
-    columns = described(view.values)
+    values = view.values
+    if not len(values.sizes):
+        return {}
+    columns = described(values)
+    cv_percent = columns["cv_percent"]
+    # Neither is above its limit where one run leaves none.
+    beyond = columns["sd"] >= [floor(metric) for metric in values.metrics]
+    beyond &= cv_percent > HIGH_VARIATION_PERCENT
     found = {}
-    for name in view.results:
-        for cell in view.counted:
-            number = view.values.number_of.get((cell, name))
-            if number is None:
-                continue
-            sd, cv_percent = columns["sd"][number], columns["cv_percent"][number]
-            # Neither is above its limit where one run leaves none.
-            if sd >= floor(view.metrics[name]) and cv_percent > HIGH_VARIATION_PERCENT:
-                found[cell, name] = float(cv_percent)
+    for number in np.flatnonzero(beyond).tolist():
+        cell, name = values.cells_and_metrics[number]
+        if name in view.results:
+            found[cell, name] = float(cv_percent[number])
     return found
 
 
