@@ -119,6 +119,7 @@ class Planted:
     """Whether the fault needs every run of the campaign: a few are enough for most faults of a client."""
     committed: bool = False
     """Whether the campaign had been committed as it was."""
+    alone = False
 
     @property
     def of(self) -> str:
