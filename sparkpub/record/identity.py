@@ -19,7 +19,9 @@ _PROOFS = (
 )
 
 _OF_A_FOLDER = ("awq", "gptq", "compressed", "modelopt", "mxfp4", "quark")
-"""How formats begin that an engine cannot make of 16-bit weights while it loads them."""
+"""How formats begin that an engine does not make itself."""
+_LEAST_WIDE_BITS = 12
+"""Bits of a parameter from which weights are not in one of them."""
 _SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "experts")
 
 
@@ -99,20 +101,24 @@ def _other_format(seen: Observed) -> list[str]:
 
 
 def _other_weights(requested: Requested, seen: Observed) -> list[str]:
-    """Where the engine names another format of weights than the file or the folder that was asked for."""
+    """Where the engine names another format of weights than the file has by its name, or the folder by its bytes."""
     if seen.quantization is None:
         return []
-    name = (requested.model_path or requested.model_id).removesuffix(".gguf")
-    called = weights.last_in(name)
-    widths = weights.bits(called), weights.bits(weights.called(seen.quantization))
-    if None not in widths and widths[0] != widths[1]:
-        return [f"its name says {called} and its weights are {seen.quantization}"]
-    folder = requested.architecture
-    if folder is None or folder.source != "config.json" or folder.quantization:
+    path, folder = requested.model_path or "", requested.architecture
+    if path.endswith(".gguf"):
+        called = weights.last_in(path.removesuffix(".gguf"))
+        widths = weights.bits(called), weights.bits(seen.quantization)
+        if None not in widths and widths[0] != widths[1]:
+            return [f"its name says {called} and its weights are {seen.quantization}"]
+    if folder is None or None in (folder.parameters, folder.weight_bytes):
         return []
-    if seen.quantization.lower().startswith(_OF_A_FOLDER):
-        said = f"its folder says {folder.dtype or 'no format'}"
-        return [f"{said} and its weights are {seen.quantization}"]
+    # An engine can make FP8 of wider weights while it loads them, and AWQ of nothing but AWQ.
+    is_wide = 8 * (folder.weight_bytes or 0) > _LEAST_WIDE_BITS * (
+        folder.parameters or 0
+    )
+    if is_wide and seen.quantization.lower().startswith(_OF_A_FOLDER):
+        said = f"its folder holds {_number(folder.weight_bytes)} bytes"
+        return [f"{said} of {folder.dtype} and its weights are {seen.quantization}"]
     return []
 
 

@@ -51,7 +51,7 @@ class Operations(NamedTuple):
 
 def computed(record: Record) -> Iterator[Computed]:
     """The figures of a run that tell how fast tokens were computed, of prompts or of all."""
-    share = _share_computed(record)
+    share = share_computed(record)
     prompts = record.value("prompt_throughput_tok_s")
     if prompts is not None:
         yield Computed("prompt_throughput_tok_s", share * prompts)
@@ -65,12 +65,12 @@ def computed(record: Record) -> Iterator[Computed]:
         first = record.value(name)
         if tokens and first:
             # The first tokens of a static batch come when all of its prompts are computed.
-            prompts = tokens * (load.at_once or 1) if load.is_in_step else tokens
-            yield Computed(name, share * prompts / (first / 1e3))
+            together = (load.at_once or 1) if load.is_in_step else 1
+            yield Computed(name, share * tokens * together / (first / 1e3))
             return
 
 
-def _share_computed(record: Record) -> float:
+def share_computed(record: Record) -> float:
     """The share of the prompts' tokens that no cache gave; 0 where they came from one and nothing says how many."""
     if options_of(record).get("prefix_caching"):
         return 0.0

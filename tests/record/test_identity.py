@@ -75,29 +75,33 @@ def test_what_a_run_shows_is_held_against_the_model_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("path", "folder", "seen", "said"),
+    ("path", "folder_bytes", "seen", "said"),
     [
         ("/m/x-F16.gguf", None, "Q8_0", "its name says FP16 and its weights are Q8_0"),
         ("/m/x-Q4_K_M.gguf", None, "Q4_K - Medium", None),
-        ("/m/x-FP8", None, "fp8", None),
-        ("/m/x-AWQ", None, "awq_marlin", None),
+        ("/m/x-BF16", None, "fp8", None),
         ("/m/x", None, "awq_marlin", None),
-        # An engine makes FP8 of 16 bits while it loads them, and AWQ of nothing but AWQ.
-        ("/m/x", "config.json", "fp8", None),
+        # A hundred parameters of 16 bits, of which an engine can make FP8, and of 4 bits with some of 16.
+        ("/m/x", 200, "fp8", None),
         (
             "/m/x",
-            "config.json",
+            200,
             "awq_marlin",
-            "its folder says bfloat16 and its weights are awq_marlin",
+            "its folder holds 200 bytes of bfloat16 and its weights are awq_marlin",
         ),
-        ("/m/x", "catalogue", "awq_marlin", None),
+        ("/m/x", 70, "modelopt_fp4", None),
     ],
 )
-def test_weights_are_of_the_format_that_their_name_and_folder_say(
-    path: str, folder: Any, seen: str, said: str | None
+def test_weights_are_of_the_format_that_name_and_folder_say(
+    path: str, folder_bytes: int | None, seen: str, said: str | None
 ) -> None:
-    known = folder and Architecture(source=folder, dtype="bfloat16")
-    requested = asked(known, model_path=path)
+    folder = folder_bytes and Architecture(
+        source="config.json",
+        dtype="bfloat16",
+        parameters=100,
+        weight_bytes=folder_bytes,
+    )
+    requested = asked(folder or None, model_path=path)
     found = contradictions(requested, Observed(quantization=seen), {})
     assert found == ([] if said is None else [said])
 

@@ -17,6 +17,7 @@ from sparkpub.site.figures.compile import Job, compile_chart
 from sparkpub.site.pages import templating
 from sparkpub.site.pages.runs import RunPages, file
 
+TPUT = "output_throughput_tok_s"
 CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 -1.5,40,0.29
 0,39.95,0.57
@@ -78,6 +79,32 @@ def test_what_a_page_shows_decides_its_key(
     info.write_text(info.read_text().replace("A small campaign", "Another title"))
     fourth = keys()
     assert [name for name in third if third[name] == fourth[name]] == []
+
+
+def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
+    data: Path, options: SiteOptions
+) -> None:
+    shares = {"iter02": 0.5, "iter03": 0.6}
+    for iteration, share in shares.items():
+        path = next((data / "c").glob(f"container_n_w_{iteration}_*.json"))
+        record = json.loads(path.read_text())
+        value = record["metrics"][TPUT]["value"]
+        told = {"repetitions": None, "deviation": share * value, "divisor": None}
+        path.write_text(json.dumps(record | {"spreads": {TPUT: told}}))
+    publication = publish(load(data), options)
+    pages = RunPages(publication, templating.Templates())
+    (campaign,) = publication.campaigns
+    for index, stored in enumerate(campaign.runs):
+        html = pages.page(campaign, index, "")
+        own = [
+            share
+            for iteration, share in shares.items()
+            if f"container_n_w_{iteration}" in stored.path.name
+        ]
+        assert html.count("This run: ") == len(own)
+        for share in own:
+            said = html.partition("This run: ")[2].partition(".</li>")[0]
+            assert f"({100 * share:.0f} %)" in said
 
 
 TWO_GPUS = b"""# gpus_used: 0 2

@@ -63,6 +63,7 @@ _SETTINGS = (
     "load_mode",
     "use_mmap",
 )
+_SWITCHES = ("no_kv_offload", "use_mmap")
 
 
 class LlamaBenchOptions(Options):
@@ -361,12 +362,19 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
             or reading.word(first.get("cpu_info")),
             "batch_size": 1,
             "settings": {
-                name: str(first[name])
+                name: _setting(name, str(first[name]))
                 for name in _SETTINGS
                 if first.get(name) is not None
             },
         }
     )
+
+
+def _setting(name: str, said: str) -> str:
+    """A switch as JSON has it, which is a number in tables."""
+    if name in _SWITCHES:
+        return {"0": "False", "1": "True"}.get(said, said)
+    return said
 
 
 def weights_format(name: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Under which conditions a run took place: heat, throttling, clocks, company, kernel messages, telemetry, machine."""
 
 from collections.abc import Iterator
-from statistics import median
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
@@ -13,19 +12,12 @@ from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, first_of, label
-from sparkpub.review.reviewed import Cell
+from sparkpub.review.checks.view import View, first_of
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
     START_CELSIUS,
     "Maximum start temperature in the methodology, used for runs without a recorded gate.",
-)
-START_RANGE_CELSIUS = Threshold(
-    "start range celsius",
-    20.0,
-    "Maximum difference between the start temperatures of a cell's runs: a warmer GPU boosts less and leaks more. In "
-    "real campaigns it was 12 at most.",
 )
 WAITED_PERCENT = Threshold(
     "waited percent",
@@ -33,10 +25,10 @@ WAITED_PERCENT = Threshold(
     "Share of the measured time in which some process waited for processors, disk or memory, by the kernel's pressure "
     "stall information, from which something else was at work. In real runs it was 7 at most.",
 )
-BUSIER_PERCENT = Threshold(
-    "busier percent",
-    25.0,
-    "Points of CPU load by which a run may exceed the median of its cell: more means that another program was running.",
+BUSY_PERCENT = Threshold(
+    "busy percent",
+    80.0,
+    "Load of all processors from which a run may wait for processors that it uses itself.",
 )
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
@@ -109,27 +101,6 @@ def thermal_gate(view: View) -> Iterator[Finding]:
         "started hot",
         remedy="Let the machine cool before each run; a matrix waits for that (max_start_temp_celsius: in gates:).",
     )
-    yield from _rounds_of_other_heat(view)
-
-
-def _rounds_of_other_heat(view: View) -> Iterator[Finding]:
-    """Cells whose runs started cool and hot, so that they are not repetitions of one measurement."""
-    ranges: dict[Cell, tuple[float, float]] = {}
-    for cell in view.counted:
-        starts = view.figures(cell, "gpu_temp_start_celsius")
-        if starts and max(starts) - min(starts) > START_RANGE_CELSIUS:
-            ranges[cell] = min(starts), max(starts)
-    if not ranges:
-        return
-    cells = list(ranges)
-    least, most = ranges[cells[0]]
-    text = (
-        f"Runs of {label(cells[0])} started at {least:.0f} to {most:.0f} °C. A warmer GPU is slower, so they do not "
-        "repeat one measurement."
-    )
-    yield view.concerning(
-        "thermal-gate", "warning", text, cells, cases=len(cells), what="start range"
-    )
 
 
 def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
@@ -150,40 +121,13 @@ def throttled(view: View) -> Iterator[Finding]:
         "had less than the GPU that they are called by",
         remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or name the machine after what it had.",
     )
-    harmless = {telemetry.THROTTLES[POWER_CAP]}
-    slowed: list[Case] = []
-    capped = []
-    unsampled = []
-    for stored in view.happened:
-        conditions = view.evidence.of(stored).samples
-        events = [
-            text
-            for text in _events(stored, "throttle")
-            if set(text.split(", ")) != harmless
-        ]
-        share = conditions.slowed_share if conditions is not None else None
-        if (share or 0.0) > THROTTLED_SHARE or events:
-            said = f": {events[0]}" if events else ""
-            slowed.append(
-                (
-                    stored,
-                    f"{100 * (share or 0.0):.0f} % of the samples under load{said}",
-                )
-            )
-        elif (
-            conditions is not None
-            and (conditions.capped_share or 0.0) > POWER_CAPPED_SHARE
-        ):
-            capped.append(stored)
-        elif (
-            conditions is None
-            and stored.record.machine.gpus
-            and not published_only(stored)
-        ):
-            unsampled.append(stored)
-    yield from view.cases(
-        "throttled", "warning", slowed, "ran with a GPU slowed by heat or hardware"
+    yield from view.faulty(
+        "throttled",
+        "warning",
+        lambda run: _slowed(view, run),
+        "ran with a GPU slowed by heat or hardware",
     )
+    capped = [run for run in view.happened if _was_capped(view, run)]
     yield from view.together(
         "throttled",
         "info",
@@ -192,9 +136,36 @@ def throttled(view: View) -> Iterator[Finding]:
             f"The GPU was at its power limit, which lowers the clock, in {runs}."
         ),
     )
+    unsampled = [
+        run
+        for run in view.happened
+        if view.evidence.of(run).samples is None
+        and not any(_slowed(view, run))
+        and run.record.machine.gpus
+        and not published_only(run)
+    ]
     yield from view.unjudged(
         "throttled", {"throttle reasons in the telemetry": unsampled}
     )
+
+
+def _slowed(view: View, stored: Stored) -> Iterator[str]:
+    """Heat or hardware that slowed a run, by its samples or by what was noted meanwhile."""
+    samples = view.evidence.of(stored).samples
+    share = 0.0 if samples is None else samples.slowed_share or 0.0
+    harmless = {telemetry.THROTTLES[POWER_CAP]}
+    noted = _events(stored, "throttle")
+    events = [text for text in noted if set(text.split(", ")) != harmless]
+    if share > THROTTLED_SHARE or events:
+        said = f": {events[0]}" if events else ""
+        yield f"{100 * share:.0f} % of the samples under load{said}"
+
+
+def _was_capped(view: View, stored: Stored) -> bool:
+    """Whether nothing but the power limit held the clock down."""
+    samples = view.evidence.of(stored).samples
+    share = 0.0 if samples is None else samples.capped_share or 0.0
+    return share > POWER_CAPPED_SHARE and not any(_slowed(view, stored))
 
 
 def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
@@ -209,28 +180,43 @@ def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
 
 def slow_clock(view: View) -> Iterator[Finding]:
     """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
-    stuck: list[Case] = []
-    unknown = []
-    for stored in view.happened:
-        record, conditions = stored.record, view.evidence.of(stored).samples
-        clock = (
-            record.value("gpu_clock_sm_mean_mhz")
-            if conditions is None
-            else conditions.clock_under_load_mhz
-        )
-        limits = [
-            gpu.clock_max_sm_mhz for gpu in record.machine.gpus if gpu.clock_max_sm_mhz
-        ]
-        limit = record.machine.clocks_locked_mhz or max(limits, default=None)
-        events = _events(stored, "slow-clock")
-        if clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit:
-            stuck.append((stored, f"{clock:.0f} MHz under load, of {limit:.0f} MHz"))
-        elif events:
-            stuck.append((stored, events[0]))
-        elif clock is not None and limit is None:
-            unknown.append(stored)
-    yield from view.cases("slow-clock", "warning", stuck, "ran with a slow SM clock")
+    yield from view.faulty(
+        "slow-clock",
+        "warning",
+        lambda run: _stuck(view, run),
+        "ran with a slow SM clock",
+    )
+    unknown = [
+        run
+        for run in view.happened
+        if _clock(view, run) is not None
+        and _highest_clock(run) is None
+        and not any(_stuck(view, run))
+    ]
     yield from view.unjudged("slow-clock", {"the highest SM clock of the GPU": unknown})
+
+
+def _stuck(view: View, stored: Stored) -> Iterator[str]:
+    clock, limit = _clock(view, stored), _highest_clock(stored)
+    if clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit:
+        yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
+    else:
+        yield from _events(stored, "slow-clock")[:1]
+
+
+def _clock(view: View, stored: Stored) -> float | None:
+    """The SM clock under load in MHz."""
+    samples = view.evidence.of(stored).samples
+    if samples is None:
+        return stored.record.value("gpu_clock_sm_mean_mhz")
+    return samples.clock_under_load_mhz
+
+
+def _highest_clock(stored: Stored) -> float | None:
+    """What the matrix set, else what the GPU can do, in MHz."""
+    machine = stored.record.machine
+    limits = [gpu.clock_max_sm_mhz for gpu in machine.gpus if gpu.clock_max_sm_mhz]
+    return machine.clocks_locked_mhz or max(limits, default=None)
 
 
 def _company(view: View, stored: Stored) -> Iterator[str]:
@@ -244,24 +230,13 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     if samples is None:
         return
     for what, percent in samples.waited_percent.items():
-        if percent > WAITED_PERCENT:
+        busy = samples.cpu_percent or 0.0
+        # An engine that computes on processors waits for them itself, and a limit may have been asked for.
+        is_its_own = (
+            busy > BUSY_PERCENT or "cpuset" in stored.record.requested.environment
+        )
+        if percent > WAITED_PERCENT and not (what == "processors" and is_its_own):
             yield f"processes waited for {what} in {percent:.0f} % of the measured time"
-    usual = view.once(_usual_cpu_percent).get(stored.record.cell)
-    load = samples.cpu_percent
-    if load is not None and usual is not None and load > usual + BUSIER_PERCENT:
-        yield f"processors were {load:.0f} % busy, and {usual:.0f} % usually"
-
-
-def _usual_cpu_percent(view: View) -> dict[Cell, float]:
-    """The median load of the processors in the runs of each cell."""
-    usual = {}
-    for cell, runs in view.ran.items():
-        samples = [view.evidence.of(run).samples for run in runs]
-        loads = [each.cpu_percent for each in samples if each is not None]
-        known = [load for load in loads if load is not None]
-        if known:
-            usual[cell] = median(known)
-    return usual
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -275,31 +250,7 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
 
 def telemetry_gap(view: View) -> Iterator[Finding]:
     """Runs in which the sampler was silent for a while, or whose samples are gone."""
-    lost = []
-    silent: list[Case] = []
-    for stored in view.happened:
-        record, conditions = stored.record, view.evidence.of(stored).samples
-        if conditions is None:
-            if any(
-                value.source == "sampler" and value.value is not None
-                for value in record.metrics.values()
-            ):
-                lost.append(stored)
-            continue
-        matrix = view.campaign.matrix
-        interval = conditions.interval if matrix is None else matrix.telemetry.interval
-        allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
-        late = (record.duration_seconds or 0.0) - conditions.end
-        gap, at = max(
-            (conditions.widest_gap, conditions.widest_gap_at), (late, conditions.end)
-        )
-        if gap > allowed:
-            silent.append(
-                (
-                    stored,
-                    f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested",
-                )
-            )
+    lost = [run for run in view.happened if _lost_samples(view, run)]
     yield from view.together(
         "telemetry-gap",
         "warning",
@@ -308,12 +259,33 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
             f"Figures of {runs} come from the sampler, but its samples were not kept."
         ),
     )
-    yield from view.cases(
+    yield from view.faulty(
         "telemetry-gap",
         "warning",
-        silent,
+        lambda run: _silence(view, run),
         "had gaps in the telemetry, so peaks may be missing",
     )
+
+
+def _lost_samples(view: View, stored: Stored) -> bool:
+    values = stored.record.metrics.values()
+    sampled = any(
+        value.source == "sampler" and value.value is not None for value in values
+    )
+    return sampled and view.evidence.of(stored).samples is None
+
+
+def _silence(view: View, stored: Stored) -> Iterator[str]:
+    """The longest time without a sample, where it is too long."""
+    samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
+    if samples is None:
+        return
+    interval = samples.interval if matrix is None else matrix.telemetry.interval
+    allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
+    after = (stored.record.duration_seconds or 0.0) - samples.end
+    gap, at = max((samples.widest_gap, samples.widest_gap_at), (after, samples.end))
+    if gap > allowed:
+        yield f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested"
 
 
 CHECKS = (
@@ -323,7 +295,7 @@ CHECKS = (
         ("warning",),
         "Did every run start cool?",
         thermal_gate,
-        thresholds=(START_TEMPERATURE_CELSIUS, START_RANGE_CELSIUS),
+        thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
     ),
     Check(
@@ -351,7 +323,7 @@ CHECKS = (
         "Was the run alone on the machine?",
         _company,
         ("shared the machine",),
-        thresholds=(WAITED_PERCENT, BUSIER_PERCENT),
+        thresholds=(WAITED_PERCENT, BUSY_PERCENT),
         remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
     ),
     of_each_run(

@@ -33,12 +33,18 @@ from sparkpub.review.checks.view import (
     listed,
     named_values,
 )
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
 START_DIFFERENCE_CELSIUS = Threshold(
     "start difference celsius",
     5.0,
     "Maximum difference between the mean start temperatures of environments: a warmer GPU boosts less.",
+)
+START_RANGE_CELSIUS = Threshold(
+    "start range celsius",
+    20.0,
+    "Maximum difference between the start temperatures of a cell's runs: it was 12 at most in real campaigns.",
 )
 CLOCK_DIFFERENCE_SHARE = Threshold(
     "clock difference share",
@@ -64,6 +70,77 @@ CONDITION_SD = Threshold(
 
 CONDITION_RUNS = 3
 """Runs on each side below which means say nothing."""
+
+
+@dataclass(frozen=True)
+class MeasuredCondition:
+    """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
+    from that share of the mean where `relative`. It stands in `Samples` under one name, and in records under another.
+    """
+
+    name: str
+    unit: str
+    least: Threshold
+    sample: str | None = None
+    metric: str | None = None
+    relative: bool = False
+    of_resources: bool = False
+    """Whether it follows from the processors that an environment is given."""
+    within: Threshold | None = None
+    """How far the runs of one cell may be apart; None where the figures themselves would show it."""
+
+    def read(self, view: View, runs: Iterable[Stored]) -> list[float]:
+        """Its value in those runs of which it is known."""
+        values = []
+        for run in runs:
+            samples = view.evidence.of(run).samples
+            if samples is not None and self.sample is not None:
+                values.append(getattr(samples, self.sample))
+            elif self.metric is not None:
+                values.append(run.record.value(self.metric))
+        return [value for value in values if value is not None]
+
+
+CONDITIONS = (
+    MeasuredCondition(
+        "start temperature",
+        "°C",
+        START_DIFFERENCE_CELSIUS,
+        metric="gpu_temp_start_celsius",
+        within=START_RANGE_CELSIUS,
+    ),
+    MeasuredCondition(
+        "SM clock under load",
+        "MHz",
+        CLOCK_DIFFERENCE_SHARE,
+        sample="clock_under_load_mhz",
+        metric="gpu_clock_sm_mean_mhz",
+        relative=True,
+    ),
+    MeasuredCondition(
+        "memory clock under load",
+        "MHz",
+        CLOCK_DIFFERENCE_SHARE,
+        sample="memory_clock_under_load_mhz",
+        relative=True,
+    ),
+    MeasuredCondition(
+        "processor load",
+        "%",
+        PROCESSOR_DIFFERENCE_PERCENT,
+        sample="cpu_percent",
+        of_resources=True,
+        within=PROCESSOR_DIFFERENCE_PERCENT,
+    ),
+    MeasuredCondition(
+        "swap in use",
+        "GiB",
+        SWAP_DIFFERENCE_GIB,
+        sample="swap_used_gib",
+        within=SWAP_DIFFERENCE_GIB,
+    ),
+)
+
 
 Group = tuple[str, str]
 """A model and a workload."""
@@ -116,6 +193,8 @@ def mixed_runs(view: View, elsewhere: Collection[Cell]) -> Iterator[Finding]:
                     by_severity[severity].setdefault(cell, {})[name] = seen
         for severity, mixed in by_severity.items():
             yield _mixed(view, fact, severity, mixed)
+    for condition in CONDITIONS:
+        yield from _mixed_condition(view, condition)
 
 
 def _mixed(
@@ -130,19 +209,38 @@ def _mixed(
             together[name] |= found
     values = {name: sorted(found) for name, found in together.items()}
     sides = named_values(fact.what, values)
-    cells = listed([label(cell) for cell in mixed], "cells")
-    text = f"Runs of {cells} are averaged although they differ in {fact.what}: {sides.words}."
+    return _averaged(view, fact.what, severity, list(mixed), sides)
+
+
+def _averaged(
+    view: View, what: str, severity: Severity, cells: Sequence[Cell], told: NamedValues
+) -> Finding:
+    names = listed([label(cell) for cell in cells], "cells")
+    text = f"Runs of {names} are averaged although they differ in {what}: {told.words}."
     if severity != "info":
         text += " Quarantine those that are not as planned, and re-run them."
     return view.finding(
         "mixed-machines",
         severity,
         text,
-        **about_cells(mixed),
-        runs=[run for cell in mixed for run in ids(view.counted[cell])],
-        what=fact.what,
-        values=sides.values,
+        **about_cells(cells),
+        runs=[run for cell in cells for run in ids(view.counted[cell])],
+        what=what,
+        values=told.values,
     )
+
+
+def _mixed_condition(view: View, condition: MeasuredCondition) -> Iterator[Finding]:
+    """Cells whose runs lie further apart in a condition than repetitions of one measurement do."""
+    ranges: dict[Cell, str] = {}
+    for cell, runs in view.counted.items():
+        for of_machine in grouped(runs, lambda run: run.record.machine.id).values():
+            read = condition.read(view, of_machine)
+            if condition.within and read and max(read) - min(read) > condition.within:
+                ranges[cell] = f"{min(read):.0f} to {max(read):.0f} {condition.unit}"
+    if ranges:
+        told = NamedValues(next(iter(ranges.values())), list(ranges.values()))
+        yield _averaged(view, condition.name, "warning", list(ranges), told)
 
 
 # -- between environments ----------------------------------------------------------------------------------------
@@ -211,68 +309,6 @@ def _unequal(
         what=what,
         values=told.values,
     )
-
-
-@dataclass(frozen=True)
-class MeasuredCondition:
-    """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
-    from that share of the mean where `relative`. It stands in `Samples` under one name, and in records under another.
-    """
-
-    name: str
-    unit: str
-    least: Threshold
-    sample: str | None = None
-    metric: str | None = None
-    relative: bool = False
-    of_resources: bool = False
-    """Whether it follows from the processors that an environment is given."""
-
-    def read(self, view: View, runs: Iterable[Stored]) -> list[float]:
-        """Its value in those runs of which it is known."""
-        values = []
-        for run in runs:
-            samples = view.evidence.of(run).samples
-            if samples is not None and self.sample is not None:
-                values.append(getattr(samples, self.sample))
-            elif self.metric is not None:
-                values.append(run.record.value(self.metric))
-        return [value for value in values if value is not None]
-
-
-CONDITIONS = (
-    MeasuredCondition(
-        "start temperature",
-        "°C",
-        START_DIFFERENCE_CELSIUS,
-        metric="gpu_temp_start_celsius",
-    ),
-    MeasuredCondition(
-        "SM clock under load",
-        "MHz",
-        CLOCK_DIFFERENCE_SHARE,
-        sample="clock_under_load_mhz",
-        metric="gpu_clock_sm_mean_mhz",
-        relative=True,
-    ),
-    MeasuredCondition(
-        "memory clock under load",
-        "MHz",
-        CLOCK_DIFFERENCE_SHARE,
-        sample="memory_clock_under_load_mhz",
-        relative=True,
-    ),
-    MeasuredCondition(
-        "processor load",
-        "%",
-        PROCESSOR_DIFFERENCE_PERCENT,
-        sample="cpu_percent",
-        of_resources=True,
-    ),
-    MeasuredCondition(
-        "swap in use", "GiB", SWAP_DIFFERENCE_GIB, sample="swap_used_gib"
-    ),
-)
 
 
 def _unequal_condition(

@@ -21,6 +21,7 @@ from sparkpub.plan.requested import load_of, options_of
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.text import number
+from sparkpub.review.arithmetic import share_computed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
@@ -121,7 +122,7 @@ class Reported:
         asked, seen = options_of(record), record.observed
         tool = str(asked.get("client", asked.get("type")))
         self.client = CLIENTS.get(tool, Client())
-        self.load, self._record = load_of(record), record
+        self.load, self.record = load_of(record), record
         self.requests = seen.requests or 0
         self.concurrency = _known(seen.concurrency_mean)
         self.input_tokens = _known(seen.input_tokens_mean)
@@ -145,7 +146,7 @@ class Reported:
 
     def of(self, name: str) -> float:
         """A metric of the run."""
-        return _known(self._record.value(name))
+        return _known(self.record.value(name))
 
     def mean(self, stem: str) -> float:
         """The mean of a distribution, in milliseconds."""
@@ -399,14 +400,15 @@ def _chunks(report: Reported) -> Iterator[str]:
 
 
 def _prompt_times(report: Reported) -> tuple[float, float]:
-    """How many times a prompt of this length, and all that may be before or beside it, could be computed at the rate of
-    prompts until the first token comes."""
+    """How many times what no cache gave of a prompt, and all prompts that may be before or beside it, could be computed
+    at the rate of prompts until the first token comes."""
     load, tokens = report.load, report.input_tokens
     if isnan(tokens):
         tokens = load.input_tokens or nan
     computed = report.of("prompt_throughput_tok_s") * report.mean("ttft") / 1e3
     together = (tokens + load.depth) * (load.in_flight or nan)
-    return computed / (tokens or nan), computed / (together or nan)
+    alone = tokens * share_computed(report.record)
+    return computed / (alone or nan), computed / (together or nan)
 
 
 def _before_its_prompt(report: Reported) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -14,6 +14,7 @@ from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, listed
+from sparkpub.review.grouping import grouped
 
 PRINTED_TOLERANCE = Threshold(
     "printed tolerance",
@@ -28,6 +29,9 @@ RELATIVE_TOLERANCE = Threshold(
 
 _DIFFERS = "differs from its own evidence in"
 _DIFFER = "differ from their own evidence in"
+_HANDED_OVER = (
+    "The figures are the report's; nothing shows the model, or the memory that it took."
+)
 _NO_RUN = frozenset({"unbalanced", "missing-cell"})
 """A run that did not happen is missing from its cell."""
 _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
@@ -55,13 +59,12 @@ def checksum(view: View) -> Iterator[Finding]:
             lies = view.evidence.of(stored).sums[item.path]
             if lies.is_of(item):
                 continue
-            how = "of this run is missing"
-            sizes: dict[str, Any] = {}
-            if lies.size is not None:
-                how = f"differs from the recorded file: {lies.size:,} bytes instead of {item.bytes:,}"
-                sizes = {"bytes": lies.size}
-            if lies.size == item.bytes:
+            if lies.size is None:
+                how = "of this run is missing"
+            elif lies.size == item.bytes:
                 how = "differs from the recorded file: other content of the same size"
+            else:
+                how = f"differs from the recorded file: {lies.size:,} bytes instead of {item.bytes:,}"
             yield view.finding(
                 "checksum",
                 "error",
@@ -70,7 +73,6 @@ def checksum(view: View) -> Iterator[Finding]:
                 file=item.path,
                 expected=item.sha256,
                 found=lies.sha256,
-                **sizes,
             )
 
 
@@ -104,59 +106,51 @@ def published_only(stored: Stored) -> bool:
 
 def missing_log(view: View) -> Iterator[Finding]:
     """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves."""
-    without = [
-        run
-        for run in view.standing
-        if run.record.status == "ok" and run.record.file("log") is None
-    ]
-    published = [run for run in without if published_only(run)]
-    # A report that somebody handed over without its log still carries its own figures.
-    given = [
-        run
-        for run in without
-        if run.record.plan.order == "as-published" and run.record.file("report")
-    ]
-    others = [run for run in without if run not in published and run not in given]
-    handed = "The figures are the report's; nothing shows the model, or the memory that it took."
-    as_published = "The figures are as published and cannot be checked."
-    yield from _without_log(view, "warning", given, handed)
-    yield from _without_log(view, "warning", published, as_published)
-    yield from _without_log(
-        view, "error", others, "Nothing shows that the figures are right."
-    )
+    without = [run for run in _good(view) if run.record.file("log") is None]
+    for (severity, so), runs in grouped(without, _unproven).items():
+        yield from view.together(
+            "missing-log",
+            severity,
+            runs,
+            lambda words, so=so: f"Without a log: {words}. {so}",  # type: ignore[misc]
+        )
 
 
-def _without_log(
-    view: View, severity: Severity, runs: Sequence[Stored], so: str
-) -> Iterator[Finding]:
-    yield from view.together(
-        "missing-log", severity, runs, lambda words: f"Without a log: {words}. {so}"
-    )
+def _unproven(stored: Stored) -> tuple[Severity, str]:
+    """What follows where a run has no log."""
+    if published_only(stored):
+        return "warning", "The figures are as published and cannot be checked."
+    if stored.record.plan.order == "as-published" and stored.record.file("report"):
+        # A report that somebody handed over without its log still carries its own figures.
+        return "warning", _HANDED_OVER
+    return "error", "Nothing shows that the figures are right."
 
 
 def missing_report(view: View) -> Iterator[Finding]:
     """Runs that call themselves good although the engine never gave its result."""
-    without: list[Case] = []
-    for stored in view.standing:
-        record = stored.record
-        if record.status != "ok" or published_only(stored):
-            continue
-        reported = any(value.source == "report" for value in record.metrics.values())
-        answer = view.evidence.of(stored).answer
-        if all(value.value is None for value in record.metrics.values()):
-            without.append((stored, "it ended with exit code 0 but has no figures"))
-        elif reported and record.file("report") is None:
-            without.append(
-                (
-                    stored,
-                    "its figures are recorded as coming from a report, but there is none",
-                )
-            )
-        elif answer is not None and not answer.complete and not answer.truncated:
-            without.append(
-                (stored, "; ".join(answer.problems) or "the report is incomplete")
-            )
+    without = [
+        (run, problem)
+        for run in _good(view)
+        if not published_only(run) and (problem := _no_result(view, run))
+    ]
     yield from view.cases("missing-report", "error", without, "ended without a result")
+
+
+def _no_result(view: View, stored: Stored) -> str | None:
+    record, answer = stored.record, view.evidence.of(stored).answer
+    if all(value.value is None for value in record.metrics.values()):
+        return "it ended with exit code 0 but has no figures"
+    reported = any(value.source == "report" for value in record.metrics.values())
+    if reported and record.file("report") is None:
+        return "its figures are recorded as coming from a report, but there is none"
+    if answer is not None and not answer.complete and not answer.truncated:
+        return "; ".join(answer.problems) or "the report is incomplete"
+    return None
+
+
+def _good(view: View) -> list[Stored]:
+    """The runs that call themselves good and that nobody has taken out yet."""
+    return [run for run in view.standing if run.record.status == "ok"]
 
 
 def metric_mismatch(view: View) -> Iterator[Finding]:
@@ -165,11 +159,8 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
     wrong: list[Case] = []
     metrics: dict[str, Metric] = {}
     unread: dict[str, list[Stored]] = defaultdict(list)
-    for stored in view.standing:
-        record = stored.record
-        if record.status != "ok":
-            continue
-        answer = view.evidence.of(stored).answer
+    for stored in _good(view):
+        record, answer = stored.record, view.evidence.of(stored).answer
         if answer is None:
             kind = record.requested.workload.get("type")
             evidence = record.file("log") or record.file("report")

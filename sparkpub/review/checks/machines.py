@@ -2,7 +2,7 @@
 machine."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, combinations
 from typing import Any
@@ -19,21 +19,19 @@ from sparkpub.review.checks.view import View, about_cells, few, ids, label, list
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
-RunsByCell = Mapping[Cell, Sequence[Stored]]
-"""The cells of one model and workload, a cell an environment, with the runs that count."""
-Broken = tuple[RunsByCell, str]
-"""What is wrong with blocks, in words."""
-
 
 def mixed_machines(view: View) -> Iterator[Finding]:
     """Runs that are pooled, compared or ranked although their machines or their software differ, one finding per
     cause."""
-    alone, torn = _broken(view)
-    yield from _not_whole(view, "error", alone)
-    yield from _not_whole(view, "warning", torn)
+    found = grouped(_blocks(view), lambda block: block[0])
+    for severity, blocks in found.items():
+        cells = [cell for _, some, _ in blocks for cell in some]
+        yield _not_whole(view, severity, cells, blocks[0][2], len(blocks) - 1)
     yield from _one_gpu_of_several(view)
     yield from _one_host_at_once(view)
-    yield from mixed_runs(view, {cell for blocks, _ in alone for cell in blocks})
+    yield from mixed_runs(
+        view, {cell for _, some, _ in found.get("error", ()) for cell in some}
+    )
     yield from _workloads_apart(view)
     yield from _models_apart(view)
 
@@ -41,77 +39,65 @@ def mixed_machines(view: View) -> Iterator[Finding]:
 # -- whole blocks ------------------------------------------------------------------------------------------------
 
 
-def _broken(view: View) -> tuple[list[Broken], list[Broken]]:
-    """Those of several machines with what is wrong with them: where a machine measured one side alone, and
-    where rounds are torn, which the comparison within machines leaves out and the means of cells do not."""
-    groups: dict[tuple[str, str], dict[Cell, Sequence[Stored]]] = defaultdict(dict)
-    for cell, runs in view.counted.items():
-        if runs:
-            groups[cell[0], cell[2]][cell] = runs
-    alone: list[Broken] = []
-    torn: list[Broken] = []
-    for blocks in groups.values():
-        if len(machines_of(chain(*blocks.values()))) < 2:
+def _blocks(view: View) -> Iterator[tuple[Severity, list[Cell], str]]:
+    """The cells of models and workloads that several machines ran, where what is compared is not of the same machines:
+    how bad it is, and why. What the comparison within machines leaves out, the means of cells do not."""
+    sides = grouped(_counted(view), lambda cell: (cell[0], cell[2]))
+    for cells in sides.values():
+        runs = _runs_of(view, cells)
+        machines = machines_of(runs)
+        if len(machines) < 2:
             continue
-        if why := _measured_alone(view, blocks):
-            alone.append((blocks, why))
-        elif rounds := _torn(blocks):
-            which = listed([f"round {number}" for number in rounds], "rounds")
-            why = f"The environments of {which} ran on different machines; quarantine those runs."
-            torn.append((blocks, why))
-    return alone, torn
+        at = {
+            name: {cell[1] for cell in cells if name in machines_of(view.counted[cell])}
+            for name in machines
+        }
+        lone = next((name for name in machines if len(at[name]) < len(cells)), None)
+        torn = _torn(runs)
+        if len(cells) == 1 and not view.reviewed.replicated:
+            yield "error", cells, "Nobody planned to repeat it on each machine."
+        elif lone is not None:
+            there = [cell[1] for cell in cells if cell[1] in at[lone]]
+            yield (
+                "error",
+                cells,
+                f"On machine {lone} only {listed(there, 'environments')} ran.",
+            )
+        elif torn:
+            rounds = listed([f"round {number}" for number in torn], "rounds")
+            yield (
+                "warning",
+                cells,
+                f"The environments of {rounds} ran on different machines; quarantine those runs.",
+            )
 
 
-def _measured_alone(view: View, blocks: RunsByCell) -> str:
-    """Why one side was measured alone on a machine; empty where none was."""
-    if len(blocks) == 1:
-        planned = view.reviewed.replicated
-        return "" if planned else "Nobody planned to repeat it on each machine."
-    for machine in machines_of(chain(*blocks.values())):
-        there = [
-            cell[1] for cell, runs in blocks.items() if machine in machines_of(runs)
-        ]
-        if len(there) < len(blocks):
-            return f"On machine {machine} only {listed(there, 'environments')} ran."
-    return ""
-
-
-def _torn(blocks: RunsByCell) -> list[int]:
+def _torn(runs: Iterable[Stored]) -> list[int]:
     """The iterations that two environments ran on different machines alone, repeats left out."""
-    torn = set()
-    rounds = [
-        grouped(
-            [
-                run
-                for run in runs
-                if run.record.repeat_of is None and machines_of([run])
-            ],
-            lambda run: run.record.iteration,
-        )
-        for runs in blocks.values()
-    ]
-    for one, other in combinations(rounds, 2):
-        for iteration in one.keys() & other.keys():
-            places = [set(machines_of(side[iteration])) for side in (one, other)]
-            if not places[0] & places[1]:
-                torn.add(iteration)
-    return sorted(torn)
+    places: dict[int, dict[str, set[str]]] = {}
+    for run in runs:
+        record = run.record
+        if record.repeat_of is None and record.machine.id is not None:
+            sides = places.setdefault(record.iteration, {})
+            sides.setdefault(record.environment, set()).add(record.machine.id)
+    return sorted(
+        iteration
+        for iteration, sides in places.items()
+        if any(one.isdisjoint(other) for one, other in combinations(sides.values(), 2))
+    )
 
 
 def _not_whole(
-    view: View, severity: Severity, broken: Sequence[Broken]
-) -> Iterator[Finding]:
+    view: View, severity: Severity, cells: Sequence[Cell], why: str, others: int
+) -> Finding:
     """Cells with one kind of fault; the first of them is told."""
-    if not broken:
-        return
-    cells = list(chain.from_iterable(blocks for blocks, _ in broken))
     runs = _runs_of(view, cells)
     values = machines_of(runs)
     names = listed([label(cell) for cell in cells], "cells")
-    text = f"Runs of {names} are averaged or compared although they differ in machine: {few(values)}. {broken[0][1]}"
-    if len(broken) > 1:
-        text += f" {len(broken) - 1} more models or workloads are concerned."
-    yield _finding(view, severity, text, cells, MACHINE, values, runs=ids(runs))
+    text = f"Runs of {names} are averaged or compared although they differ in machine: {few(values)}. {why}"
+    if others:
+        text += f" {others} more models or workloads are concerned."
+    return _finding(view, severity, text, cells, MACHINE, values, runs=ids(runs))
 
 
 # -- one machine under several names -----------------------------------------------------------------------------

@@ -66,14 +66,15 @@ def prefix_cache(view: View) -> Iterator[Finding]:
 
 
 def _switched_on_for_some(view: View) -> Iterator[Finding]:
-    """Loads of which some servers kept prompts and others did not, where nothing shows how many they found."""
-    settings: dict[str, dict[str, dict[Cell, None]]] = {}
+    """Loads of an environment of which some models' servers kept prompts and others' did not, where nothing shows how
+    many they found."""
+    settings: dict[tuple[str, str], dict[str, dict[Cell, None]]] = {}
     for cell, runs in view.counted.items():
         for run in runs:
             said = run.record.observed.settings.get("enable_prefix_caching")
             if said is not None and _hits(view, run) is None:
-                cells = settings.setdefault(cell[2], {}).setdefault(said.lower(), {})
-                cells[cell] = None
+                by_said = settings.setdefault((cell[1], cell[2]), {})
+                by_said.setdefault(said.lower(), {})[cell] = None
     mixed = [cells for cells in settings.values() if len(cells) > 1]
     if not mixed:
         return

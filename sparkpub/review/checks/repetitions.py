@@ -54,12 +54,13 @@ def repetitions(view: View) -> Iterator[Finding]:
                 apart[each.metric.name].append((each.share, case))
     for name, found in apart.items():
         found.sort(key=itemgetter(0), reverse=True)
+        of_what = view.metrics[name].within_sentence.removeprefix("mean ")
         yield from view.cases(
             "repetitions",
             "warning",
             [case for _, case in found],
-            "has repetitions so far apart that their mean says nothing",
-            "have repetitions so far apart that their mean says nothing",
+            f"has repetitions of {of_what} too far apart for a mean",
+            f"have repetitions of {of_what} too far apart for a mean",
             metric=name,
         )
     yield from view.cases(
@@ -97,9 +98,11 @@ def _repeated(view: View, stored: Stored) -> Iterator[Repeated]:
 
 
 def _is_repeated(record: Record, metric: Metric) -> bool:
-    """Whether several values of a metric repeat it. Requests sent together do not: they wait for each other."""
-    is_of_requests = metric.distribution and load_of(record).at_once != 1
-    return metric.unit in TIMED_UNITS and not is_of_requests
+    """Whether several values of a metric repeat it. Requests sent together do not, as they wait for each other, and
+    neither do those of a data set, which are not alike."""
+    load = load_of(record)
+    are_alike = load.at_once == 1 and load.dataset is None
+    return metric.unit in TIMED_UNITS and (are_alike or not metric.distribution)
 
 
 def _deviation(spread: Spread) -> float:

@@ -118,12 +118,8 @@ def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
         then = matrices.from_document(first, "the first commit")
     except MatrixError:
         return  # of a version that nobody reads any more
-    changes = [change for _, change in _analysis(matrix.analysis, then.analysis)]
-    if then.baseline_environment != matrix.baseline_environment:
-        changes.append(f"the baseline was {then.baseline_environment}")
-    if then.margin_reason not in (None, matrix.margin_reason):
-        changes.append(f"the margin's reason was: {then.margin_reason.rstrip('.')}")
     cells = [label(cell) for cell in view.recorded]
+    changes = [change for _, change in _analysis(matrix.analysis, then.analysis)]
     if changes:
         text = (
             f"The analysis was changed after the first record was committed: {'; '.join(changes)}. Verdicts are by "
@@ -131,17 +127,26 @@ def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
         )
         what = "the analysis that was committed first"
         yield view.finding("not-as-requested", "error", text, what=what, cells=cells)
+    others = list(_planned_otherwise(matrix, then))
+    if others:
+        text = (
+            f"The plan was changed after the first record was committed: {'; '.join(others)}. Whoever stops, goes on "
+            "or explains with the figures in view chooses the result."
+        )
+        what = "the plan that was committed first"
+        yield view.finding("not-as-requested", "warning", text, what=what, cells=cells)
+
+
+def _planned_otherwise(matrix: Matrix, then: Matrix) -> Iterator[str]:
+    """What else of the plan decides what is concluded, and is no longer as it was."""
     for workload in matrix.workloads:
-        planned = then.iterations_of(workload), matrix.iterations_of(workload)
-        if planned[0] != planned[1] and workload in then.workloads:
-            text = (
-                f"The matrix that was committed first has {planned[0]} iterations of {workload}, and {planned[1]} now: "
-                "whoever stops or goes on with the figures in view chooses the result."
-            )
-            what = f"iterations of {workload}"
-            yield view.finding(
-                "not-as-requested", "warning", text, what=what, cells=cells
-            )
+        now, before = matrix.iterations_of(workload), then.iterations_of(workload)
+        if workload in then.workloads and now != before:
+            yield f"{before} iterations of {workload}, and {now} now"
+    if then.baseline_environment != matrix.baseline_environment:
+        yield f"the baseline was {then.baseline_environment}"
+    if then.margin_reason not in (None, matrix.margin_reason):
+        yield f"the margin's reason was: {then.margin_reason.rstrip('.')}"
 
 
 def _problems(

@@ -1,7 +1,7 @@
 """Whether the times of runs can be: order of start and end, duration, overlap, clocks that disagree, gaps."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import count, islice, pairwise
 
@@ -165,20 +165,19 @@ def _zones(view: View) -> Iterator[Finding]:
 
 
 def _gone(view: View) -> Iterator[Finding]:
-    """Attempts that follow one without a record, and without a matrix, positions that are missing."""
+    """Records that are missing: attempts, iterations, what was committed, and without a matrix, places."""
     attempts = {(*_slot(run.record), run.record.plan.attempt) for run in view.runs}
-    gone: list[Case] = []
-    for stored in view.runs:
-        own = stored.record.plan.attempt
-        for attempt in range(1, own):
-            if (*_slot(stored.record), attempt) not in attempts:
-                detail = f"it is attempt {own}, and attempt {attempt} is missing"
-                gone.append((stored, detail))
-                break
     yield from view.cases(
         "time-consistency",
         "error",
-        gone,
+        [
+            (
+                run,
+                f"it is attempt {run.record.plan.attempt}, and attempt {lost} is missing",
+            )
+            for run in view.runs
+            if (lost := _lost_attempt(run.record, attempts))
+        ],
         "was repeated, but the first record is missing",
     )
     yield from view.cases(
@@ -189,25 +188,39 @@ def _gone(view: View) -> Iterator[Finding]:
         "follow iterations without a record: they were deleted, or never committed",
     )
     yield from _removed(view)
+    if view.campaign.matrix is None:
+        yield from _empty_places(view)
+
+
+def _lost_attempt(record: Record, attempts: Collection[object]) -> int | None:
+    """The first of a run's attempts that has no record."""
+    earlier = range(1, record.plan.attempt)
+    return next((one for one in earlier if (*_slot(record), one) not in attempts), None)
+
+
+def _empty_places(view: View) -> Iterator[Finding]:
+    """Places in the order of runs of which nothing is there."""
     positions = {stored.record.plan.position for stored in view.runs}
     places = max(positions, default=-1) + 1
     lacking = places - len(positions)
-    if lacking and view.campaign.matrix is None:
-        # Whoever wrote a record chose its place: only so many are looked for as can be read.
-        gaps = (place for place in count() if place not in positions)
-        missing = list(islice(gaps, min(lacking, MOST_MISSING)))
-        text = (
-            f"{lacking} of {places} places in the order of runs have no record, the first of them "
-            f"number {missing[0]}: runs were removed, or never imported."
-        )
-        yield view.finding(
-            "time-consistency",
-            "warning",
-            text,
-            missing=missing,
-            runs=ids(view.runs),
-            cells=[label(cell) for cell in view.recorded],
-        )
+    if not lacking:
+        return
+    # Whoever wrote a record chose its place: only so many are looked for as can be read.
+    gaps = (place for place in count() if place not in positions)
+    missing = list(islice(gaps, min(lacking, MOST_MISSING)))
+    text = (
+        f"{lacking} of {places} places in the order of runs have no record, the first of them number {missing[0]}: "
+        "runs were removed, or never imported."
+    )
+    cells = [label(cell) for cell in view.recorded]
+    yield view.finding(
+        "time-consistency",
+        "warning",
+        text,
+        missing=missing,
+        runs=ids(view.runs),
+        cells=cells,
+    )
 
 
 _RECORD = re.compile(r".+_iter\d+_[^.]+\.json")

@@ -65,8 +65,8 @@ def warmed_up(view: View) -> Iterator[Finding]:
         "warmed-up",
         "warning",
         cold,
-        "measured a cold start: its first requests are far slower",
-        "measured cold starts: their first requests are far slower",
+        "measured a cold start: the first batch or requests are far slower",
+        "measured cold starts: the first batch or requests are far slower",
     )
     if slow:
         worst = max(slow, key=lambda cell: abs(slow[cell]))

@@ -189,15 +189,6 @@ def nothing_warmed_up(copy: Copy) -> None:
     both_sides(lambda report: report.update(p99_ttft_ms=1310.0))(copy)
 
 
-def prompts_kept_in_container(copy: Copy) -> None:
-    """Of servers of which no line says how many prompts they found."""
-    every_log("Prefix cache hit rate", "Cache")(copy)
-    for run in copy.of("container"):
-        run["observed"]["settings"]["enable_prefix_caching"] = "True"
-    for run in copy.of("native"):
-        run["observed"]["settings"]["enable_prefix_caching"] = "False"
-
-
 def an_error_page(copy: Copy) -> None:
     for run in copy.runs:
         run["requested"]["random_weights"] = run["observed"]["random_weights"] = False
@@ -282,12 +273,12 @@ COMMON: tuple[Planted, ...] = (
         check="foreign-load",
     ),
     of_client(
-        "another program beside one round", busier_for_a_round, check="foreign-load"
+        "another program beside one round", busier_for_a_round, check="mixed-machines"
     ),
     of_client(
         "rounds of both sides that started 30 °C warmer",
         from_round_2(warmer),
-        check="thermal-gate",
+        check="mixed-machines",
     ),
     of_client(
         "a campaign under another name", campaign_copied, check="copied-evidence"
@@ -322,7 +313,4 @@ COMMON: tuple[Planted, ...] = (
     ),
     of_client("an error page for an answer", an_error_page, check="sanity"),
     of_client("no warm-up on both sides", nothing_warmed_up, check="warmed-up"),
-    of_client(
-        "a prefix cache on one side", prompts_kept_in_container, check="prefix-cache"
-    ),
 )

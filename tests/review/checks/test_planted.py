@@ -115,6 +115,7 @@ def test_no_real_result_of_a_client_contradicts_itself(
     import_results(kind, IMPORTS / kind, tmp_path, given)
     findings = list(review(load(tmp_path)).findings)
     assert not wrong(findings)
+    assert "mixed-machines" not in {finding.check for finding in findings}
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="no campaigns are committed")

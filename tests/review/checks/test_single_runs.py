@@ -31,6 +31,7 @@ from sparkpub.review.checks.conditions import (
 from sparkpub.review.checks.evidence import POWER_CAP, Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
+from sparkpub.review.checks.prefix_cache import prefix_cache
 from sparkpub.review.checks.proofs import identity
 from sparkpub.review.checks.repetitions import repetitions
 from sparkpub.review.checks.reports import failed_requests
@@ -771,6 +772,23 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
         ),
         ({PROMPTS: 1000.0, "ttft_mean_ms": 9000.0}, {}, {"input_tokens": 500}, None),
         ({PROMPTS: 1000.0, "ttft_mean_ms": 251.0}, {}, ALONE, None),
+        # A cache gave nine tenths of the prompt, or an unknown part.
+        (
+            {
+                PROMPTS: 1000.0,
+                "ttft_mean_ms": 50.0,
+                "prefix_cache_hit_percent": 90.0,
+            },
+            {},
+            ALONE,
+            None,
+        ),
+        (
+            {PROMPTS: 1000.0, "ttft_mean_ms": 50.0},
+            {},
+            ALONE | {"prefix_caching": True},
+            None,
+        ),
         (
             {PROMPTS: 1000.0, "ttft_mean_ms": 249.0},
             {},
@@ -838,6 +856,7 @@ def test_figures_of_one_report_agree_within_a_percent(
         # Requests that wait for each other are no repetitions.
         ("ttft_mean_ms", ALONE, (60.0, 140.0), "57 % over 2"),
         ("ttft_mean_ms", ALONE | {"concurrency": 2}, (60.0, 140.0), None),
+        ("ttft_mean_ms", ALONE | {"dataset": "sharegpt"}, (60.0, 140.0), None),
         # Three that agree to the last digit are one.
         (TPUT, {}, (100.1, 100.1, 100.1), "its 3 repetitions agree to the last digit"),
         (TPUT, {}, (100.1, 100.1, 100.2), None),
@@ -1025,3 +1044,44 @@ def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
     silent = a_run(metrics, workload=served)
     (found,) = told(identity, a_view(silent))
     assert found.startswith("warning: ")
+
+
+@pytest.mark.parametrize(
+    ("what", "percent", "busy", "asked", "is_found"),
+    [
+        ("the disk", 38.0, 12.0, {}, True),
+        ("the disk", 20.0, 12.0, {}, False),
+        # Tasks wait although seven of eight processors are idle: something keeps them from these.
+        ("processors", 55.0, 12.0, {}, True),
+        ("processors", 55.0, 12.0, {"cpuset": "0-1"}, False),
+        # An engine that computes on all processors waits for itself.
+        ("processors", 55.0, 95.0, {}, False),
+    ],
+)
+def test_processes_that_waited_are_told(
+    what: str, percent: float, busy: float, asked: dict[str, Any], is_found: bool
+) -> None:
+    samples = quiet(waited_percent={what: percent}, cpu_percent=busy)
+    run = CHECKS["foreign-load"].run
+    assert run is not None
+    found = list(run(a_view(a_run(asked_of=asked), samples=samples)))
+    assert len(found) == is_found
+    assert all(f"waited for {what} in {percent:.0f} %" in f.message for f in found)
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_found"), [("native", True), ("kept", False)]
+)
+def test_models_whose_servers_kept_prompts_are_not_ranked_with_others(
+    environment: str, is_found: bool
+) -> None:
+    """An environment of its own is there to be compared with the others."""
+    kept, computed = (
+        Observed(settings={"enable_prefix_caching": said}) for said in ("true", "False")
+    )
+    view = a_view(
+        a_run(model="m", environment=environment, observed=kept),
+        a_run(model="n", minute=5, observed=computed),
+    )
+    found = list(prefix_cache(view))
+    assert len(found) == is_found

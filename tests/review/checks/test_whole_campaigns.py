@@ -803,6 +803,16 @@ def test_tokens_of_all_kinds_are_computed(
     assert all(message.startswith(words or "") for message in found)
 
 
+def test_what_is_impossible_goes_before_what_is_suspicious() -> None:
+    """Of 10 billion parameters in 16 bits, 37,501 tokens a second are impossible: 100 % of 500 TFLOP by two thirds. The
+    20,000 of the other figure are 160 % of 250 TFLOP, which another format allows."""
+    rates = {"prompt_throughput_tok_s": 37_501.0, TPUT: 20_000.0}
+    found = roofline(a_view(computing(rates, observed=GGUF)))
+    (item,) = (each for each in found if "TFLOP/s" in each.message)
+    assert item.severity == "error"
+    assert item.evidence["metric"] == "prompt_throughput_tok_s"
+
+
 def test_the_last_wave_of_requests_counts_whole() -> None:
     """9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,000 tok/s are 222.2 steps a second."""
     waves = modelled(
