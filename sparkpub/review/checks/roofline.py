@@ -56,12 +56,12 @@ HEAD_SHARE = Threshold(
 )
 
 _IMPOSSIBLE = "A different model must have run"
-_CLOSE = "Engines rarely come that close"
+_CLOSE = "Engines rarely come that close: the weights may have fewer bits, or fewer parameters, than the record says"
 _AS_STATED = "That is by name and format: look whether fewer parameters, or other weights than {}, were served"
 _NOT_COMPUTED = "No format is that fast: these tokens came from a cache, another model ran, or the time is too short"
 _TOO_FAST = (
-    "Look for prompts from a cache, for time that the client left out, and for fewer parameters or narrower numbers "
-    "than the record has"
+    "Prompts may have come from a cache, the client may have left time out, or the model has fewer parameters or "
+    "narrower numbers than the record says"
 )
 
 
@@ -303,6 +303,6 @@ CHECKS = (
             EMBEDDING_SHARE,
             HEAD_SHARE,
         ),
-        remedy="Look in the log for model, batch size and number of requests before you publish.",
+        remedy="Look in the log for the model, its weights, cached prompts and the number of requests.",
     ),
 )
