@@ -290,7 +290,7 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
     one, long = boards.get("one"), boards.get("long")
     if one is None or one.metric.name != GENERATION:
         return None
-    said = []
+    said: list[str] = []
     for weights, ratios in _ratios(one).items():
         models = counted(len(ratios), "model")
         sentence = f"{weights} {_times(ratios)} times ({models})"
