@@ -103,7 +103,7 @@ def drawn(figure: Figure) -> str:
         ),
         (
             {1: 100, 2: 102, 4: 104},
-            "Output throughput stays level from concurrency 1 to 4: 100 to 104 tok/s.",
+            "Output throughput changes by less than 5 % from concurrency 1 to 4: 100 to 104 tok/s.",
         ),
         (
             {1: 1600, 2: 1500, 4: 1400},
@@ -139,7 +139,7 @@ def test_the_sentence_names_the_shape_and_the_knee(
         (
             {1: 10, 2: 10},
             {1: 20, 2: 20},
-            "stays level with concurrency.",
+            "changes by less than 5 % with concurrency.",
         ),
     ],
 )
