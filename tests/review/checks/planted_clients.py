@@ -72,15 +72,14 @@ class ImportFault:
     edit: Edit
     check: str = "inconsistent-report"
 
+    alone = False
+    is_possible = True
+    why = ""
+
     @property
     def of(self) -> str:
         """What is imported."""
         return self.source
-
-    @property
-    def is_possible(self) -> bool:
-        """Always: the files are part of the tests."""
-        return True
 
     def bring(self, data: Path, *, planted: bool) -> None:
         """The file as it is, or with the fault, as a campaign in `data`."""
