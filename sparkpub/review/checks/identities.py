@@ -149,10 +149,19 @@ def _unequal(name: str, figure: float, product: str, *factors: float) -> Iterato
 
 
 def _lost_share(figure: float) -> float:
-    """Half a unit of the second decimal, as a share of a figure that has no more: tools print so many."""
-    if isnan(figure) or figure == 0 or figure != round(figure, 2):
+    """Half a unit of the last decimal of a figure that was printed, as a share of it. A whole figure may be a number of
+    things, or was printed like others with two decimals."""
+    if isnan(figure) or figure == 0:
         return 0.0
-    return 0.005 / abs(figure)
+    places = [place for place in _PRINTED if figure == round(figure, place)]
+    if not places:
+        return 0.0
+    decimals = 2 if figure == round(figure) else places[0]
+    return 0.5 * 10.0**-decimals / abs(figure)
+
+
+_PRINTED = (1, 2, 3, 4)
+"""Decimals of figures that are printed; a figure of a JSON file has more."""
 
 
 def _rates(report: Reported) -> Iterator[str]:
