@@ -296,7 +296,7 @@ SAID = [
 def test_what_does_not_fit_is_told_in_the_words_of_every_engine(
     tmp_path: Path, log: str, words: str | None
 ) -> None:
-    answer = answered(tmp_path, "openai-endpoint", log.encode())
+    answer = answered(tmp_path, "openai-endpoint", log=log.encode())
     found = told("engine-warning", a_view(a_run(), answer=answer))
     if words is None:
         assert found == []
