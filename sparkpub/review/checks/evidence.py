@@ -1,4 +1,4 @@
-"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
+"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples."""
 
 import hashlib
 import re
