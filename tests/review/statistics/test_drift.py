@@ -434,8 +434,8 @@ def test_beyond_eight_blocks_the_sum_has_its_normal_limit() -> None:
 
 @pytest.mark.parametrize(("n", "tests"), [(10, 1), (10, 12), (20, 12), (40, 40)])
 def test_the_change_that_a_trend_test_would_have_found(n: int, tests: int) -> None:
-    """Of normal runs with that slope, Mann-Kendall finds four of five or more, whatever its p is corrected for: the standard
-    error of 1,000 is 1.3 %."""
+    """Of normal runs with that slope, Mann-Kendall finds four of five or more, whatever its p is corrected for. The
+    standard error of 1,000 is 1.3 %."""
     alpha = 0.05 / tests
     slope = np.arange(n) * drift.detectable_change(n, 1.0, alpha) / (n - 1)
     noise = np.random.default_rng(8).normal(size=(1000, n))
