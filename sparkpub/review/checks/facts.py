@@ -237,6 +237,7 @@ SHARED = (
     _one("kernel", "warning", "warning", lambda record: record.machine.kernel, own=True),
     _one("number of processors", "warning", "warning", lambda record: record.machine.cpu_count, own=True),
     _one("power mode", "warning", "warning", lambda record: record.machine.power_mode or "not set"),
+    _one("governor of the processors", "warning", "warning", lambda record: record.machine.governor, own=True),
     _one("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
     _one("MIG", "error", "error", _of_gpus(lambda gpu: _on(gpu.mig)), own=True),
     _one("ECC", "warning", "warning", _of_gpus(lambda gpu: _on(gpu.ecc)), own=True),

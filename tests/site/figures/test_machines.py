@@ -161,7 +161,7 @@ def test_two_sessions_of_one_machine_are_sessions(options: SiteOptions) -> None:
 def test_a_campaign_on_one_machine_has_no_such_figure(options: SiteOptions) -> None:
     library = a_library(options, a_fleet({"a": drawn(100, 5, 1)}))
     (campaign,) = library.publication.campaigns
-    assert NAME not in library.makers(campaign)
+    assert NAME not in library.makers(campaign.name)
     titles = titles_of(library, campaign)
     assert "Does it hold on other machines?" not in titles
 

@@ -170,7 +170,7 @@ def test_a_metric_of_a_single_point_is_no_sweep(options: SiteOptions) -> None:
     runs = throughput({1: 100, 2: 200})
     runs["m", 1][0][TPOT] = 5.0
     library = a_library(runs, options)
-    names = library.makers(library.publication.campaigns[0])
+    names = library.makers(library.publication.campaigns[0].name)
     assert "output-throughput-sweep" in names
     assert "tpot-p50-sweep" not in names
 
