@@ -328,6 +328,8 @@ class Machine(Strict):
     firmware: str | None = None
     cgroup: Literal["v1", "v2", "hybrid", "none"] | None = None
     power_mode: str | None = None
+    governor: str | None = None
+    """What sets the clock of the processors: `performance`, `powersave`."""
     clocks_locked_mhz: NonNegativeFloat | None = None
 
 

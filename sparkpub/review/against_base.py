@@ -159,7 +159,7 @@ def _side(folder: Path, names: Sequence[str]) -> _Side:
     """The named campaigns of a folder. All of it is loaded, since a run may stand in two campaigns."""
     whole = load(folder, skip=lambda _: None)
     campaigns = {name: data for name, data in whole.campaigns.items() if name in names}
-    dataset = Dataset(folder, campaigns, whole.skipped)
+    dataset = Dataset(folder, campaigns, whole.damage)
     found = review(dataset)
     return _Side(folder, whole, dataset, found, Results(found))
 

@@ -4,8 +4,8 @@
 its log).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -162,8 +162,9 @@ class Dataset:
     folder: Path
     """The first folder, for messages."""
     campaigns: Mapping[str, CampaignData]
-    skipped: tuple[str, ...] = ()
-    """Damaged files that a preview left out, each as one line."""
+    damage: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What could not be read and was left out, a line each, by the name of the campaign's folder. Where the data folder
+    lies is nobody's business on a page: files are named from there."""
 
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
@@ -194,26 +195,29 @@ def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> 
     Raises RecordError with all damage, unless `skip` takes each as a line.
     """
     campaigns: dict[str, CampaignData] = {}
-    lines: list[str] = []
+    found: list[tuple[Path, str]] = []
     for root in (data, *more):
         for folder in campaign_folders(root):
             loaded, damage = _campaign(folder)
-            lines += damage
+            found += [(folder, line) for line in damage]
             if loaded is None:
                 continue
             first = campaigns.setdefault(loaded.name, loaded)
             if first is not loaded:
                 places = f"{first.folder} and {folder}"
-                lines.append(
-                    f"campaign {loaded.name} lies in two data folders, {places}; rename one"
-                )
-    lines += _identity_problems(campaigns)
+                line = f"campaign {loaded.name} lies in two data folders, {places}; rename one"
+                found.append((first.folder, line))
+    found += _identity_problems(campaigns)
+    lines = [line for _, line in found]
     if lines and skip is None:
         raise RecordError(lines[0], others=lines[1:])
-    for line in lines:
+    by_campaign: dict[str, list[str]] = {}
+    for folder, line in found:
         assert skip is not None
         skip(line)
-    return Dataset(data, campaigns, tuple(lines))
+        named = line.replace(f"{folder.parent}/", "")
+        by_campaign.setdefault(folder.name, []).append(named)
+    return Dataset(data, campaigns, by_campaign)
 
 
 FilesState = Mapping[Path, tuple[int, int, int]]
@@ -266,18 +270,20 @@ def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
     return record.started.value, record.plan.position, record.run_id
 
 
-def _identity_problems(campaigns: Mapping[str, CampaignData]) -> list[str]:
-    """Run ids that stand twice, and quarantines that name no run."""
-    problems = []
+def _identity_problems(
+    campaigns: Mapping[str, CampaignData],
+) -> list[tuple[Path, str]]:
+    """Run ids that stand twice, and quarantines that name no run, each with the campaign's folder."""
+    problems: list[tuple[Path, str]] = []
     seen: dict[str, Path] = {}
     for campaign in campaigns.values():
         for stored in campaign.runs:
             other = seen.setdefault(stored.run_id, stored.path)
             if other is not stored.path:
                 text = f"run_id: {stored.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
-                problems.append(text)
+                problems.append((campaign.folder, text))
         runs = {stored.run_id for stored in campaign.runs}
         for run in sorted(set(campaign.quarantined) - runs):
             text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
-            problems.append(text)
+            problems.append((campaign.folder, text))
     return problems

@@ -47,7 +47,7 @@ _OF_CLIENTS = frozenset(
 
 def written(results: Results, campaign: str, cell: str) -> str:
     """The recipe of a cell, `model/environment/workload`, as YAML. Raises UsageError where there is none."""
-    matrix = results.dataset.campaign(campaign).matrix
+    matrix = results.reviewed.dataset.campaign(campaign).matrix
     counted = results.reviewed.campaigns[campaign].counted
     by_name = {"/".join(key): runs for key, runs in counted.items() if runs}
     if cell not in by_name:

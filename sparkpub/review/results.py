@@ -15,7 +15,6 @@ import pandas as pd
 from sparkpub.record.errors import UsageError
 from sparkpub.review import dataset as datasets
 from sparkpub.review.checks import what_counts
-from sparkpub.review.dataset import Dataset
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import (
     Cell,
@@ -56,10 +55,10 @@ class Results:
 
     def __post_init__(self) -> None:
         for name in (self.campaign, self.against):
-            if name is not None and name not in self.dataset.campaigns:
+            if name is not None and name not in self.reviewed.campaigns:
                 raise UsageError(
                     f"no campaign {name!r}",
-                    remedy=f"there are: {', '.join(self.dataset.campaigns) or 'none'}",
+                    remedy=f"there are: {', '.join(self.reviewed.campaigns) or 'none'}",
                 )
         if self.against is None:
             return
@@ -68,11 +67,6 @@ class Results:
                 "--against compares one campaign with another",
                 remedy="name the first with --campaign",
             )
-
-    @property
-    def dataset(self) -> Dataset:
-        """The campaigns as recorded."""
-        return self.reviewed.dataset
 
     @cached_property
     def campaigns(self) -> Mapping[str, ReviewedCampaign]:

@@ -176,7 +176,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
     library = Library(publication, {})
     for campaign in publication.campaigns:
-        for name in library.makers(campaign):
+        for name in library.makers(campaign.name):
             yield (
                 f'figure("{name}", campaign="{campaign.name}")',
                 library.figure(name, campaign.name).title,

@@ -40,9 +40,9 @@ class Preview:
         if self._loaded is not None and self._loaded[0] == state:
             return self._loaded[1]
         dataset = load(*folders, skip=lambda line: log.info("left out: %s", line))
-        if dataset.skipped and self._whole is not None:
+        if dataset.damage and self._whole is not None:
             log.info("the last whole data stay until that is fixed")
             return self._whole
-        self._whole = None if dataset.skipped else dataset
+        self._whole = None if dataset.damage else dataset
         self._loaded = (state, dataset)
         return dataset

@@ -182,7 +182,7 @@ _SPELLED = re.compile(
 _IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|tok/s|°C)(?![\w/])")
 """In code within a sentence a figure has a unit; other numbers there are settings and names."""
 _VERDICT = re.compile(
-    r"\b(?:faster|slower|quicker|fastest|slowest|equally fast"
+    r"\b(?:faster|slower|quicker|(?:is|are) (?:the )?(?:fastest|slowest)|equally fast"
     r"|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
     r"|(?:statistically )?significant(?:ly)?|no (?:measurable |real |significant )?difference|makes no difference)\b",
     re.IGNORECASE,

@@ -71,7 +71,7 @@ class Publication:
     @property
     def dataset(self) -> Dataset:
         """The campaigns as recorded."""
-        return self.results.dataset
+        return self.review.dataset
 
     @cached_property
     def names(self) -> Names:

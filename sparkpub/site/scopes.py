@@ -30,7 +30,7 @@ class Scopes:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._dataset = results.dataset
+        self._dataset = results.reviewed.dataset
         self.default = ""
 
     def campaign(self, *, campaign: str = "", **_: Any) -> CampaignData:

@@ -163,11 +163,11 @@ class Words:
         figure: Callable[..., str],
     ) -> None:
         self._results = results
-        self._dataset = results.dataset
+        self._dataset = results.reviewed.dataset
         self._review = review
         self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
         self._facts = facts
-        self._readers = Names(results.dataset)
+        self._readers = Names(results.reviewed.dataset)
         self._scopes = Scopes(results)
         self._figure = figure
         self._rendered: dict[tuple[str, str], str] = {}

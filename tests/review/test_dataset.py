@@ -47,7 +47,7 @@ def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
     lines: list[str] = []
     left = load(data, skip=lines.append)
     assert [record.run_id for record in left.campaign("c").records] == ["c-one"]
-    assert len(lines) == len(left.skipped) == 1
+    assert len(lines) == len(left.damage["c"]) == 1
 
 
 def test_a_record_that_is_gone_is_gone(data: Path) -> None:
@@ -87,9 +87,9 @@ def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
                 review(dataset)
                 continue
             reached.add(name)
-            (damage,) = dataset.skipped
+            (damage,) = dataset.damage["c"]
             assert damage.startswith(f"requested.workload.{name}: ")
-            assert f", {path}; " in damage
+            assert f", c/{path.name}; " in damage
     assert reached == options
 
 
@@ -112,7 +112,7 @@ def test_an_environment_is_read_as_a_matrix_reads_it(
     document = json.loads(path.read_text())
     document["requested"][part] = options
     path.write_text(json.dumps(document))
-    (damage,) = load(data, skip=lambda _: None).skipped
+    (damage,) = load(data, skip=lambda _: None).damage["c"]
     assert damage.startswith(f"requested.{part}.{field}: ")
 
 

@@ -11,6 +11,7 @@ from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
 from sparkpub.site.pages.answers import FrontAnswer
 from sparkpub.site.pages.leaderboard_page import board_anchor
+from tests.leaderboards import runs_of
 from tests.site.test_front_page import BF16, campaign, published
 
 
@@ -90,3 +91,13 @@ def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> 
         ("b/", ""),
         ("a/#cost", "price &amp; more"),
     ]
+
+
+def test_the_board_is_found_by_who_asks_for_one_engine_or_another() -> None:
+    records = [
+        *runs_of("a", [100.0], observed={"engine": "vLLM"}),
+        *runs_of("b", [90.0], observed={"engine": "llama.cpp"}),
+    ]
+    said = found_by.of_board(published(*records).boards)
+    assert "llama.cpp vs vLLM" in said
+    assert " vs " not in found_by.of_board(published(*records[:1]).boards)

@@ -163,6 +163,17 @@ def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None
     assert values["native"]["base"] == ""
 
 
+def test_a_wide_interval_says_why_it_is_wide() -> None:
+    """Runs that fall from one to the next are worth few independent ones."""
+    falling = [100.0, 99.9, 99.7, 99.6, 99.3, 99.2, 99.0, 98.8, 98.7, 98.5]
+    steady = [100.0, 99.9, 100.1, 99.8, 100.2, 99.9, 100.1, 100.0, 99.9, 100.1]
+    for values, is_told in ((falling, True), (steady, False)):
+        publication = published(*runs_of("m", values))
+        (data,) = publication.campaigns
+        (row,) = campaign_table.summary(publication, data, [METRICS[TPUT]])
+        assert ("n worth" in row["values"][0]["worth"]) is is_told
+
+
 def test_lines_are_not_called_corrected_where_only_verdicts_are() -> None:
     """Holm's correction is of p-values; lines are plain intervals at the level of the verdict."""
     publication = published(*campaign(1, cost=0.005, observed=BF16))

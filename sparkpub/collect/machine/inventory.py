@@ -52,6 +52,7 @@ def facts(gpus: Gpus | None, controlled: Sequence[Gate] = ()) -> Machine:
         firmware=_first_line("/sys/class/dmi/id/bios_version"),
         cgroup=cgroup.version(),
         power_mode=controls.power_mode(),
+        governor=_first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clocks_locked_mhz=_locked_clock(controlled),
     )
 

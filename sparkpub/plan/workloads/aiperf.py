@@ -5,9 +5,11 @@ after the first token divided by the remaining tokens of a request, which is our
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
 
@@ -103,11 +105,63 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def deviations(report: Mapping[str, Any]) -> dict[str, float]:
+    """Standard deviations over requests: of the time per output token in ms, and of the tokens of an answer."""
+    seconds = _PER_SECOND.get(str(reading.at(report, "inter_token_latency.unit")))
+    per_token = reading.number(reading.at(report, "inter_token_latency.std"))
+    tokens = reading.number(reading.at(report, "output_sequence_length.std"))
+    if seconds is None or per_token is None or tokens is None:
+        return {}
+    return {"tpot": 1e3 * seconds * per_token, "output_tokens": tokens}
+
+
+_SUMS: tuple[agreement.Sum, ...] = (
+    (
+        "request_latency.sum",
+        ("time_to_first_token.sum", "inter_chunk_latency.sum"),
+    ),
+    ("total_osl.avg", ("output_sequence_length.sum",)),
+    ("total_isl.avg", ("input_sequence_length.sum",)),
+)
+"""All requests together: what they waited for their first tokens and between the chunks, and their tokens."""
+
+
 def problems(report: Mapping[str, Any]) -> list[str]:
-    """A run that did not finish."""
-    found = []
+    """A run that did not finish, and figures that contradict each other."""
+    found = agreement.sums(report, _SUMS)
+    summaries = (*_LATENCIES.values(), "output_sequence_length")
+    found += agreement.means(report, summaries, ("avg", "sum", "count"))
+    counted = reading.number(reading.at(report, "usage_completion_tokens.avg"))
+    encoded = reading.number(reading.at(report, "output_sequence_length.avg"))
+    found += agreement.of_text(encoded, counted) + agreement.of_text(counted, encoded)
+    found += _another_span(report)
     if report.get("was_cancelled") is True:
         found.append("AIPerf was cancelled")
     if report.get("is_complete") is False:
         found.append(f"AIPerf did not finish: {report.get('incomplete_reason')}")
     return found
+
+
+def _another_span(report: Mapping[str, Any]) -> list[str]:
+    """Where rates are not over the time from the begin of the run to its end, which is what AIPerf divides by."""
+    began, ended = (
+        reading.word(report.get(name)) for name in ("start_time", "end_time")
+    )
+    rate = reading.number(reading.at(report, "request_throughput.avg"))
+    count = reading.number(reading.at(report, "request_count.avg"))
+    if began is None or ended is None or not rate or count is None:
+        return []
+    with suppress(ValueError, TypeError):
+        span = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+        return agreement.equal(
+            "request_count by request_throughput",
+            count / rate,
+            "end_time less start_time",
+            span.total_seconds(),
+            _CLOCK_TOLERANCE,
+        )
+    return []
+
+
+_CLOCK_TOLERANCE = 1e-4
+"""Times are written in microseconds, and those of a short run differ by a few."""

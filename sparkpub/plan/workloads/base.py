@@ -224,6 +224,8 @@ class Answer:
     problems: tuple[str, ...] = ()
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
+    deviations: Mapping[str, float] = field(default_factory=dict)
+    """Standard deviations over the requests, as the tool says them: of a distribution in ms, and of `output_tokens`."""
     series: tuple[float, ...] = ()
     """Milliseconds of each batch or repetition, in the order in which they ran, where the tool kept them."""
 

@@ -8,7 +8,7 @@ tokens of a request, which is our time per output token; its own time per output
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.record import MetricValue
 
 _RATES = {
@@ -79,5 +79,54 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
         "output_tokens_mean": reading.number(
             reading.at(report, lengths.format("output"))
         ),
+        "concurrency_mean": reading.number(
+            reading.at(report, "metrics.request_concurrency.successful.mean")
+        ),
         "measured_seconds": reading.number(report.get("duration")),
     }
+
+
+_SUMS: tuple[agreement.Sum, ...] = (
+    (
+        "metrics.time_per_output_token_ms.successful.total_sum",
+        (
+            "metrics.time_to_first_token_ms.successful.total_sum",
+            "metrics.inter_token_latency_ms.successful.total_sum",
+        ),
+    ),
+)
+"""All tokens together: what requests waited for the first ones, and for the others."""
+_SUMMARIES = tuple(
+    f"metrics.{name}.successful"
+    for name in (
+        "request_latency",
+        *_MILLISECONDS.values(),
+        "output_token_count",
+        "prompt_token_count",
+    )
+)
+
+
+def problems(report: Mapping[str, Any]) -> list[str]:
+    """Figures that contradict each other."""
+    if not _succeeded(report):
+        return []
+    found = agreement.sums(report, _SUMS)
+    found += agreement.means(report, _SUMMARIES, ("mean", "total_sum", "count"))
+    began, ended, duration = (
+        reading.number(report.get(name))
+        for name in ("start_time", "end_time", "duration")
+    )
+    if began is not None and ended is not None:
+        found += agreement.equal(
+            "duration",
+            duration,
+            "end_time less start_time",
+            ended - began,
+            _CLOCK_TOLERANCE,
+        )
+    return found
+
+
+_CLOCK_TOLERANCE = 1e-4
+"""UNIX times in floats hold a quarter of a microsecond, and runs may be short."""

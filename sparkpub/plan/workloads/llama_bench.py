@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import agreement, reading
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, flags
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
@@ -283,10 +283,9 @@ def _disagreements(test: Test) -> Iterator[str]:
         ):
             yield f"samples_ts has {rate:g} tok/s, and {tokens} tokens in {time:g} ns are {1e9 * tokens / time:g} tok/s"
             break
-    if test.rates and test.mean_rate is not None:
-        mean = sum(test.rates) / len(test.rates)
-        if not math.isclose(mean, test.mean_rate, rel_tol=_SIX_DIGITS):
-            yield f"avg_ts is {test.mean_rate:g} tok/s, and the mean of samples_ts is {mean:g} tok/s"
+    said = {"samples_ts": test.mean_rate, "samples_ns": test.document.get("avg_ns")}
+    for name, values in (("samples_ts", test.rates), ("samples_ns", test.nanoseconds)):
+        yield from agreement.of_values(name, {"mean": said[name]}, values, _SIX_DIGITS)
     unit = math.gcd(*(round(time) for time in test.nanoseconds))
     if len(set(test.nanoseconds)) > 1 and unit > _COARSE * min(test.nanoseconds):
         yield f"its times are multiples of {unit / 1e6:g} ms, which is no clock's resolution"

@@ -13,7 +13,6 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sparkpub.plan.workloads import (
+    agreement,
     llama_server,
     reading,
     server_pages,
@@ -44,7 +44,7 @@ from sparkpub.record.record import MetricValue
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
-_BEGINS = r"Run 1/\d+ \("
+BEGINS = r"Run 1/\d+ \("
 """The first repetition that counts: those before it are called `Warmup`."""
 _ENDS = r"(Saving|Printing) results"
 PACKAGE = "llama-benchy"
@@ -170,7 +170,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
-        _BEGINS,
+        BEGINS,
         _ENDS,
     )
 
@@ -192,13 +192,13 @@ def parse(
     requests = _measured(files.get("requests"), load)
     good = [request for request in requests if not request.get("error")]
     metrics, samples = _metrics(load, good)
-    begins = (place for place, line in enumerate(said) if re.search(_BEGINS, line))
+    begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests) + _other_means(load) + _less_than_each(load)
+    problems = _failed(requests) + _contradictions(report, load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -271,20 +271,51 @@ def _metrics(
     return metrics, samples
 
 
-def _other_means(load: Mapping[str, Any]) -> list[str]:
-    """Where a mean is not that of the repetitions beside it."""
+def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[str]:
+    """Where the figures of a load cannot all be true."""
     problems = []
+    values = {
+        name: reading.numbers(reading.at(measured, "values"))
+        for name, measured in load.items()
+    }
     for name, measured in load.items():
-        values = reading.numbers(reading.at(measured, "values"))
-        said = reading.number(reading.at(measured, "mean"))
-        if said is None or not values:
-            continue
-        mean = sum(values) / len(values)
-        if not math.isclose(mean, said, rel_tol=_MEAN_TOLERANCE):
-            problems.append(
-                f"{name} is {said:g} on average, and the mean of its values is {mean:g}"
-            )
+        said = {"mean": reading.at(measured, "mean")}
+        problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
+    problems += _less_than_each(load) or _lost(load, values)
+    first, response = values.get("e2e_ttft", []), values.get("ttfr", [])
+    if len(first) == len(response):
+        problems += _before_the_response(load)
+    delay = reading.number(report.get("latency_ms"))
+    if delay is not None and 0 < len(response) == len(values.get("est_ppt", [])):
+        problems += agreement.equal(
+            "est_ppt",
+            reading.number(reading.at(load, "est_ppt.mean")),
+            "ttfr less latency_ms",
+            sum(max(time - delay, 0.0) for time in response) / len(response),
+            _MEAN_TOLERANCE,
+        )
     return problems
+
+
+def _before_the_response(load: Mapping[str, Any]) -> list[str]:
+    """Where first tokens came before the first piece of the stream, token or not."""
+    token, piece = (
+        reading.number(reading.at(load, f"{name}.mean"))
+        for name in ("e2e_ttft", "ttfr")
+    )
+    if token is None or piece is None or token >= piece * (1 - _MEAN_TOLERANCE):
+        return []
+    return [f"e2e_ttft is {token:g} ms, and ttfr, which comes first, is {piece:g} ms"]
+
+
+def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:
+    """Requests that no list holds: the tool leaves out those that failed."""
+    each = reading.positive_int(load.get("concurrency"))
+    rounds = max((len(values.get(name, ())) for name in _RATES.values()), default=0)
+    seen = len(values.get("e2e_ttft", ()))
+    if each is None or not seen or seen >= each * rounds:
+        return []
+    return [f"{seen} of {each * rounds} requests have a first token"]
 
 
 def _less_than_each(load: Mapping[str, Any]) -> list[str]:

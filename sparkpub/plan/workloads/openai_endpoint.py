@@ -43,7 +43,7 @@ _DRIVER, _WANTED, _REPORT, _SERVER = (
 _AIPERF_FOLDER = "aiperf"
 _PROMPTS = "prompts.jsonl"
 
-_BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
+BEGINS = rf"{vllm_bench.CLIENT_BEGINS}|Phase .*\(profiling\) started"
 _ENDS = r"Phase .*\(profiling\) complete"
 """What the clients print when their warm-up is over, and AIPerf when the measurement is."""
 
@@ -155,7 +155,7 @@ def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "output": _SERVER},
-        _BEGINS,
+        BEGINS,
         _ENDS,
     )
 
@@ -232,6 +232,7 @@ def parse(
 ) -> Answer:
     """Figures from the client's report; who answered from what the server said."""
     report = reading.json_object(files.get("report"))
+    deviations: Mapping[str, float] = {}
     server = reading.json_object(files.get("output")) or {}
     identity = llama_server.merged(server_pages.identity(server), _loaded(log))
     if report is None:
@@ -240,14 +241,15 @@ def parse(
         metrics = aiperf.metrics(report)
         load = aiperf.load(report)
         problems = aiperf.problems(report)
+        deviations = aiperf.deviations(report)
     elif sglang.is_report(report):
         metrics = sglang.metrics(report)
         load = sglang.load(report)
-        problems = []
+        problems = sglang.problems(report)
     elif guidellm.is_report(report):
         metrics = guidellm.metrics(report)
         load = guidellm.load(report)
-        problems = []
+        problems = guidellm.problems(report)
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)
@@ -258,7 +260,7 @@ def parse(
             "measured_seconds",
         )
         load = {name: getattr(client.observed, name) for name in names}
-        problems = [problem for problem in client.problems if "request" in problem]
+        problems = vllm_bench.contradictions(report)
     printed = reading.lines(log)
     metrics |= vllm_bench.memory(printed) | llama_server.cache_hits(printed)
     metrics |= server_pages.counted(server)
@@ -268,7 +270,13 @@ def parse(
     complete = reading.known(metrics, "output_throughput_tok_s")
     if not complete:
         problems.append("the client's report holds no rate of output tokens")
-    return Answer(metrics, observed, complete=complete, problems=tuple(problems))
+    return Answer(
+        metrics,
+        observed,
+        complete=complete,
+        problems=tuple(problems),
+        deviations=deviations,
+    )
 
 
 def _other_load(

@@ -7,7 +7,7 @@ what was asked for; `total_output_tokens_retokenized` counts the text that came 
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.plan.workloads import reading
+from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.record import MetricValue
 
 _RATES = {
@@ -65,6 +65,7 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
     requests = reading.positive_int(report.get("completed"))
     found: dict[str, Any] = {
         "requests": requests,
+        "concurrency_mean": reading.number(report.get("concurrency")),
         "measured_seconds": reading.number(report.get("duration")),
     }
     for kind in ("input", "output"):
@@ -72,3 +73,33 @@ def load(report: Mapping[str, Any]) -> dict[str, Any]:
         if requests is not None and total is not None:
             found[f"{kind}_tokens_mean"] = total / requests
     return found
+
+
+def problems(report: Mapping[str, Any]) -> list[str]:
+    """Where a summary is not of the requests that `--output-details` lists, and where the tokens are not those of the
+    text. A request's latency may end after its last token: it is in no list."""
+    if _failed(report):
+        return []
+    listed = report.get("itls")
+    chunks = (
+        [reading.numbers(times) for times in listed] if isinstance(listed, list) else []
+    )
+    each: Mapping[str, list[float]] = {
+        "ttft": reading.numbers(report.get("ttfts")),
+        "itl": [time for times in chunks for time in times],
+    }
+    found = []
+    for kind, seconds in each.items():
+        said = {
+            key: report.get(f"{statistic}_{kind}_ms")
+            for key, statistic in _STATISTICS.items()
+        }
+        found += agreement.of_values(kind, said, [1e3 * time for time in seconds])
+    total = reading.number(report.get("total_output_tokens"))
+    lengths = reading.numbers(report.get("output_lens"))
+    if lengths:
+        found += agreement.equal(
+            "total_output_tokens", total, "the sum of output_lens", sum(lengths)
+        )
+    encoded = reading.number(report.get("total_output_tokens_retokenized"))
+    return found + agreement.of_text(total, encoded)

@@ -5,9 +5,8 @@ latency file gives seconds per batch and not the size of the batch. None of them
 engine's log does.
 """
 
-import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import llama_server, reading
+from sparkpub.plan.workloads import agreement, llama_server, reading
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
@@ -70,8 +69,8 @@ _SERVER_AT = re.compile(
 """The times of a client's and of a server's lines: only the server names its process."""
 QUARTER_SECONDS, CLOCK_SECONDS = 900.0, 5.0
 """Time zones are whole quarters of an hour apart; clocks of one machine agree to a few seconds."""
-_DETAIL_TOLERANCE = 1e-6
-"""A summary is made of the very numbers that a detailed report lists."""
+SPAN_SECONDS, SPAN_SHARE = 0.05, 0.005
+"""What a client's duration may be longer than the time from its first request to its last answer."""
 TOKENS_TOLERANCE = 0.02
 """Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 
@@ -244,9 +243,10 @@ def parse(
         return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
-    problems += _unlike_its_requests(report) + _other_clock(printed, report)
-    problems += _lost(report) + _other_clients(printed, report)
+    problems += contradictions(report) + _other_clock(printed, report)
+    problems += _other_clients(printed, report)
     if options is not None:
+        problems += _told_otherwise(report, options)
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
     complete = any(
         reading.known(metrics, name)
@@ -269,28 +269,101 @@ def parse(
     )
 
 
+def contradictions(report: Mapping[str, Any]) -> list[str]:
+    """Where the figures of a report cannot all be true."""
+    if _kind(report) == "latency":
+        return _unlike_its_batches(report)
+    if _kind(report) == "throughput":
+        rate = reading.number(report.get("tokens_per_second"))
+        seconds = reading.number(report.get("elapsed_time"))
+        tokens = reading.number(report.get("total_num_tokens"))
+        product = None if rate is None or seconds is None else rate * seconds
+        return agreement.equal(
+            "total_num_tokens", tokens, "tokens_per_second × elapsed_time", product
+        )
+    problems = _unlike_its_requests(report) + _lost(report)
+    tokens, completed, slowest = (
+        reading.number(report.get(name))
+        for name in ("total_output_tokens", "completed", "p99_e2el_ms")
+    )
+    if tokens is None or not completed or slowest is None:
+        return problems
+    # One request in a hundred took longer.
+    peak = reading.number(report.get("max_output_tokens_per_s"))
+    return problems + agreement.of_peak(peak, tokens / completed, 2 * slowest / 1e3)
+
+
+def _unlike_its_batches(report: Mapping[str, Any]) -> list[str]:
+    """Where mean and percentiles of mode latency are not those of its batches."""
+    given = report.get("percentiles")
+    shares = given if isinstance(given, dict) else {}
+    said = {"mean": report.get("avg_latency")}
+    said |= {f"p{share}": value for share, value in shares.items()}
+    return agreement.of_values(
+        "latency", said, reading.numbers(report.get("latencies"))
+    )
+
+
 def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
     """Where a detailed report's summary is not of the requests in it. Failed ones are in the lists, with zeros."""
-    if reading.number(report.get("failed")):
+    firsts = reading.numbers(report.get("ttfts"))
+    chunks = report.get("itls")
+    if (
+        reading.number(report.get("failed"))
+        or not firsts
+        or not isinstance(chunks, list)
+    ):
         return []
+    rests = [reading.numbers(times) for times in chunks]
+    lengths = reading.numbers(report.get("output_lens"))
+    if not len(firsts) == len(rests) == len(lengths):
+        return [f"it lists {len(firsts)} first tokens and {len(lengths)} lengths"]
+    latencies = [first + sum(rest) for first, rest in zip(firsts, rests, strict=True)]
+    per_token = [
+        sum(rest) / (length - 1)
+        for rest, length in zip(rests, lengths, strict=True)
+        if length > 1
+    ]
+    each: Mapping[str, list[float]] = {
+        "ttft": firsts,
+        "tpot": per_token,
+        "itl": [time for rest in rests for time in rest],
+        "e2el": latencies,
+    }
     problems = []
-    for name, key in (("mean_ttft_ms", "ttfts"), ("mean_itl_ms", "itls")):
-        said, lists = reading.number(report.get(name)), report.get(key)
-        if said is None or not isinstance(lists, list):
-            continue
-        parts = lists if key == "itls" else [lists]
-        times = [
-            1e3 * time
-            for part in parts
-            if isinstance(part, list)
-            for time in reading.numbers(part)
-        ]
-        mean = sum(times) / len(times) if times else said
-        if not math.isclose(mean, said, rel_tol=_DETAIL_TOLERANCE):
-            problems.append(
-                f"{name} is {said:g}, and the mean of its {key} is {mean:g}"
-            )
-    return problems
+    for kind, seconds in each.items():
+        said = {"mean": report.get(f"mean_{kind}_ms")}
+        said["p50"] = report.get(f"median_{kind}_ms")
+        said |= {f"p{q}": report.get(f"p{q}_{kind}_ms") for q in (90, 95, 99)}
+        problems += agreement.of_values(kind, said, [1e3 * time for time in seconds])
+    for side in ("input", "output"):
+        listed = reading.numbers(report.get(f"{side}_lens"))
+        total = f"total_{side}_tokens"
+        problems += agreement.equal(
+            total,
+            reading.number(report.get(total)),
+            f"the sum of {side}_lens",
+            sum(listed),
+        )
+    return problems + _another_span(report, latencies)
+
+
+def _another_span(report: Mapping[str, Any], latencies: Sequence[float]) -> list[str]:
+    """Whether the duration is not from the first request to the last answer, but for what the client needs around."""
+    starts = reading.numbers(report.get("start_times"))
+    duration = reading.number(report.get("duration"))
+    if duration is None or not starts or len(starts) != len(latencies):
+        return []
+    ends = [start + latency for start, latency in zip(starts, latencies, strict=True)]
+    span = max(ends) - min(starts)
+    most = span + SPAN_SECONDS + SPAN_SHARE * span
+    # At a rate, time passes until the first request arrives.
+    waits = reading.number(report.get("request_rate")) or report.get("ramp_up_strategy")
+    if span <= duration * (1 + agreement.SAME) and (duration <= most or waits):
+        return []
+    return [
+        f"the duration is {duration:.6g} s, and from the first request to the last answer it took {span:.6g} s"
+    ]
 
 
 def _lost(report: Mapping[str, Any]) -> list[str]:
@@ -302,6 +375,20 @@ def _lost(report: Mapping[str, Any]) -> list[str]:
     if sent is None or answered is None or failed is None or sent == answered + failed:
         return []
     return [f"of {sent:g} requests {answered:g} were answered and {failed:g} failed"]
+
+
+def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
+    """Where the client says that it was told another load than it was to be."""
+    wanted = {
+        "max_concurrency": options.concurrency,
+        "request_rate": options.request_rate,
+    }
+    told = {name: reading.number(report.get(name)) for name in wanted}
+    return [
+        f"its {name} is {told[name]:g} in place of {value:g}"
+        for name, value in wanted.items()
+        if value is not None and told[name] is not None and told[name] != value
+    ]
 
 
 def _other_clients(printed: list[str], report: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.record import telemetry
@@ -9,7 +13,7 @@ from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Check, of_each_run
-from sparkpub.review.checks.evidence import LOAD_PERCENT, POWER_CAP
+from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
@@ -65,6 +69,17 @@ POWER_CAPPED_SHARE = Threshold(
 )
 
 
+PRESSURES = {
+    "processors": "pressure_cpu_some_percent",
+    "the disk": "pressure_io_some_percent",
+    "memory": "pressure_memory_some_percent",
+}
+"""What processes wait for, and the column of the telemetry that says how long."""
+POWER_CAP = 0x4
+"""NVML's bit for a clock held by the power limit."""
+_SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
+
+
 def _events(stored: Stored, *kinds: str) -> list[str]:
     return [event.text for event in stored.record.events if event.kind in kinds]
 
@@ -99,7 +114,7 @@ def _read_otherwise(gate: Gate) -> bool:
 def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that a gate let start hot, and those that no gate held back."""
     yield from view.faulty(
-        "thermal-gate", "warning", lambda run: _unmet(run, "temp"), "started hot"
+        "thermal-gate", "warning", lambda _, run: _unmet(run, "temp"), "started hot"
     )
     yield from view.faulty(
         "thermal-gate",
@@ -110,7 +125,7 @@ def thermal_gate(view: View) -> Iterator[Finding]:
     )
 
 
-def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
+def _hot_without_a_gate(_view: View, stored: Stored) -> Iterator[str]:
     """A temperature above the methodology's limit, where no gate asked for it."""
     start = stored.record.value("gpu_temp_start_celsius")
     gated = any("temp" in gate.name for gate in stored.record.gates)
@@ -132,7 +147,7 @@ def throttled(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "throttled",
         "warning",
-        lambda run: _slowed(view, run),
+        _slowed,
         "ran with a GPU slowed by heat or hardware",
     )
     capped = [run for run in view.happened if _was_capped(view, run)]
@@ -159,8 +174,7 @@ def throttled(view: View) -> Iterator[Finding]:
 
 def _slowed(view: View, stored: Stored) -> Iterator[str]:
     """Heat or hardware that slowed a run, by its samples or by what was noted meanwhile."""
-    samples = view.evidence.of(stored).samples
-    share = 0.0 if samples is None else samples.slowed_share or 0.0
+    share = _share_under_load(view, stored, _SLOWDOWN)
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     noted = _events(stored, "throttle")
     events = [text for text in noted if set(text.split(", ")) != harmless]
@@ -171,12 +185,20 @@ def _slowed(view: View, stored: Stored) -> Iterator[str]:
 
 def _was_capped(view: View, stored: Stored) -> bool:
     """Whether nothing but the power limit held the clock down."""
-    samples = view.evidence.of(stored).samples
-    share = 0.0 if samples is None else samples.capped_share or 0.0
+    share = _share_under_load(view, stored, POWER_CAP)
     return share > POWER_CAPPED_SHARE and not any(_slowed(view, stored))
 
 
-def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
+def _share_under_load(view: View, stored: Stored, reasons: int) -> float:
+    """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
+    samples = view.evidence.of(stored).samples
+    if samples is None:
+        return 0.0
+    found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
+    return float(np.mean(found & reasons > 0)) if len(found) else 0.0
+
+
+def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
     """A part of a GPU, and one that may not draw what it is built for."""
     for gpu in stored.record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
@@ -200,7 +222,7 @@ def slow_clock(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "slow-clock",
         "warning",
-        lambda run: _stuck(view, run),
+        _stuck,
         "ran with a slow SM clock",
     )
     unknown = [
@@ -226,7 +248,7 @@ def _clock(view: View, stored: Stored) -> float | None:
     samples = view.evidence.of(stored).samples
     if samples is None:
         return stored.record.value("gpu_clock_sm_mean_mhz")
-    return samples.clock_under_load_mhz
+    return samples.clock("gpu_clock_sm_mhz")
 
 
 def _highest_clock(stored: Stored) -> float | None:
@@ -241,19 +263,22 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     yield from _unmet(stored, "exclusive", "cpu", "memory")
     yield from _events(stored, "foreign-process")
     samples = view.evidence.of(stored).samples
-    if samples is not None and samples.foreign_processes:
-        most = other_processes(samples.foreign_processes)
-        yield f"the GPU was in use by up to {most}"
     if samples is None:
         return
-    for what, percent in samples.waited_percent.items():
-        busy = samples.cpu_percent or 0.0
-        # An engine that computes on processors waits for them itself, and a limit may have been asked for.
-        is_its_own = (
-            busy > BUSY_PERCENT or "cpuset" in stored.record.requested.environment
-        )
-        if percent > WAITED_PERCENT and not (what == "processors" and is_its_own):
-            yield f"processes waited for {what} in {percent:.0f} % of the measured time"
+    most = samples.known("gpu_foreign_processes").max(initial=0)
+    if most:
+        yield f"the GPU was in use by up to {other_processes(int(most))}"
+    busy = while_measuring(stored.record, samples, "cpu_percent")
+    # An engine that computes on processors waits for them itself, and a limit may have been asked for.
+    waits_for_itself = "cpuset" in stored.record.requested.environment or (
+        busy and fmean(busy) > BUSY_PERCENT
+    )
+    for what, column in PRESSURES.items():
+        waited = while_measuring(stored.record, samples, column)
+        if not waited or (what == "processors" and waits_for_itself):
+            continue
+        if fmean(waited) > WAITED_PERCENT:
+            yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -279,7 +304,7 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "telemetry-gap",
         "warning",
-        lambda run: _silence(view, run),
+        _silence,
         "had gaps in the telemetry, so peaks may be missing",
     )
 
@@ -299,8 +324,9 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
         return
     interval = samples.interval if matrix is None else matrix.telemetry.interval
     allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
-    after = (stored.record.duration_seconds or 0.0) - samples.end
-    gap, at = max((samples.widest_gap, samples.widest_gap_at), (after, samples.end))
+    moments = samples.times.tolist() or [0.0]
+    silences = pairwise([*moments, stored.record.duration_seconds or 0.0])
+    gap, at = max((later - earlier, earlier) for earlier, later in silences)
     if gap > allowed:
         yield f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested"
 

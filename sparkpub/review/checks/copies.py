@@ -1,5 +1,6 @@
 """Whether a run is a copy: evidence or figures that no two runs can share."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
@@ -35,7 +36,8 @@ LOG_BYTES = Threshold(
     2048,
     "From this size on, a log contains times and addresses that differ between runs. Shorter logs can be equal.",
 )
-
+DIGEST_VALUES = 20
+"""Different values in a column of the telemetry from which no other run has the same column."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
 
 
@@ -87,10 +89,18 @@ def recordings(view: View, stored: Stored) -> Iterator[tuple[str, str]]:
             is_long_log = item.role == "log" and item.bytes >= LOG_BYTES
             if item.role in _OWN_TO_A_RUN or is_long_log:
                 yield f"their {item.role}", item.sha256
-    if samples is not None and samples.trace is not None:
-        yield "the power drawn, sample by sample", samples.trace
-    if samples is not None and samples.moments is not None:
-        yield "the times of their samples", samples.moments
+    if samples is None:
+        return
+    power = samples.known("gpu_power_watt").tolist()
+    # Whole seconds and their hundredths may agree.
+    moments = [time for time in samples.times.tolist() if time != round(time, 2)]
+    for what, values in (
+        ("the power drawn, sample by sample", power),
+        ("the times of their samples", moments),
+    ):
+        # An idle or coarse sensor may well repeat itself.
+        if len(set(values)) >= DIGEST_VALUES:
+            yield what, hashlib.sha256(repr(values).encode()).hexdigest()
 
 
 def _combinations(view: View, cell: Cell) -> float:

@@ -2,14 +2,16 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, variance
 from typing import TypeVar
 
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Samples, while_measuring
 from sparkpub.review.checks.facts import (
     ABSENT,
     FACTS,
@@ -80,13 +82,12 @@ CONDITION_RUNS = 3
 @dataclass(frozen=True)
 class MeasuredCondition:
     """Something that was read of each run and should be the same on average: apart from `least` on, in its unit, or
-    from that share of the mean where `relative`. It stands in `Samples` under one name, and in records under another.
-    """
+    from that share of the mean where `relative`. It is read from the samples, else it is a metric of the record."""
 
     name: str
     unit: str
     least: Threshold
-    sample: str | None = None
+    sampled: Callable[[Record, Samples], float | None] | None = None
     metric: str | None = None
     relative: bool = False
     of_resources: bool = False
@@ -99,11 +100,20 @@ class MeasuredCondition:
         values = []
         for run in runs:
             samples = view.evidence.of(run).samples
-            if samples is not None and self.sample is not None:
-                values.append(getattr(samples, self.sample))
+            if samples is not None and self.sampled is not None:
+                values.append(self.sampled(run.record, samples))
             elif self.metric is not None:
                 values.append(run.record.value(self.metric))
         return [value for value in values if value is not None]
+
+
+def _processor_load(record: Record, samples: Samples) -> float | None:
+    load = while_measuring(record, samples, "cpu_percent")
+    return fmean(load) if load else None
+
+
+def _most_swapped(record: Record, samples: Samples) -> float | None:
+    return max(while_measuring(record, samples, "swap_used_gib"), default=None)
 
 
 CONDITIONS = (
@@ -118,7 +128,7 @@ CONDITIONS = (
         "SM clock under load",
         "MHz",
         CLOCK_DIFFERENCE_SHARE,
-        sample="clock_under_load_mhz",
+        sampled=lambda _, samples: samples.clock("gpu_clock_sm_mhz"),
         metric="gpu_clock_sm_mean_mhz",
         relative=True,
     ),
@@ -126,14 +136,14 @@ CONDITIONS = (
         "memory clock under load",
         "MHz",
         CLOCK_DIFFERENCE_SHARE,
-        sample="memory_clock_under_load_mhz",
+        sampled=lambda _, samples: samples.clock("gpu_clock_mem_mhz"),
         relative=True,
     ),
     MeasuredCondition(
         "processor load",
         "%",
         PROCESSOR_DIFFERENCE_PERCENT,
-        sample="cpu_percent",
+        sampled=_processor_load,
         of_resources=True,
         within=PROCESSOR_DIFFERENCE_PERCENT,
     ),
@@ -141,7 +151,7 @@ CONDITIONS = (
         "swap in use",
         "GiB",
         SWAP_DIFFERENCE_GIB,
-        sample="swap_used_gib",
+        sampled=_most_swapped,
         within=SWAP_DIFFERENCE_GIB,
     ),
 )

@@ -1,61 +1,61 @@
-"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
+"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples."""
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
-from statistics import fmean, median
+from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, llama_benchy, openai_endpoint
 from sparkpub.plan.workloads.base import MEASURING
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
-from sparkpub.record.record import Evidence, Observed, Phase
+from sparkpub.record.record import Evidence, Observed, Phase, Record
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.statistics.describe import Floats
 
+Places = NDArray[np.bool_]
+"""Which of a run's samples are meant."""
 LOAD_PERCENT = Threshold(
     "load percent",
     telemetry.LOAD_PERCENT,
     "GPU utilisation from which a sample counts as under load.",
 )
 
-LOAD_SAMPLES = 5
-"""Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
-_PRESSURES = {
-    "processors": "pressure_cpu_some_percent",
-    "the disk": "pressure_io_some_percent",
-    "memory": "pressure_memory_some_percent",
-}
-"""What processes wait for, and the column of the telemetry that says how long."""
-DIGEST_VALUES = 20
-"""Different values in a column of the telemetry from which no other run has the same column."""
-POWER_CAP = 0x4
-"""NVML's bit for a clock held by the power limit."""
-_SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
-
-
 WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
-_BEGINS = (CLIENT_BEGINS, MEASURING)
+_BEGINS = re.compile(
+    "|".join((CLIENT_BEGINS, MEASURING, llama_benchy.BEGINS, openai_endpoint.BEGINS))
+)
 """What a log says when the measurement begins."""
 _SHUTDOWN = "[shutdown]"
 """What vLLM begins the lines with that it warns with when it ends: of processes that it has to kill."""
 _WARNING = re.compile(
     r"(?:\b(WARN(?:ING)?|ERROR|CRITICAL)\b|\[([WE])\]|^\d[\d.]+ (E) )"
-    r"[\s:]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
+    r"[\s:\]]*(?:\d\d-\d\d [\d:.]+ )?(?:\[[\w.:]+\] ?)?(.*\w.*)"
 )
 """A line of Python's logging, with or without a time and a place in the source, of TensorRT-LLM's, and an error of
 llama.cpp's."""
+_QUIET = re.compile(
+    r"KV cache pool is full|failed to find free space in the KV cache"
+    r"|(?:slot context shift|input truncated)\b|stop processing: .*truncated = 1\b"
+    r"|no usable GPU found"
+)
+"""What SGLang and llama.cpp say in lines that look like any other, of a model or a prompt that did not fit."""
+_LAYERS = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
+"""How much of a model llama.cpp, and what is made of it, has on the GPU."""
 _CHANGING = re.compile(r"/\S+|\d[\d.,:]*")
+_SLOWING = sum(telemetry.THROTTLES)
 _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
 
@@ -100,46 +100,76 @@ class Reread:
     printed: Mapping[str, tuple[float, float]]
     observed: Observed
     warnings: tuple[Warned, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+COLUMNS = (
+    "elapsed_seconds",
+    "gpu_utilization_percent",
+    "gpu_clock_sm_mhz",
+    "gpu_clock_mem_mhz",
+    "gpu_throttle_reasons",
+    "gpu_foreign_processes",
+    "gpu_memory_used_gib",
+    "gpu_power_watt",
+    "gpu_energy_joule",
+    "mem_available_gib",
+    "cpu_percent",
+    "swap_used_gib",
+    "pressure_cpu_some_percent",
+    "pressure_io_some_percent",
+    "pressure_memory_some_percent",
+)
+"""The columns of a run's telemetry that checks read."""
+
+
+@dataclass(frozen=True, eq=False)
 class Samples:
-    """A run's telemetry in short; None where it has no such column. Times in seconds since the launch, memory in GiB.
+    """A run's telemetry: of each column a number per sample, NaN where the sensor gave nothing.
 
-    `load_measured_percent` is the highest utilisation of the GPU in the measured phase, `cpu_percent` and
-    `swap_used_gib` are the mean and the highest in it. `waited_percent` says for how much of it some process waited
-    for processors, disk or memory (the kernel's pressure). `metrics` holds the figures that records take from
-    the sampler, computed again by each of their definitions. `trace` is a digest of the power that was drawn, sample by
-    sample, and `moments` one of when the samples were taken: no two runs share either. `power_values` counts the
-    different readings of power, and `power_share` is the energy by these readings in that of the counter.
+    `metrics` holds the figures that records take from the sampler, computed again by each of their definitions.
     """
 
-    samples: int
-    start: float
-    end: float
-    times: tuple[float, ...]
-    widest_gap: float
-    widest_gap_at: float
-    interval: float
-    slowed_share: float | None
-    capped_share: float | None
-    clock_under_load_mhz: float | None
-    memory_clock_under_load_mhz: float | None
-    foreign_processes: int | None
-    gpu_used_before_gib: float | None
-    available_before_gib: float | None
-    load_before_percent: float | None
-    load_measured_percent: float | None
-    cpu_percent: float | None
-    swap_used_gib: float | None
-    waited_percent: Mapping[str, float]
-    energy_start_joule: float | None
-    energy_end_joule: float | None
+    columns: Mapping[str, Floats]
     metrics: Mapping[str, tuple[float, ...]]
-    trace: str | None
-    moments: str | None
-    power_values: int
-    power_share: float | None
+
+    @property
+    def times(self) -> Floats:
+        """Seconds since the launch of the run; below zero before it."""
+        return self.columns["elapsed_seconds"]
+
+    @property
+    def under_load(self) -> Places:
+        """The samples in which the GPU was busy."""
+        return self.columns["gpu_utilization_percent"] >= LOAD_PERCENT
+
+    @property
+    def interval(self) -> float:
+        """The usual time between two samples; 0 where there are fewer."""
+        gaps = np.diff(self.times)
+        return float(np.median(gaps)) if len(gaps) else 0.0
+
+    def within(self, phase: Phase) -> Places:
+        """The samples of a phase, both of its ends included."""
+        return (self.times >= phase.start_seconds) & (self.times <= phase.end_seconds)
+
+    def known(self, column: str, places: Places | slice = slice(None)) -> Floats:
+        """The values of a column, or of some of its samples, that the sensor gave."""
+        values = self.columns[column][places]
+        return values[~np.isnan(values)]
+
+    def before(self, column: str) -> float | None:
+        """The last value before the launch, else the first at all; None where there is none."""
+        earlier = self.known(column, self.times < 0)
+        if len(earlier):
+            return float(earlier[-1])
+        values = self.known(column)
+        return float(values[0]) if len(values) else None
+
+    def clock(self, column: str) -> float | None:
+        """The usual clock under load in MHz; None where no sample shows it."""
+        clocks = self.known(column, self.under_load).tolist()
+        return median(clocks) if clocks else None
 
 
 @dataclass(frozen=True)
@@ -161,11 +191,11 @@ class Examined:
             content = _content(self.stored, item)
         except (OSError, outside.UnfitError):
             return None
-        phase = next(
-            (phase for phase in record.phases if phase.name == "measure"), None
-        )
         table = telemetry.parse(content.decode("utf-8", errors="replace"))
-        return _samples(table, record.duration_seconds, phase)
+        figures = sampled_metrics.by_every_definition(
+            table, record.duration_seconds, measured_phase(record)
+        )
+        return Samples(_columns(table), figures)
 
 
 class EvidenceReader:
@@ -233,6 +263,7 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         printed={} if workload.printed is None else workload.printed(log),
         observed=answer.observed,
         warnings=_warnings(log.decode("utf-8", errors="replace")),
+        deviations=answer.deviations,
     )
 
 
@@ -243,15 +274,26 @@ def _warnings(log: str) -> tuple[Warned, ...]:
     for line in log.splitlines():
         if _SHUTDOWN in line:
             break
-        measured = measured or any(begins in line for begins in _BEGINS)
-        warned = _WARNING.search(line)
-        if warned is not None:
+        measured = measured or _BEGINS.search(line) is not None
+        quiet, warned = _QUIET.search(line), _WARNING.search(line)
+        layers = _LAYERS.search(line)
+        if layers is not None and layers[1] != layers[2]:
+            text = f"{layers[1]} of {layers[2]} layers on the GPU"
+            found[Warned(text, measured)] = None
+        elif quiet is not None:
+            found[Warned(_without_figures(quiet[0]), measured)] = None
+        elif warned is not None:
             *levels, said = warned.groups()
             level = next(filter(None, levels))
-            text = _CHANGING.sub("…", said).split(". ")[0].strip()
             is_error = level[0] in "EC"
-            found[Warned(text[:WARNING_LETTERS], measured, is_error)] = None
+            found[Warned(_without_figures(said), measured, is_error)] = None
     return tuple(found)
+
+
+def _without_figures(said: str) -> str:
+    """The first sentence of a warning, the same however often it comes."""
+    text = _CHANGING.sub("…", said).split(". ")[0].strip()
+    return text[:WARNING_LETTERS]
 
 
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
@@ -271,121 +313,35 @@ def _milliseconds(name: str, values: Sequence[float]) -> tuple[float, ...]:
     return tuple(1e3 / value for value in values) if name.endswith("_s") else ()
 
 
-def _samples(table: Telemetry, duration: float | None, phase: Phase | None) -> Samples:
-    times = tuple(time for time in table.numbers("elapsed_seconds") if time is not None)
-    gaps = [(later - earlier, earlier) for earlier, later in pairwise(times)] or [
-        (0.0, 0.0)
-    ]
-    widest, widest_at = max(gaps)
-    load = table.timed("gpu_utilization_percent")
-    busy = {time for time, percent in load if percent >= LOAD_PERCENT}
-    clocks, memory_clocks = (
-        [value for time, value in table.timed(column) if time in busy]
-        for column in ("gpu_clock_sm_mhz", "gpu_clock_mem_mhz")
-    )
-    texts = table.columns.get("gpu_throttle_reasons", ())
-    said = zip(table.numbers("elapsed_seconds"), texts, strict=False)
-    masks = [_mask(text) for time, text in said if time in busy]
-    reasons = [mask for mask in masks if mask is not None]
-    foreign = [value for _, value in table.timed("gpu_foreign_processes")]
-    energy = table.timed("gpu_energy_joule")
-    idle = [percent for time, percent in load if time < 0]
-    return Samples(
-        samples=len(times),
-        start=min(times, default=0.0),
-        end=max(times, default=0.0),
-        times=times,
-        widest_gap=widest,
-        widest_gap_at=widest_at,
-        interval=median(gap for gap, _ in gaps),
-        slowed_share=_share(reasons, _SLOWDOWN),
-        capped_share=_share(reasons, POWER_CAP),
-        clock_under_load_mhz=_summary(clocks, median),
-        memory_clock_under_load_mhz=_summary(memory_clocks, median),
-        foreign_processes=int(max(foreign)) if foreign else None,
-        gpu_used_before_gib=table.before("gpu_memory_used_gib"),
-        available_before_gib=table.before("mem_available_gib"),
-        load_before_percent=_summary(idle, median),
-        load_measured_percent=_highest_load(table, phase),
-        cpu_percent=_summary(_measured(table, "cpu_percent", phase), fmean),
-        swap_used_gib=_summary(_measured(table, "swap_used_gib", phase), max),
-        waited_percent={
-            what: fmean(values)
-            for what, column in _PRESSURES.items()
-            if (values := _measured(table, column, phase))
-        },
-        energy_start_joule=energy[0][1] if energy else None,
-        energy_end_joule=energy[-1][1] if energy else None,
-        metrics=sampled_metrics.by_every_definition(table, duration, phase),
-        trace=_trace(table),
-        moments=_moments(times),
-        power_values=len({power for _, power in table.timed("gpu_power_watt")}),
-        power_share=_power_share(table),
-    )
+def measured_phase(record: Record) -> Phase | None:
+    """When a run measured; None where nobody knows."""
+    return next((phase for phase in record.phases if phase.name == "measure"), None)
 
 
-def _summary(
-    values: Sequence[float], summary: Callable[[Sequence[float]], float]
-) -> float | None:
-    """Some values in one figure; None where there are none."""
-    return summary(values) if values else None
+def while_measuring(record: Record, samples: Samples, column: str) -> list[float]:
+    """The values of the measured phase; from the launch on where nobody knows when that was."""
+    phase = measured_phase(record)
+    values: list[float] = []
+    if phase is not None:
+        values = samples.known(column, samples.within(phase)).tolist()
+    return values or samples.known(column, samples.times >= 0).tolist()
 
 
-def _measured(table: Telemetry, column: str, phase: Phase | None) -> Sequence[float]:
-    """A column while measuring; from the launch on where nobody says when that was."""
-    values = () if phase is None else table.within(column, phase)
-    return values or table.during(column)
+def _columns(table: Telemetry) -> dict[str, Floats]:
+    """The columns that checks read, of every sample that has a time."""
+    samples = max(map(len, table.columns.values()), default=0)
+    columns = {name: np.full(samples, np.nan) for name in COLUMNS}
+    for name in table.columns.keys() & columns:
+        columns[name][:] = table.numbers(name)
+    reasons = table.columns.get("gpu_throttle_reasons", ())
+    columns["gpu_throttle_reasons"][: len(reasons)] = [*map(_mask, reasons)]
+    timed = ~np.isnan(columns["elapsed_seconds"])
+    return {name: values[timed] for name, values in columns.items()}
 
 
-def _highest_load(table: Telemetry, phase: Phase | None) -> float | None:
-    """The highest utilisation of the GPU in the measured phase; None where too few samples lie in it to tell."""
-    if phase is None:
-        return None
-    load = table.within("gpu_utilization_percent", phase)
-    return max(load) if len(load) >= LOAD_SAMPLES else None
-
-
-def _power_share(table: Telemetry) -> float | None:
-    """Energy by the readings of power, as a share of what the counter says; None without both."""
-    power, energy = table.timed("gpu_power_watt"), table.timed("gpu_energy_joule")
-    if len(power) < 2 or len(energy) < 2:
-        return None
-    (begin, first), (end, last) = energy[0], energy[-1]
-    if last <= first or (power[0][0], power[-1][0]) != (begin, end):
-        return None
-    joule = sum(
-        (one + other) / 2 * (later - earlier)
-        for (earlier, one), (later, other) in pairwise(power)
-    )
-    return joule / (last - first)
-
-
-def _trace(table: Telemetry) -> str | None:
-    # An idle or coarse sensor may well repeat itself.
-    return _digest(
-        [value for value in table.numbers("gpu_power_watt") if value is not None]
-    )
-
-
-def _moments(times: Sequence[float]) -> str | None:
-    # Whole seconds and their hundredths may agree.
-    return _digest([time for time in times if time != round(time, 2)])
-
-
-def _digest(values: Sequence[float]) -> str | None:
-    """Of values of which enough differ for two runs not to have the same by chance."""
-    if len(set(values)) < DIGEST_VALUES:
-        return None
-    return hashlib.sha256(repr(values).encode()).hexdigest()
-
-
-def _mask(text: float | str | None) -> int | None:
-    with suppress(ValueError):
-        return int(str(text), 16)
-    return None
-
-
-def _share(masks: Sequence[int], bits: int) -> float | None:
-    if not masks:
-        return None
-    return sum(1 for mask in masks if mask & bits) / len(masks)
+def _mask(text: str) -> float:
+    """The reasons that slow a GPU, as the number of their bits; NaN where the text is none."""
+    try:
+        return float(int(text, 16) & _SLOWING)
+    except ValueError:
+        return np.nan

@@ -2,27 +2,30 @@
 
 A serving tool has more figures than degrees of freedom. What a client gets wrong before it writes its report (latencies
 of the requests that survived, a server that starves, seconds for milliseconds, a warm-up in the duration) breaks one of
-these identities, and nothing else shows it. Each is asked of a tool by the tool's own definitions, in `CLIENTS`. What a
+these identities, and nothing else shows it. Each is asked by the tool's own definitions (`clients.py`). What a
 report does not say is NaN there: it is neither more nor less than anything, and breaks no identity.
 
 Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9 (1961).
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isnan, nan, sqrt
+from math import isnan, nan
 
 import scipy
 
-from sparkpub.plan.requested import load_of, options_of
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
-from sparkpub.record.record import Record
 from sparkpub.record.text import number
 from sparkpub.review.arithmetic import share_computed
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.clients import (
+    IDLE_SECONDS,
+    IDLE_SHARE,
+    IDLE_SHARE_OF_VLLM,
+    Reported,
+)
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
@@ -36,22 +39,6 @@ DEFINITION_TOLERANCE = Threshold(
     "definition tolerance",
     0.001,
     "The same where one figure is made of the others: real reports of vLLM, SGLang and AIPerf agree to 12 digits.",
-)
-IDLE_SHARE = Threshold(
-    "idle share",
-    0.03,
-    "Share of a closed loop's time that a client needs between two requests, beyond the end of the run, when fewer are "
-    "in flight.",
-)
-IDLE_SHARE_OF_VLLM = Threshold(
-    "idle share of vllm",
-    0.005,
-    "The same of `vllm bench serve`: on 57 runs it was 0.3 % at most, the beginning and the end of the run included.",
-)
-IDLE_SECONDS = Threshold(
-    "idle seconds",
-    0.05,
-    "Seconds of a closed loop that may pass before the first request and after the last one.",
 )
 SPAN_SECONDS = Threshold(
     "span seconds",
@@ -86,170 +73,57 @@ PROMPT_TIMES = Threshold(
     "loads of one user on a DGX Spark, 22 with short prompts miss it by more: their client takes its latency off.",
 )
 
-_RISING = ("min", "p50", "p90", "p95", "p99", "max")
-
-
-@dataclass(frozen=True)
-class Client:
-    """What a tool means by its figures."""
-
-    ends_with_last_token: bool = False
-    """Whether a request's latency ends with its last token, and TPOT is the time after the first token divided by the
-    remaining tokens. GuideLLM's latency ends later, with the end of the stream."""
-    interpolates: bool = False
-    """Whether percentiles are interpolated, so that two of them are equal only where requests took equally long."""
-    span_is_longer: bool = False
-    """Whether rates are over a longer span than the duration that is reported."""
-    idle_share: Threshold = IDLE_SHARE
-
-
-CLIENTS: Mapping[str, Client] = {
-    "vllm-bench": Client(
-        ends_with_last_token=True, interpolates=True, idle_share=IDLE_SHARE_OF_VLLM
-    ),
-    "sglang": Client(ends_with_last_token=True, interpolates=True),
-    "aiperf": Client(ends_with_last_token=True, interpolates=True, span_is_longer=True),
-    "genai-perf": Client(interpolates=True),
-    "generate": Client(ends_with_last_token=True),
-}
-"""By the tool, or by the client whose report a workload reads. Others are asked what holds by any definition."""
-
-
-class Reported:
-    """The figures of a run as its tool means them, times in seconds. What is not known is NaN."""
-
-    def __init__(self, record: Record) -> None:
-        asked, seen = options_of(record), record.observed
-        tool = str(asked.get("client", asked.get("type")))
-        self.client = CLIENTS.get(tool, Client())
-        self.load, self.record = load_of(record), record
-        self.requests = seen.requests or 0
-        self.concurrency = _known(seen.concurrency_mean)
-        self.input_tokens = _known(seen.input_tokens_mean)
-        self.output_tokens = _known(seen.output_tokens_mean or self.load.output_tokens)
-        asked_for = self.load.output_tokens or 0
-        fixed = asked_for > 1 and seen.output_tokens_mean == asked_for
-        self.length: float = asked_for if fixed else nan
-        """Tokens of every answer, where all have the same number."""
-        self.rate = self.of("request_throughput_req_s") or nan
-        self.seconds = self.of("measured_time_ms") / 1e3
-        self.span = (self.requests or nan) / self.rate
-        self.in_flight = self.rate * self.of("request_latency_mean_ms") / 1e3
-        """Requests in flight on average, by Little's law."""
-        bound = _known(self.load.in_flight)
-        self.most = min(bound, self.requests or bound)
-        """The most requests that a client had in flight."""
-        self.lost_some = self.of("failed_requests_percent") > 0
-        """Whether requests failed: of those, no report says how long they took."""
-        self.is_closed = self.load.request_rate is None and not self.lost_some
-        """Whether each request begins when another ends."""
-
-    def of(self, name: str) -> float:
-        """A metric of the run."""
-        return _known(self.record.value(name))
-
-    def mean(self, stem: str) -> float:
-        """The mean of a distribution, in milliseconds."""
-        return self.of(f"{stem}_mean_ms")
-
-    def known(self, stem: str) -> Mapping[str, float]:
-        """The statistics of a distribution that are known, in milliseconds, in the order in which they rise."""
-        found = {key: self.of(f"{stem}_{key}_ms") for key in _RISING}
-        return {key: value for key, value in found.items() if not isnan(value)}
-
-    @cached_property
-    def slowest(self) -> float:
-        """The longest latency that is known."""
-        known = self.known("request_latency")
-        found = [known[name] for name in ("max", "p99", "p95") if name in known]
-        return found[0] / 1e3 if found else nan
-
-    @cached_property
-    def least_share(self) -> float:
-        """The share of the asked concurrency that an honest closed loop has at least: all but what a client needs
-        between requests, and but the end of the run, when fewer are in flight; 0 where it is not known."""
-        most, seconds = self.most, self.span
-        # No lane is idle for longer than the last request takes.
-        tail = (most - 1) / most * self.slowest / seconds
-        middle = self.known("request_latency").get("p50", nan) / 1e3
-        if self.requests % most == 0 and not isnan(middle):
-            # Every lane has as many requests: they part by what single requests differ in. The slowest of a hundred is
-            # 2.3 standard deviations from the middle, and the last of 64 lanes ends 2.4 of its own after their mean.
-            spread = (self.slowest - middle) * sqrt(self.requests / most) / seconds
-            tail = min(tail, spread)
-        least = 1 - self.client.idle_share - IDLE_SECONDS / seconds - tail
-        return 0.0 if isnan(least) else least
-
-
-def _known(value: float | None) -> float:
-    return nan if value is None else value
-
 
 Law = Callable[[Reported], Iterable[str]]
 """What is wrong with a report, in words."""
 
 
+@dataclass(frozen=True)
+class Laws:
+    """Laws whose breach means the same, and how a reader is told. Of a run that breaks one of them, nothing less is
+    asked."""
+
+    severity: Severity
+    laws: tuple[Law, ...]
+    happened: str
+    several: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """Evidence of what a finding is about, where several are of one severity."""
+    remedy: str = ""
+
+
 def inconsistent_report(view: View) -> Iterator[Finding]:
-    """Reports whose figures cannot all be true; loads that were lighter than their label and times that are too coarse,
-    where nothing worse is wrong; and, as notes, figures that mean less than they seem to."""
-    reports = {stored.run_id: Reported(stored.record) for stored in view.happened}
-
-    def broken(laws: Iterable[Law], told: Collection[str] = ()) -> dict[str, list[str]]:
-        found = {
-            run: [problem for law in laws for problem in law(report)]
-            for run, report in reports.items()
-            if run not in told
-        }
-        return {run: problems for run, problems in found.items() if problems}
-
-    wrong = broken(CONTRADICTIONS)
-    for stored in view.happened:
-        answer = view.evidence.of(stored).answer
-        if answer is not None and answer.complete and answer.problems:
-            wrong.setdefault(stored.run_id, []).extend(answer.problems)
-    light = broken((_came_late, _few_in_flight), wrong)
-    rounded = broken((_rounded,), wrong.keys() | light.keys())
-    partly = broken((_without_latency,), wrong)
-    yield from _told(
-        view,
-        "error",
-        wrong,
-        "has figures that contradict each other",
-        "have figures that contradict each other",
-    )
-    yield from _told(
-        view,
-        "warning",
-        light,
-        "had a lighter load than its label says",
-        "had a lighter load than their label says",
-        what="in flight",
-        remedy="Look for a client that cannot keep up, another concurrency or rate, or a warm-up in the duration.",
-    )
-    yield from _told(
-        view,
-        "warning",
-        rounded,
-        "has rounded times, so smaller differences cannot be seen",
-        "have rounded times, so smaller differences cannot be seen",
-        what="rounded",
-    )
-    yield from _told(
-        view,
-        "warning",
-        partly,
-        "has a prompt throughput over a part of the time to the first token",
-        "have a prompt throughput over a part of the time to the first token",
-        metric="prompt_throughput_tok_s",
-        remedy="Look for a latency that the client took off, or reasoning before the answer. Measure longer prompts.",
-    )
-    several = "received several tokens per chunk, so ITL is the time between chunks (read TPOT instead)"
-    yield from _told(view, "info", broken((_chunks,)), several, what="chunks")
-    few = broken((_few_requests,))
+    """Reports whose figures cannot all be true; loads that were lighter than their label, tokens that nobody counted
+    and times that are too coarse, where nothing worse is wrong; and, as notes, figures that mean less than they seem
+    to."""
+    reports = [
+        (stored, Reported(stored.record, view.evidence.of(stored).answer))
+        for stored in view.happened
+    ]
+    told: set[str] = set()
+    for question in QUESTIONS:
+        cases = []
+        for stored, report in reports:
+            if question.severity != "info" and stored.run_id in told:
+                continue
+            problems = [problem for law in question.laws for problem in law(report)]
+            if problems:
+                cases.append((stored, "; ".join(problems)))
+        if question.severity != "info":
+            told |= {stored.run_id for stored, _ in cases}
+        yield from view.cases(
+            "inconsistent-report",
+            question.severity,
+            cases,
+            question.happened,
+            question.several,
+            remedy=question.remedy,
+            **question.about,
+        )
     yield from view.together(
         "inconsistent-report",
         "info",
-        [stored for stored in view.happened if stored.run_id in few],
+        [stored for stored, report in reports if any(_few_requests(report))],
         lambda runs: (
             f"P99 is the slowest request in {runs}: they have 100 requests or fewer."
         ),
@@ -257,64 +131,80 @@ def inconsistent_report(view: View) -> Iterator[Finding]:
     )
 
 
-def _told(
-    view: View,
-    severity: Severity,
-    found: Mapping[str, Sequence[str]],
-    happened: str,
-    several: str = "",
-    **more: str,
-) -> Iterator[Finding]:
-    """One finding for all runs, by id, with what is wrong in each."""
-    cases = [
-        (stored, "; ".join(found[stored.run_id]))
-        for stored in view.happened
-        if stored.run_id in found
-    ]
-    yield from view.cases(
-        "inconsistent-report", severity, cases, happened, several, **more
-    )
+def _of_its_evidence(report: Reported) -> Iterable[str]:
+    """What the tool's own reader found in report and log."""
+    return report.problems
 
 
 # -- rates -------------------------------------------------------------------------------------------------------
 
 
-def _unequal(name: str, left: float, product: str, right: float) -> Iterator[str]:
-    """Where two figures that are one are not."""
-    if abs(left - right) > REPORT_TOLERANCE * max(abs(left), abs(right)):
-        yield f"{name} is {left:.6g}, and {product} is {right:.6g}"
+def _unequal(name: str, figure: float, product: str, *factors: float) -> Iterator[str]:
+    """Where a figure is not the product of others, but for the digits that a printed one has lost."""
+    found = math.prod(factors)
+    lost = sum(map(_lost_share, (figure, *factors)))
+    tolerance = DEFINITION_TOLERANCE + lost
+    if abs(figure - found) > tolerance * max(abs(figure), abs(found)):
+        yield f"{name} is {figure:.6g}, and {product} is {found:.6g}"
+
+
+def _lost_share(figure: float) -> float:
+    """Half a unit of the last decimal of a figure that was printed, as a share of it. A whole figure may be a number of
+    things, or was printed like others with two decimals."""
+    if isnan(figure) or figure == 0:
+        return 0.0
+    places = [place for place in _PRINTED if figure == round(figure, place)]
+    if not places:
+        return 0.0
+    decimals = 2 if figure == round(figure) else places[0]
+    return 0.5 * 10.0**-decimals / abs(figure)
+
+
+_PRINTED = (1, 2, 3, 4)
+"""Decimals of figures that are printed; a figure of a JSON file has more."""
 
 
 def _rates(report: Reported) -> Iterator[str]:
     """Products that must agree: rates, times and lengths are of the requests that succeeded, and so is their number."""
     rate, seconds = report.rate, report.seconds
-    output = report.of("output_throughput_tok_s")
+    output, total = (
+        report.of(f"{kind}_throughput_tok_s") for kind in ("output", "total")
+    )
     product = "request throughput × output tokens"
     yield from _unequal(
-        "output throughput", output, product, rate * report.output_tokens
+        "output throughput", output, product, rate, report.output_tokens
     )
-    longer = seconds <= report.span <= seconds + SPAN_SECONDS
-    if not (report.client.span_is_longer and longer):
-        product = "request throughput × measured time"
-        yield from _unequal("requests", report.requests or nan, product, rate * seconds)
-    # Those that failed were in flight too, for a time that no report gives.
-    if not report.lost_some:
-        product = "request throughput × mean latency"
-        yield from _unequal(
-            "mean concurrency", report.concurrency, product, report.in_flight
-        )
-
-
-def _tokens(report: Reported) -> Iterator[str]:
-    """The throughput of all tokens, against that of the output and of the prompts."""
-    output = report.of("output_throughput_tok_s")
-    total = report.of("total_throughput_tok_s")
     if total < output:
         yield f"total throughput {total:.6g} tok/s is less than the output throughput {output:.6g} tok/s in it"
     else:
-        both = output + report.rate * report.input_tokens
-        product = "that of output and prompts together"
-        yield from _unequal("total throughput", total, product, both)
+        product = "request throughput × tokens of prompt and output"
+        both = report.input_tokens + report.output_tokens
+        yield from _unequal("total throughput", total, product, rate, both)
+    longer = seconds <= report.span <= seconds + SPAN_SECONDS
+    if not (report.client.span_is_longer and longer):
+        product = "request throughput × measured time"
+        yield from _unequal("requests", report.requests or nan, product, rate, seconds)
+    # Those that failed were in flight too, for a time that no report gives. Of batches, the pauses between them count.
+    if not report.lost_some:
+        share = report.in_flight / report.concurrency
+        if abs(share - 1) > REPORT_TOLERANCE:
+            yield (
+                f"mean concurrency is {report.concurrency:.6g}, and request throughput × mean latency is "
+                f"{report.in_flight:.6g}"
+            )
+
+
+def _of_a_user(report: Reported) -> Iterator[str]:
+    """What each user gets, tokens by latency: on average at least by the mean one, at most by the shortest."""
+    user, length = report.of("output_throughput_per_user_tok_s"), report.length
+    low, high = (
+        1e3 * length / (report.of(f"request_latency_{key}_ms") or nan)
+        for key in ("mean", "min")
+    )
+    if user < low * (1 - REPORT_TOLERANCE) or user > high * (1 + REPORT_TOLERANCE):
+        yield (
+            f"each user gets {user:.6g} tok/s, and {length:g} tokens by latency are {low:.6g} to {high:.6g} tok/s"
+        )
 
 
 # -- Little's law ------------------------------------------------------------------------------------------------
@@ -377,19 +267,43 @@ def _came_late(report: Reported) -> Iterator[str]:
 
 def _definition_of_tpot(report: Reported) -> Iterator[str]:
     """Latency is the time to the first token and one TPOT for each further token."""
-    further = report.length - 1
-    latency, rest = report.mean("request_latency"), report.mean("tpot")
-    whole = report.mean("ttft") + further * rest
-    too_short = whole < latency * (1 - DEFINITION_TOLERANCE)
-    if whole > latency * (1 + DEFINITION_TOLERANCE) or (
-        report.client.ends_with_last_token and too_short
-    ):
-        yield f"TTFT + {further} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
-    # A stream may end with a chunk or two without a token.
-    least = rest * further / (report.length + 1) * (1 - REPORT_TOLERANCE)
-    chunk = report.mean("itl")
-    if chunk < least and not isnan(whole + latency):
-        yield f"ITL {chunk:.6g} ms is below TPOT {rest:.6g} ms, and no chunk holds less than a token"
+    further = report.output_tokens - 1
+    latency = report.mean("request_latency")
+    whole = report.mean("ttft") + further * report.mean("tpot")
+    off = DEFINITION_TOLERANCE * latency + report.slack
+    too_short = report.client.ends_with_last_token and whole < latency - off
+    if whole > latency + off or too_short:
+        yield f"TTFT + {further:g} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
+
+
+def _time_per_chunk(report: Reported) -> tuple[float, float]:
+    """What ITL is in milliseconds, and the least that it can be: the time after the first token divided by the tokens,
+    and by a chunk or two without a token at the end of the stream."""
+    least = _after_the_first(report) / (report.output_tokens + 1)
+    return report.mean("itl") or nan, least * (1 - REPORT_TOLERANCE)
+
+
+def _after_the_first(report: Reported) -> float:
+    return report.mean("request_latency") - report.mean("ttft")
+
+
+def _itl(report: Reported) -> Iterator[str]:
+    """Answers of one length: no chunk holds less than a token, and a step of a batch exactly one."""
+    chunk, least = _time_per_chunk(report)
+    token = _after_the_first(report) / (report.length - 1)
+    off = DEFINITION_TOLERANCE * token
+    is_other = report.client.a_chunk_a_token and abs(chunk - token) > off
+    if not isnan(token) and (chunk < least or is_other):
+        yield f"ITL is {chunk:.6g} ms, and the time after the first token, by the further tokens, is {token:.6g} ms"
+
+
+def _uncounted(report: Reported) -> Iterator[str]:
+    """More chunks than tokens, of answers of any length: tokens that nobody counted. Of a client that encodes each
+    chunk by itself, each has a token more: inference-perf did so, and halved its ITL."""
+    chunk, least = _time_per_chunk(report)
+    if chunk < least:
+        chunks = _after_the_first(report) / chunk + 1
+        yield f"{report.output_tokens:.4g} tokens a request, in {chunks:.4g} chunks"
 
 
 def _chunks(report: Reported) -> Iterator[str]:
@@ -478,22 +392,23 @@ def _allow_the_mean(report: Reported, stem: str, known: Known) -> Iterator[str]:
         yield f"the mean {mean:.6g} ms is below the {least:.6g} ms that its percentiles allow"
 
 
-def _is_of_requests(report: Reported, stem: str) -> bool:
-    """Whether a distribution has a value for each of three requests or more, and percentiles between them."""
-    return (
-        report.client.interpolates
-        and stem in ("ttft", "request_latency")
-        and report.requests >= 3
-    )
+def _is_of_requests(report: Reported, stem: str, known: Known) -> bool:
+    """Whether a distribution has a value for each of three requests or more. Of two, the median is the middle."""
+    if stem not in ("ttft", "request_latency") or report.client.in_batches:
+        return False
+    if report.requests:
+        return report.requests >= 3
+    middle = (known.get("min", nan) + known.get("max", nan)) / 2
+    return abs(known.get("p50", nan) - middle) > DEFINITION_TOLERANCE * middle
 
 
 def _are_apart(report: Reported, stem: str, known: Known) -> Iterator[str]:
     """Two percentiles, or mean and median, that are one number although requests take different times."""
-    if not _is_of_requests(report, stem):
+    if not _is_of_requests(report, stem, known):
         return
-    requests, mean = report.requests, report.mean(stem)
+    requests, mean = report.requests or "several", report.mean(stem)
     for (one, low), (other, high) in pairwise(known.items()):
-        if low == high and low > 0:
+        if report.client.interpolates and low == high and low > 0:
             yield f"{one} and {other} are both {low:.10g} ms: interpolated percentiles of {requests} requests differ"
     if mean == known.get("p50") and mean != known.get("max"):
         yield f"mean and p50 are both {mean:.10g} ms: those of {requests} requests differ"
@@ -510,7 +425,8 @@ def _lie_on_a_line(report: Reported, stem: str, known: Known) -> Iterator[str]:
         for key, share in _QUANTILES.items()
         if key in known and share * last >= last - 1
     }
-    if not _is_of_requests(report, stem) or len(places) < 3 or "max" not in places:
+    is_of_them = report.client.interpolates and _is_of_requests(report, stem, known)
+    if not report.requests or not is_of_them or len(places) < 3 or "max" not in places:
         return
     first, *between = list(places)[:-1]
     slope = (known["max"] - known[first]) / (places["max"] - places[first])
@@ -539,7 +455,7 @@ def _rounded(report: Reported) -> Iterator[str]:
         known = report.known(stem)
         values = [value for value in (report.mean(stem), *known.values()) if value > 0]
         middle = known.get("p50")
-        if len(set(values)) < 2 or len(values) < 4 or not middle:
+        if len(set(values)) < 2 or len(values) < 3 or not middle:
             continue
         unit = _unit(values)
         if unit is not None and unit > ROUNDED_SHARE * middle:
@@ -564,16 +480,62 @@ def _few_requests(report: Reported) -> Iterator[str]:
                 yield stem
 
 
-CONTRADICTIONS: tuple[Law, ...] = (
-    _rates,
-    _tokens,
-    _another_load,
-    _definition_of_tpot,
-    _before_its_prompt,
-    _percentiles,
-    _served_too_fast,
+QUESTIONS: tuple[Laws, ...] = (
+    Laws(
+        "error",
+        (
+            _rates,
+            _of_a_user,
+            _another_load,
+            _definition_of_tpot,
+            _itl,
+            _before_its_prompt,
+            _percentiles,
+            _served_too_fast,
+            _of_its_evidence,
+        ),
+        "has figures that contradict each other",
+        "have figures that contradict each other",
+    ),
+    Laws(
+        "warning",
+        (_came_late, _few_in_flight),
+        "had a lighter load than its label says",
+        "had a lighter load than their label says",
+        about={"what": "in flight"},
+        remedy="Look for a client that cannot keep up, another concurrency or rate, or a warm-up in the duration.",
+    ),
+    Laws(
+        "warning",
+        (_uncounted,),
+        "has an ITL that is too short for its tokens: some were not counted, or chunks were counted twice",
+        "have an ITL that is too short for their tokens: some were not counted, or chunks were counted twice",
+        about={"what": "uncounted tokens"},
+        remedy="Compare the tokens with those that the server counted (`usage`), and re-run with a newer client.",
+    ),
+    Laws(
+        "warning",
+        (_rounded,),
+        "has rounded times, so smaller differences cannot be seen",
+        "have rounded times, so smaller differences cannot be seen",
+        about={"what": "rounded"},
+    ),
+    Laws(
+        "warning",
+        (_without_latency,),
+        "has a prompt throughput over a part of the time to the first token",
+        "have a prompt throughput over a part of the time to the first token",
+        about={"metric": "prompt_throughput_tok_s"},
+        remedy="Look for a latency that the client took off, or reasoning before the answer. Measure longer prompts.",
+    ),
+    Laws(
+        "info",
+        (_chunks,),
+        "received several tokens per chunk, so ITL is the time between chunks (read TPOT instead)",
+        about={"what": "chunks"},
+    ),
 )
-"""What cannot be true."""
+"""What is asked of every report, the worst first."""
 
 CHECKS = (
     Check(

@@ -38,7 +38,7 @@ _UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
 
 
 def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Finding]:
-    """Files that could not be read as records, from the lines of `Dataset.skipped`: those whose fault is a
+    """Files that could not be read as records, from the lines of `Dataset.damage`: those whose fault is a
     metric's unit or range where `units`, else all others."""
     name = "unit" if units else "schema"
     for line in lines:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
@@ -86,21 +86,9 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
     ]
 
 
-class Tested(Protocol):
-    """What one of several tests found."""
-
-    @property
-    def p_adjusted(self) -> float:
-        """Holm's, over all of them."""
-
-    @property
-    def tests(self) -> int:
-        """How many they were."""
-
-
-def corrected(found: Tested) -> str:
-    """The p of one of several tests, in words."""
-    return f"p = {found.p_adjusted:.2g} corrected for {counted(found.tests, 'test')}"
+def corrected(p_adjusted: float, tests: int) -> str:
+    """The p of one of several tests, corrected over all of them, in words."""
+    return f"p = {p_adjusted:.2g} corrected for {counted(tests, 'test')}"
 
 
 def first_runs(view: View) -> Iterator[Finding]:
@@ -112,7 +100,7 @@ def first_runs(view: View) -> Iterator[Finding]:
         text = (
             f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
             f"{metric.within_sentence} than the others, on average (permutation test, "
-            f"{corrected(first)}): the figures include a cold start."
+            f"{corrected(first.p_adjusted, first.tests)}): the figures include a cold start."
         )
         yield view.finding(
             "drift",
@@ -137,14 +125,17 @@ class Blocks(NamedTuple):
     switches: int | None
     runs: int
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """As evidence."""
+        cells = {"earlier": label(self.earlier), "later": label(self.later)}
+        return {**cells, "share": self.share, "switches": self.switches}
+
 
 def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time, and runs out of the planned order."""
     found = list(_in_blocks(view))
     if found:
-        cells = dict.fromkeys(
-            label(cell) for blocks in found for cell in (blocks.earlier, blocks.later)
-        )
         first = max(found, key=lambda blocks: blocks.share)
         model, _, workload = first.earlier
         others = ""
@@ -154,17 +145,14 @@ def order_confound(view: View) -> Iterator[Finding]:
             f"For {model}/{workload} {_when(first)}: any change over time counts as a difference between the "
             f"environments.{others}"
         )
-        comparisons = [
-            {
-                "earlier": label(blocks.earlier),
-                "later": label(blocks.later),
-                "share": blocks.share,
-                "switches": blocks.switches,
-            }
-            for blocks in found
-        ]
+        comparisons = [blocks.document for blocks in found]
+        cells = [each[side] for each in comparisons for side in ("earlier", "later")]
         yield view.finding(
-            "order-confound", "error", text, cells=list(cells), comparisons=comparisons
+            "order-confound",
+            "error",
+            text,
+            cells=list(dict.fromkeys(cells)),
+            comparisons=comparisons,
         )
     yield from _out_of_order(view)
 
@@ -175,10 +163,8 @@ def _when(blocks: Blocks) -> str:
     if blocks.share == 1:
         return f"all runs of {earlier} began before the first of {later}"
     if blocks.share >= EARLIER_SHARE:
-        return (
-            f"runs of {earlier} began before those of {later} in {100 * blocks.share:.0f} of 100 "
-            "pairs"
-        )
+        share = f"{100 * blocks.share:.0f} of 100 pairs"
+        return f"runs of {earlier} began before those of {later} in {share}"
     if blocks.switches is None:
         return f"{earlier} and {later} ran in blocks of time"
     changed = counted(blocks.switches, "time")
@@ -191,22 +177,24 @@ def _in_blocks(view: View) -> Iterator[Blocks]:
     told = set[Cell]()
     for (cell, metric), found in view.compared.items():
         orders = [within.order for within in found.within.values()]
-        if "blocked" in orders and cell not in told:
-            told.add(cell)
-            base = (cell[0], view.campaign.baseline, cell[2])
-            yield _blocks(view, base, cell, metric)
-
-
-def _blocks(view: View, base: Cell, cell: Cell, metric: str) -> Blocks:
-    values = view.values
-    parts = [values.part(values.number_of[place, metric]) for place in (base, cell)]
-    times = [values.times[part].tolist() for part in parts]
-    share = design.share_earlier(*times)
-    changes = design.switches(*times)
-    runs = sum(map(len, times))
-    if share >= 0.5:
-        return Blocks(base, cell, share, changes, runs)
-    return Blocks(cell, base, 1 - share, changes, runs)
+        if "blocked" not in orders or cell in told:
+            continue
+        told.add(cell)
+        base = view.baseline_of(cell)
+        values = view.values
+        times, others = (
+            values.times[values.part(values.number_of[place, metric])].tolist()
+            for place in (base, cell)
+        )
+        share, changes = (
+            design.share_earlier(times, others),
+            design.switches(times, others),
+        )
+        runs = len(times) + len(others)
+        if share >= 0.5:
+            yield Blocks(base, cell, share, changes, runs)
+        else:
+            yield Blocks(cell, base, 1 - share, changes, runs)
 
 
 def _out_of_order(view: View) -> Iterator[Finding]:

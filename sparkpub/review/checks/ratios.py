@@ -59,7 +59,7 @@ def implausible_ratio(view: View) -> Iterator[Finding]:
     for name in view.results:
         metric = view.metrics[name]
         for cell in view.counted:
-            base = (cell[0], view.campaign.baseline, cell[2])
+            base = view.baseline_of(cell)
             found = (
                 _odds(view, base, cell, metric)
                 if base in view.counted and cell != base
@@ -141,7 +141,7 @@ def _finding(view: View, odd: Sequence[Odds]) -> Finding:
         "warning",
         text,
         [cell for found in odd for cell in (found.base, found.cell)],
-        [found.metric for found in odd],
+        [found.metric.name for found in odd],
         cases=len(odd),
         ratio=worst.ratio,
         ratios={label(found.cell): found.ratio for found in odd},

@@ -71,11 +71,13 @@ class Trouble(NamedTuple):
     said: re.Pattern[str]
     happened: str
     remedy: str
+    is_of_all: bool = False
+    """Whether what is said before the measurement, or in a log that does not say when that was, is true of it, too."""
 
 
 TROUBLES = (
     Trouble(
-        re.compile(r"preempt|recomput|evict", re.I),
+        re.compile(r"preempt|recomput|evict|in the KV cache|pool is full", re.I),
         "took requests out of its batch, to compute them again later",
         "Send fewer requests at once, or give the KV cache more memory, and re-run.",
     ),
@@ -83,6 +85,18 @@ TROUBLES = (
         re.compile(r"fall(?:s|ing)?[ -]?back|fell back|sub-?optimal|degrade", re.I),
         "used slower code than it could",
         "Install what the engine lacks, or choose another kernel, and re-run.",
+    ),
+    Trouble(
+        re.compile(r"truncat|context shift", re.I),
+        "cut prompts short, or forgot their beginning, to fit them into its context",
+        "Give each request a longer context (`-c`, `num_ctx`, `--context-length`), and re-run.",
+        is_of_all=True,
+    ),
+    Trouble(
+        re.compile(r"no usable GPU|layers on the GPU", re.I),
+        "computed the model, or a part of it, on the processor",
+        "Install a build for the GPU, or let all layers fit into its memory, and re-run.",
+        is_of_all=True,
     ),
     Trouble(
         re.compile(r"compil|autotun", re.I),
@@ -101,18 +115,20 @@ def engine_warning(view: View) -> Iterator[Finding]:
     for stored in view.happened:
         said: dict[Trouble, list[str]] = defaultdict(list)
         errors = []
-        for warned in _warned_while_measured(view, stored):
+        for warned in _warned(view, stored):
             trouble = _trouble(warned.text)
-            if trouble is not None:
+            if trouble is not None and (warned.measured or trouble.is_of_all):
                 said[trouble].append(warned.text)
-            elif warned.is_error:
+            elif warned.measured and warned.is_error:
                 errors.append(warned.text)
         for trouble, texts in said.items():
             of_trouble[trouble] += _case(stored, texts, "warnings")
         failing += _case(stored, errors, "errors")
     for trouble in TROUBLES:
         cases = of_trouble[trouble]
-        happened = f"ran on an engine that {trouble.happened}, while it was measured"
+        happened = f"ran on an engine that {trouble.happened}"
+        if not trouble.is_of_all:
+            happened += ", while it was measured"
         yield from view.cases(
             "engine-warning", "warning", cases, happened, remedy=trouble.remedy
         )
@@ -125,11 +141,9 @@ def engine_warning(view: View) -> Iterator[Finding]:
     )
 
 
-def _warned_while_measured(view: View, stored: Stored) -> list[Warned]:
+def _warned(view: View, stored: Stored) -> tuple[Warned, ...]:
     answer = view.evidence.of(stored).answer
-    if answer is None:
-        return []
-    return [warned for warned in answer.warnings if warned.measured]
+    return () if answer is None else answer.warnings
 
 
 def _trouble(text: str) -> Trouble | None:

@@ -4,13 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, agreement
 from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
@@ -47,6 +47,8 @@ RANGE_ERRORS = Threshold(
 
 _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
+_COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
+"""Clients that encode the text of answers again, where the server does not count."""
 _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 
@@ -265,23 +267,19 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
         yield from _unlike("requests", load.requests, _sent(record))
     if not any(name in requested.disputed for name in BATCH):
         yield from _unlike("batch size", load.batch, seen.batch_size)
-    for name, (wanted, tolerance) in _lengths(record, load).items():
+    for name, length in _lengths(record, load):
         found = getattr(seen, f"{name}_mean")
-        if wanted is None or found is None or name in requested.disputed:
-            continue
-        few = _few_tokens(record) if tolerance else 0.0
-        if not math.isclose(found, wanted, rel_tol=tolerance, abs_tol=few):
-            yield from _unlike(name.replace("_", " "), wanted, found)
+        if (
+            found is not None
+            and name not in requested.disputed
+            and length.excludes(found)
+        ):
+            yield from _unlike(name.replace("_", " "), length.wanted, found)
     if requested.workload.get("type") in _OWN_PAYLOADS:
         yield from _unlike("number format", requested.workload.get("dtype"), seen.dtype)
     if record.container is not None:
         image = requested.environment.get("image")
         yield from _unlike("container image", image, record.container.image)
-
-
-def _few_tokens(record: Record) -> int:
-    """Tokens of a request that may be more or fewer than asked for, whatever its length."""
-    return TEMPLATE_TOKENS if record.plan.order == "as-published" else LENGTH_TOKENS
 
 
 def _sent(record: Record) -> int | None:
@@ -293,30 +291,56 @@ def _sent(record: Record) -> int | None:
     return round(succeeded / (1 - failed / 100))
 
 
-def _lengths(record: Record, load: Load) -> dict[str, tuple[int | None, float]]:
-    """Tokens of a request as asked for, None where they may be any, and how far the counted ones may be from them."""
+class Length(NamedTuple):
+    """Tokens of a request as asked for, None where they may be any; how far the counted ones may be below and above
+    them, as shares; and how many more or fewer they may always be."""
+
+    wanted: int | None
+    below: float
+    above: float
+    tokens: int = 0
+
+    def excludes(self, found: float) -> bool:
+        """Whether a request had another length."""
+        if self.wanted is None:
+            return False
+        share = self.below if found < self.wanted else self.above
+        return not math.isclose(found, self.wanted, rel_tol=share, abs_tol=self.tokens)
+
+
+_ANY_SHORTER = 1.0
+"""As a share: an answer may end early where nobody knows that it could not."""
+
+
+def _lengths(record: Record, load: Load) -> Iterator[tuple[str, Length]]:
+    """Prompts and answers as asked for, and how exactly."""
     asked = record.requested.workload
-    prompt, answer, tolerance = load.input_tokens, load.output_tokens, LENGTH_TOLERANCE
-    if (
-        record.plan.order == "as-published"
-        and asked.get("type") not in _OF_EXACT_LENGTH
-    ):
-        # Whether answers had to have that length, and what a chat template added, is not known. SGLang counts its range
-        # from the other end.
-        if "range_ratio" in asked and asked.get("type") != "vllm-bench":
-            return {}
-        return {"input_tokens": (prompt, PROMPT_TOLERANCE + _of_range(record))}
-    if asked.get("type") == "llama-benchy":
-        tolerance = PROMPT_TOLERANCE
-        if prompt is not None:
-            prompt += load.depth
-        if asked.get("exact_output") is False:
-            answer = None
-    exact = "--ignore-eos" in record.argv or asked.get("type") in _OF_EXACT_LENGTH
-    return {
-        "input_tokens": (prompt, tolerance),
-        "output_tokens": (answer, 0.0 if exact else float(LENGTH_TOLERANCE)),
-    }
+    tool = asked.get("type")
+    prompt, answer = load.input_tokens, load.output_tokens
+    near = float(LENGTH_TOLERANCE)
+    imported = record.plan.order == "as-published"
+    few = TEMPLATE_TOKENS if imported else LENGTH_TOKENS
+    if imported and tool not in _OF_EXACT_LENGTH:
+        spread = _of_range(record)
+        # What a chat template added is not known, nor whether answers were to end early. SGLang counts its range from
+        # the other end.
+        if "range_ratio" not in asked or tool == "vllm-bench":
+            share = PROMPT_TOLERANCE + spread
+            yield "input_tokens", Length(prompt, share, share, few)
+        if asked.get("client") in _COUNT_TEXT:
+            near = agreement.TEXT_TOLERANCE
+        yield "output_tokens", Length(answer, _ANY_SHORTER, near + spread)
+        return
+    of_prompt = near
+    if tool == "llama-benchy":
+        of_prompt = float(PROMPT_TOLERANCE)
+        prompt = None if prompt is None else prompt + load.depth
+        answer = None if asked.get("exact_output") is False else answer
+    yield "input_tokens", Length(prompt, of_prompt, of_prompt, few)
+    if "--ignore-eos" in record.argv or tool in _OF_EXACT_LENGTH:
+        yield "output_tokens", Length(answer, 0.0, 0.0)
+    else:
+        yield "output_tokens", Length(answer, near, near, few)
 
 
 def _of_range(record: Record) -> float:

@@ -5,7 +5,7 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -107,10 +107,9 @@ def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding,
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
     """Ask of every run whether it happened, and nothing more."""
-    damage = _damage(dataset)
     campaigns: dict[str, ReviewedCampaign] = {}
     for name, data in dataset.campaigns.items():
-        view, _ = _happened(data, damage.get(name, ()))
+        view, _ = _happened(data, dataset.damage.get(name, ()))
         campaigns[name] = view.reviewed
     return ReviewedDataset(dataset, campaigns)
 
@@ -123,9 +122,8 @@ def review(dataset: Dataset) -> Review:
     findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
     kept: Recorded = []
-    damage = _damage(dataset)
     for name, data in dataset.campaigns.items():
-        view, found = _happened(data, damage.pop(name, ()))
+        view, found = _happened(data, dataset.damage.get(name, ()))
         findings += _with_their_meaning(view, found)
         campaigns[name] = view.reviewed
         kept += recorded(view)
@@ -133,8 +131,9 @@ def review(dataset: Dataset) -> Review:
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]
         findings += acknowledgements(View(data), own)
-    for name, lines in damage.items():
-        findings += damaged(name, lines, units=False)
+    for name, lines in dataset.damage.items():
+        if name not in campaigns:
+            findings += damaged(name, lines, units=False)
     findings = list(map(_with_remedy, findings))
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
@@ -142,9 +141,7 @@ def review(dataset: Dataset) -> Review:
     return Review(dataset, campaigns, tuple(findings))
 
 
-def _happened(
-    data: CampaignData, damage: tuple[str, ...]
-) -> tuple[View, list[Finding]]:
+def _happened(data: CampaignData, damage: Sequence[str]) -> tuple[View, list[Finding]]:
     """The campaign with the runs that happened, and what speaks against the others."""
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
@@ -171,27 +168,6 @@ def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
     for check in CHECKS.values():
         if check.run is not None and (check.kind == "happened") is happened:
             yield check, check.run
-
-
-def _damage(dataset: Dataset) -> dict[str, tuple[str, ...]]:
-    """The lines of `Dataset.skipped` by campaign, without the data folder: it is nobody's business on a page."""
-    lines: dict[str, tuple[str, ...]] = {}
-    for line in dataset.skipped:
-        for root in dict.fromkeys(
-            [
-                dataset.folder,
-                *(data.folder.parent for data in dataset.campaigns.values()),
-            ]
-        ):
-            before, found, after = line.partition(f"{root}/")
-            if found:
-                name = after.split("/")[0]
-                lines[name] = (
-                    *lines.get(name, ()),
-                    before + after.replace(f"{root}/", ""),
-                )
-                break
-    return lines
 
 
 def _with_remedy(finding: Finding) -> Finding:

@@ -93,7 +93,7 @@ def roofline(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "roofline",
         "error",
-        lambda run: _first_token_too_soon(view, run),
+        _first_token_too_soon,
         "has first tokens that came before the weights can have been read once",
         "have first tokens that came before the weights can have been read once",
     )
@@ -171,7 +171,7 @@ def _limit(view: View, stored: Stored) -> float | None:
     if facts is None:
         return None
     nominal = float(facts.bandwidth_bytes_s) * devices(stored.record)
-    clock = None if samples is None else samples.memory_clock_under_load_mhz
+    clock = None if samples is None else samples.clock("gpu_clock_mem_mhz")
     if clock is None or facts.memory_clock_mhz is None:
         return nominal
     return nominal * min(1.0, clock / facts.memory_clock_mhz)

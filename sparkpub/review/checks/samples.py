@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from sparkpub.record.record import Phase, Record
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.evidence import Samples
+from sparkpub.review.checks.evidence import Samples, measured_phase
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, by_gpu
@@ -43,13 +45,17 @@ POWER_SAMPLES = Threshold(
 )
 
 
+LOAD_SAMPLES = 5
+"""Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
+
+
 def foreign_telemetry(view: View) -> Iterator[Finding]:
     """Runs whose telemetry cannot be theirs."""
     foreign: list[Case] = []
     unphased = []
     for stored in view.happened:
         samples = view.evidence.of(stored).samples
-        if samples is None or not samples.samples:
+        if samples is None or not len(samples.times):
             continue
         problem = _problem(stored.record, samples)
         if problem is not None:
@@ -76,17 +82,16 @@ def foreign_telemetry(view: View) -> Iterator[Finding]:
 
 def _problem(record: Record, samples: Samples) -> str | None:
     """What shows that samples are not of a run, in words."""
-    lasted = record.duration_seconds
-    if lasted is not None and samples.end > lasted + OVERRUN_SECONDS:
-        return f"it continues to second {samples.end:.0f}, and the run was over after {lasted:.0f} s"
-    measured = next((phase for phase in record.phases if phase.name == "measure"), None)
+    lasted, end = record.duration_seconds, samples.times[-1]
+    if lasted is not None and end > lasted + OVERRUN_SECONDS:
+        return f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
+    measured = measured_phase(record)
     if measured is not None and _unsampled(measured, samples):
         return "no sample lies within the measured phase"
-    load = samples.load_measured_percent
-    if load is not None and load < REST_PERCENT:
-        return (
-            f"the GPU was at rest throughout the measured phase ({load:.0f} % at most)"
-        )
+    if measured is not None:
+        load = samples.known("gpu_utilization_percent", samples.within(measured))
+        if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
+            return f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
     for name, given in samples.metrics.items():
         recorded = record.metrics.get(name)
         if recorded is None or recorded.value is None or recorded.source != "sampler":
@@ -101,28 +106,41 @@ def _problem(record: Record, samples: Samples) -> str | None:
 
 def _power(samples: Samples) -> str | None:
     """Where the readings of power are no measurement of this run, or not of the GPU whose energy was counted."""
-    if samples.power_values == 1 and samples.samples >= POWER_SAMPLES:
-        return "the power sensor stood still"
-    share = samples.power_share
-    if share is None or samples.samples < POWER_SAMPLES:
+    if len(samples.times) < POWER_SAMPLES:
         return None
-    if abs(share - 1) > POWER_SHARE:
+    if len(np.unique(samples.known("gpu_power_watt"))) == 1:
+        return "the power sensor stood still"
+    share = _power_share(samples)
+    if share is not None and abs(share - 1) > POWER_SHARE:
         return f"the energy by its readings of power is {share:.2g} times that of its counter"
     return None
+
+
+def _power_share(samples: Samples) -> float | None:
+    """Energy by the readings of power, as a share of what the counter says; None where they are not of one time."""
+    power, counter = (
+        ~np.isnan(samples.columns[name])
+        for name in ("gpu_power_watt", "gpu_energy_joule")
+    )
+    times, joule = samples.times[power], samples.known("gpu_energy_joule")
+    if len(times) < 2 or len(joule) < 2 or joule[-1] <= joule[0]:
+        return None
+    if (times[[0, -1]] != samples.times[counter][[0, -1]]).any():
+        return None
+    read = np.trapezoid(samples.known("gpu_power_watt"), times)
+    return float(read / (joule[-1] - joule[0]))
 
 
 def _unsampled(phase: Phase, samples: Samples) -> bool:
     """Whether a phase that is long enough for several samples has none."""
     long_enough = phase.end_seconds - phase.start_seconds > 2 * samples.interval
-    return long_enough and not any(
-        phase.start_seconds <= time <= phase.end_seconds for time in samples.times
-    )
+    return long_enough and not samples.within(phase).any()
 
 
 def _levels(record: Record, samples: Samples) -> str | None:
     """Where levels of memory, before the run or at its peak, are those of another run."""
     said = None if record.memory is None else record.memory.baseline.available_gib
-    sampled = samples.available_before_gib
+    sampled = samples.before("mem_available_gib")
     if (
         said is not None
         and sampled is not None
@@ -145,13 +163,12 @@ def _turned_back(view: View) -> list[Case]:
         reached, before = 0.0, ""
         for stored in runs:
             samples = view.evidence.of(stored).samples
-            if samples is None or samples.energy_start_joule is None:
+            if samples is None or not len(joule := samples.known("gpu_energy_joule")):
                 continue
-            start = samples.energy_start_joule
-            if start < reached:
-                detail = f"it begins at {start:.0f} J, and {before} had reached {reached:.0f} J"
+            if joule[0] < reached:
+                detail = f"it begins at {joule[0]:.0f} J, and {before} had reached {reached:.0f} J"
                 cases.append((stored, detail))
-            reached, before = samples.energy_end_joule or 0.0, stored.run_id
+            reached, before = joule[-1], stored.run_id
     return cases
 
 

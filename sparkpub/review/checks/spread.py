@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from statistics import fmean
-from typing import NamedTuple
 
-from sparkpub.record.metrics import Metric
+import numpy as np
+
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
@@ -17,6 +16,7 @@ from sparkpub.review.checks.order import first_runs_apart
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     MATERIAL_SHARE_OF_MARGIN,
+    CellMetric,
     View,
     about_cells,
     about_metrics,
@@ -65,35 +65,25 @@ POWER = Threshold(
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested. Where they
     are many, or first runs that stand out in other cells too, another finding says so."""
-    odd = {
-        key: places
-        for key, places in view.once(outlying).items()
-        if not _are_many(view, key) and not (places == (0,) and _is_cold(view, *key))
-    }
-    texts = {key: _odd_runs(view, *key, places) for key, places in odd.items()}
-    by_cause = grouped(texts, lambda key: cause(view, view.metrics[key[1]]))
-    # What is odd in the same runs has one cause.
-    of_runs = grouped(
-        by_cause.values(),
-        lambda keys: frozenset(run for key in keys for run in texts[key]),
-    )
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    for (cell, name), places in view.once(outlying).items():
+        if _are_many(view, (cell, name)):
+            continue
+        if places == (0,) and _is_cold(view, cell, name):
+            continue
+        for run, text in _odd_runs(view, cell, name, places).items():
+            said[run][name] = text
     runs = {stored.run_id: stored for stored in view.happened}
-    for groups in of_runs.values():
-        keys = list(chain(*groups))
-        cases: dict[str, list[str]] = defaultdict(list)
-        for key in keys:
-            for run, text in texts[key].items():
-                cases[run].append(text)
-        metrics = [
-            view.metrics[name] for name in dict.fromkeys(name for _, name in keys)
-        ]
+    # What is odd in the same things has one cause.
+    for alike in grouped(said, lambda run: _causes(view, said[run])).values():
+        names = list(dict.fromkeys(name for run in alike for name in said[run]))
         yield from view.cases(
             "outlier",
-            severity_of(view, metrics),
-            [(runs[run], "; ".join(told)) for run, told in cases.items()],
+            severity_of(view, names),
+            [(runs[run], "; ".join(said[run].values())) for run in alike],
             "is an outlier",
             "are outliers",
-            **about_metrics([metric.name for metric in metrics]),
+            **about_metrics(names),
         )
 
 
@@ -101,27 +91,26 @@ def _odd_runs(
     view: View, cell: Cell, name: str, places: Sequence[int]
 ) -> dict[str, str]:
     """The outliers of a cell in a metric by the ids of their runs, in words."""
-    metric, others = view.metrics[name], _others(view, cell, view.metrics[name], places)
-    measured = [run for run in view.counted[cell] if run.record.value(name) is not None]
+    metric, others = view.metrics[name], _others(view, cell, name, places)
+    part = view.values.part(view.values.number_of[cell, name])
+    runs, figures = view.values.column("run")[part], view.values.figures[part].tolist()
     return {
-        run.run_id: f"{metric.within_sentence} {metric.format(run.record.value(name))} ({others})"
-        for run in (measured[place] for place in places)
+        runs[
+            place
+        ]: f"{metric.within_sentence} {metric.format(figures[place])} ({others})"
+        for place in places
     }
 
 
-def _others(view: View, cell: Cell, metric: Metric, places: Sequence[int]) -> str:
+def _others(view: View, cell: Cell, name: str, places: Sequence[int]) -> str:
     """The runs of a cell without its outliers, in words."""
-    rest = describe.describe(_without(view.figures(cell, metric.name), places))
+    metric = view.metrics[name]
+    rest = describe.describe(np.delete(view.figures(cell, name), places).tolist())
     spread = f"{metric.format(rest.mean)} ± {metric.format(rest.sd)}"
     return f"the other {rest.n} runs {spread}"
 
 
-def _without(values: Sequence[float], places: Iterable[int]) -> list[float]:
-    left_out = set(places)
-    return [value for place, value in enumerate(values) if place not in left_out]
-
-
-def _are_many(view: View, key: tuple[Cell, str]) -> bool:
+def _are_many(view: View, key: CellMetric) -> bool:
     """Whether so many runs of a cell are outliers in a metric that they are part of what is measured."""
     n, flagged = len(view.figures(*key)), view.once(outlying)[key]
     share = 100 * len(flagged) / n
@@ -136,19 +125,23 @@ def _is_cold(view: View, cell: Cell, name: str) -> bool:
     )
 
 
-def severity_of(view: View, metrics: Iterable[Metric]) -> Severity:
-    """How bad an odd figure is for a reader: a note where the matrix declares primary metrics and these are others,
-    which decide nothing."""
+def severity_of(view: View, names: Iterable[str]) -> Severity:
+    """How bad odd figures of these metrics are for a reader: a note where the matrix declares primary metrics and these
+    are others, which decide nothing."""
     matrix = view.campaign.matrix
     if matrix is None or not matrix.primary:
         return "warning"
-    about = {cause(view, metric) for metric in metrics}
-    declared = [view.metrics[name] for name in matrix.primary if name in view.metrics]
-    primary = {cause(view, metric) for metric in declared}
-    return "warning" if about & primary else "info"
+    declared = [name for name in matrix.primary if name in view.metrics]
+    if _causes(view, names) & _causes(view, declared):
+        return "warning"
+    return "info"
 
 
-def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
+def _causes(view: View, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(cause(view, view.metrics[name]) for name in names)
+
+
+def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
     """(cell, metric) to the places of its outliers among the counted runs."""
     series = {
         (cell, name): values
@@ -160,9 +153,7 @@ def outlying(view: View) -> dict[tuple[Cell, str], tuple[int, ...]]:
     found = {}
     for key, values in series.items():
         flagged = outliers.grubbs(values, alpha)
-        middle = fmean(
-            value for place, value in enumerate(values) if place not in flagged
-        )
+        middle = fmean(np.delete(values, flagged))
         material = tuple(
             place
             for place in flagged
@@ -182,11 +173,11 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
         odd = listed([metric.format(values[place]) for place in places], "values")
         text = (
             f"{len(places)} of {len(values)} runs of {label(cell)} are outliers in {metric.within_sentence} "
-            f"({100 * len(places) / len(values):.0f} %): {odd}; {_others(view, cell, metric, places)}."
+            f"({100 * len(places) / len(values):.0f} %): {odd}; {_others(view, cell, name, places)}."
         )
         yield view.finding(
             "too-many-outliers",
-            severity_of(view, [metric]),
+            severity_of(view, [name]),
             text,
             cell=cell,
             metric=name,
@@ -195,72 +186,76 @@ def too_many_outliers(view: View) -> Iterator[Finding]:
         )
 
 
-class Variation(NamedTuple):
-    """A metric of a cell that varies too much between runs, by its coefficient of variation in percent."""
-
-    metric: Metric
-    cell: Cell
-    cv_percent: float
-
-
-def varying(view: View) -> dict[tuple[Cell, str], Variation]:
-    """The metrics of cells whose runs differ more than repeatable ones do."""
-    columns = described(view.values)
+def varying(view: View) -> dict[CellMetric, float]:
+    """The metrics of cells whose runs differ more than repeatable ones do, with their coefficient of variation in
+    percent."""
+    values = view.values
+    if not len(values.sizes):
+        return {}
+    columns = described(values)
+    cv_percent = columns["cv_percent"]
+    # Neither is above its limit where one run leaves none.
+    beyond = columns["sd"] >= [floor(metric) for metric in values.metrics]
+    beyond &= cv_percent > HIGH_VARIATION_PERCENT
     found = {}
-    for name in view.results:
-        metric = view.metrics[name]
-        for cell in view.counted:
-            number = view.values.number_of.get((cell, name))
-            if number is None:
-                continue
-            sd, cv_percent = columns["sd"][number], columns["cv_percent"][number]
-            # Neither is above its limit where one run leaves none.
-            if sd >= floor(metric) and cv_percent > HIGH_VARIATION_PERCENT:
-                found[cell, name] = Variation(metric, cell, float(cv_percent))
+    for number in np.flatnonzero(beyond).tolist():
+        cell, name = values.cells_and_metrics[number]
+        if name in view.results:
+            found[cell, name] = float(cv_percent[number])
     return found
 
 
 def high_variation(view: View) -> Iterator[Finding]:
     """Cells whose runs vary for no cause that another finding tells, one finding for each thing that varies."""
-    found = view.once(varying).items()
-    told = [spread for key, spread in found if not _is_explained(view, *key)]
-    for spreads in grouped(told, lambda spread: cause(view, spread.metric)).values():
-        yield _variation(view, spreads)
+    untold = {
+        key: cv_percent
+        for key, cv_percent in view.once(varying).items()
+        if not _is_explained(view, *key)
+    }
+    for varies in _by_cause(view, untold):
+        yield _variation(view, varies)
+
+
+def _by_cause(
+    view: View, found: Mapping[CellMetric, float]
+) -> Iterator[dict[CellMetric, float]]:
+    """What was found of metrics of cells, in parts that hang on one thing each."""
+    causes = grouped(found, lambda key: cause(view, view.metrics[key[1]]))
+    for keys in causes.values():
+        yield {key: found[key] for key in keys}
 
 
 def _is_explained(view: View, cell: Cell, name: str) -> bool:
     """Whether a metric varies because of what another finding tells: outliers, a first run, a trend or a step."""
     root = root_of(view, name)
-    if _moves(view, cell, root):
+    if (cell, root) in view.once(moved):
         return True
     odd = view.once(outlying).get((cell, root), ())
     if _is_cold(view, cell, root):
         odd = (0, *odd)
-    rest = _without(view.figures(cell, name), odd)
+    rest = np.delete(view.figures(cell, name), odd).tolist()
     cv_percent = describe.describe(rest).cv_percent if rest else None
     return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
 
 
-def _variation(view: View, spreads: Sequence[Variation]) -> Finding:
-    worst = max(spreads, key=lambda spread: spread.cv_percent)
-    values = view.figures(worst.cell, worst.metric.name)
+def _variation(view: View, varies: Mapping[CellMetric, float]) -> Finding:
+    cell, name = max(varies, key=lambda key: varies[key])
+    values, cv_percent = view.figures(cell, name), varies[cell, name]
     text = (
-        f"{worst.metric.label} of {label(worst.cell)} varies by {worst.cv_percent:.1f} % between its {len(values)} "
-        f"runs (coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit)."
+        f"{view.metrics[name].label} of {label(cell)} varies by {cv_percent:.1f} % between its {len(values)} runs "
+        f"(coefficient of variation; {HIGH_VARIATION_PERCENT:g} % is the limit)."
     )
-    highest: dict[str, float] = {}
-    for spread in sorted(spreads, key=lambda spread: spread.cv_percent):
-        highest[label(spread.cell)] = spread.cv_percent
-    metrics = [spread.metric for spread in spreads]
+    rising = sorted(varies, key=lambda key: varies[key])
+    cells, names = zip(*varies, strict=True)
     return view.concerning(
         "high-variation",
-        severity_of(view, metrics),
+        severity_of(view, names),
         text,
-        [spread.cell for spread in spreads],
-        metrics,
-        cases=len(spreads),
-        cv_percent=worst.cv_percent,
-        cv_percent_by_cell=highest,
+        cells,
+        names,
+        cases=len(varies),
+        cv_percent=cv_percent,
+        cv_percent_by_cell={label(cell): varies[cell, name] for cell, name in rising},
         values=list(values),
     )
 
@@ -270,33 +265,26 @@ def small_sample(view: View) -> Iterator[Finding]:
     small = {
         cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < LEAST_RUNS
     }
-    repeating = {
-        cell: runs
-        for cell, runs in small.items()
-        if any(run.record.spreads or run.record.samples for run in runs)
-    }
-    alone = {cell: runs for cell, runs in small.items() if cell not in repeating}
-    yield from _few(view, alone, "how far runs differ is not known")
-    yield from _few(
-        view,
-        repeating,
-        "how far repetitions within a run differ is known, and how far runs do is not",
-    )
+    for so, cells in grouped(small, lambda cell: _unknown(small[cell])).items():
+        yield _few(view, {cell: small[cell] for cell in cells}, so)
     yield from _powerless(view)
 
 
-def _few(
-    view: View, small: Mapping[Cell, Sequence[Stored]], so: str
-) -> Iterator[Finding]:
+def _unknown(runs: Iterable[Stored]) -> str:
+    """What too few runs leave open."""
+    if any(run.record.spreads or run.record.samples for run in runs):
+        return "how far repetitions within a run differ is known, and how far runs do is not"
+    return "how far runs differ is not known"
+
+
+def _few(view: View, small: Mapping[Cell, Sequence[Stored]], so: str) -> Finding:
     """Cells with too few runs, and what follows."""
-    if not small:
-        return
     cells = [label(cell) for cell in small]
     fewest, most = min(map(len, small.values())), max(map(len, small.values()))
     number = counted(most, "run") if fewest == most else f"{fewest} to {most} runs"
     have = "has" if len(cells) == 1 else "have"
     each = "" if len(cells) == 1 else " each"
-    yield view.finding(
+    return view.finding(
         "small-sample",
         "warning",
         f"{listed(cells, 'cells')} {have} {number}{each}: {so}.",
@@ -307,70 +295,56 @@ def _few(
     )
 
 
-class Weak(NamedTuple):
-    """A comparison that would miss a difference of 10 % in a metric, with its power."""
-
-    metric: Metric
-    base: Cell
-    cell: Cell
-    power: float
-
-
 def _powerless(view: View) -> Iterator[Finding]:
     """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause. Where runs vary so
     much that a finding says so, none says it again."""
-    weak = []
+    weak: dict[CellMetric, float] = {}
     for (cell, name), found in view.compared.items():
-        base, metric = (cell[0], view.campaign.baseline, cell[2]), view.metrics[name]
-        power = found.overall.power_10_percent
-        if power is None or power >= POWER or _too_alike(view, base, cell, metric):
+        base, power = view.baseline_of(cell), found.overall.power_10_percent
+        if power is None or power >= POWER or _too_alike(view, base, cell, name):
             continue
         if not any(_is_told(view, place, name) for place in (base, cell)):
-            weak.append(Weak(metric, base, cell, power))
-    for items in grouped(weak, lambda item: cause(view, item.metric)).values():
-        yield _without_power(view, items)
+            weak[cell, name] = power
+    for alike in _by_cause(view, weak):
+        yield _without_power(view, alike)
 
 
 def _is_told(view: View, cell: Cell, name: str) -> bool:
-    """Whether another finding says that a metric of a cell varies or moves."""
-    return (cell, name) in view.once(varying) or _moves(view, cell, name)
+    """Whether another finding says that a metric of a cell varies or, like what it restates, moves."""
+    moves = (cell, root_of(view, name)) in view.once(moved)
+    return moves or (cell, name) in view.once(varying)
 
 
-def _moves(view: View, cell: Cell, name: str) -> bool:
-    """Whether a metric of a cell, or what it restates, has a trend or a step."""
-    return (cell, root_of(view, name)) in view.once(moved)
-
-
-def _without_power(view: View, weak: Sequence[Weak]) -> Finding:
+def _without_power(view: View, weak: Mapping[CellMetric, float]) -> Finding:
     """Comparisons that would miss a difference, by the one that most likely would."""
-    worst = min(weak, key=lambda found: found.power)
-    metric, places = worst.metric, (worst.base, worst.cell)
-    n = [len(view.figures(place, metric.name)) for place in places]
+    cell, name = min(weak, key=lambda key: weak[key])
+    base, power = view.baseline_of(cell), weak[cell, name]
+    n = [len(view.figures(place, name)) for place in (base, cell)]
     text = (
-        f"A difference of 10 % in {metric.within_sentence} between {label(worst.base)} and {label(worst.cell)} would "
-        f"be missed in {100 * (1 - worst.power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]})."
+        f"A difference of 10 % in {view.metrics[name].within_sentence} between {label(base)} and {label(cell)} would "
+        f"be missed in {100 * (1 - power):.0f} of 100 such campaigns (n = {n[0]} and {n[1]})."
     )
-    metrics = [found.metric for found in weak]
+    names = [name for _, name in weak]
     return view.concerning(
         "small-sample",
-        severity_of(view, metrics),
+        severity_of(view, names),
         text,
-        [place for found in weak for place in (found.base, found.cell)],
-        metrics,
+        [place for cell, _ in weak for place in (view.baseline_of(cell), cell)],
+        names,
         cases=len(weak),
-        power_10_percent=worst.power,
+        power_10_percent=power,
         n=n,
     )
 
 
-def _too_alike(view: View, base: Cell, cell: Cell, metric: Metric) -> bool:
+def _too_alike(view: View, base: Cell, cell: Cell, name: str) -> bool:
     """Whether there are too few values, all are alike, or 10 % of them is next to nothing."""
-    samples = [view.figures(place, metric.name) for place in (base, cell)]
+    samples = [view.figures(place, name) for place in (base, cell)]
     if min(map(len, samples)) < LEAST_RUNS:
         return True
     if all(len(set(sample)) == 1 for sample in samples):
         return True
-    return 0.1 * abs(fmean(samples[0])) < floor(metric)
+    return 0.1 * abs(fmean(samples[0])) < floor(view.metrics[name])
 
 
 CHECKS = (

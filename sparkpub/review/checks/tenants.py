@@ -6,6 +6,7 @@ from statistics import median
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.values import memory_gib
@@ -48,7 +49,7 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
     for stored in alone:
         record, samples = stored.record, view.evidence.of(stored).samples
         used, total = before[record.run_id], memory_gib(record)
-        load = None if samples is None else samples.load_before_percent
+        load = None if samples is None else _load_before(samples)
         problems = []
         if used is not None and not record.machine.unified_memory:
             if used > usual + TENANT_GIB:
@@ -71,11 +72,18 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
     )
 
 
+def _load_before(samples: Samples) -> float | None:
+    """The usual utilisation of the GPU before the launch; None where no sample was taken then."""
+    idle = samples.known("gpu_utilization_percent", samples.times < 0)
+    return median(idle.tolist()) if len(idle) else None
+
+
 def _used_before(view: View, stored: Stored) -> float | None:
     """GPU memory in use before the run: by the samples, else by the memory ledger, else by the tool's own report."""
     record, samples = stored.record, view.evidence.of(stored).samples
-    if samples is not None and samples.gpu_used_before_gib is not None:
-        return samples.gpu_used_before_gib
+    used = None if samples is None else samples.before("gpu_memory_used_gib")
+    if used is not None:
+        return used
     if record.memory is not None and record.memory.baseline.gpu_used_gib is not None:
         return record.memory.baseline.gpu_used_gib
     return record.value("device_used_before_gib")

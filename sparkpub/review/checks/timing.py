@@ -188,7 +188,7 @@ def _gone(view: View) -> Iterator[Finding]:
         "follows an iteration without a record: it was deleted, or never committed",
         "follow iterations without a record: they were deleted, or never committed",
     )
-    yield from _removed(view)
+    yield from _altered(view)
     if view.campaign.matrix is None:
         yield from _empty_places(view)
 
@@ -227,29 +227,30 @@ def _empty_places(view: View) -> Iterator[Finding]:
 _RECORD = re.compile(r".+_iter\d+_[^.]+\.json")
 
 
-def _removed(view: View) -> Iterator[Finding]:
-    """Records that we collected, that were committed once and are gone. Nobody has to delete one: a quarantine takes it
-    out in sight. Who imports results again may get other names for them."""
+def _altered(view: View) -> Iterator[Finding]:
+    """Records that we collected, that were committed once and are gone, or say something else. Nobody has to touch one:
+    a quarantine takes it out in sight. Who imports results again may get other names for them."""
     if all(run.record.plan.order == "as-published" for run in view.runs):
         return
-    names = [
-        name
-        for name in committed.removed(view.campaign.folder)
-        if _RECORD.fullmatch(name)
-    ]
-    if not names:
-        return
-    which = f"{names[0]} was"
-    if len(names) > 1:
-        which = f"{names[0]} and {len(names) - 1} more were"
-    yield view.finding(
-        "time-consistency",
-        "error",
-        f"Not every record that was committed is there: {which} deleted.",
-        cells=[label(cell) for cell in view.recorded],
-        removed=names,
-        what="records that were committed",
-    )
+    folder = view.campaign.folder
+    for names, what, is_so in (
+        (committed.removed(folder), "is there", "deleted"),
+        (committed.changed(folder), "is as it was", "changed afterwards"),
+    ):
+        records = [name for name in names if _RECORD.fullmatch(name)]
+        if not records:
+            continue
+        which = f"{records[0]} was"
+        if len(records) > 1:
+            which = f"{records[0]} and {len(records) - 1} more were"
+        yield view.finding(
+            "time-consistency",
+            "error",
+            f"Not every record that was committed {what}: {which} {is_so}.",
+            cells=[label(cell) for cell in view.recorded],
+            files=records,
+            what=f"records that were {is_so}",
+        )
 
 
 def _holes(view: View) -> list[Case]:
@@ -284,6 +285,6 @@ CHECKS = (
         time_consistency,
         implies=frozenset({"order-confound", "unbalanced"}),
         thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
-        remedy="Restore deleted records from git; where clocks differ, synchronise them and re-run.",
+        remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
     ),
 )

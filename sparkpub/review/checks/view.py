@@ -69,6 +69,8 @@ LISTED_NAMES = 3
 
 Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
+CellMetric = tuple[Cell, str]
+"""A metric of a cell, by name."""
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -85,7 +87,7 @@ class View:
 
     campaign: CampaignData
     out: Mapping[str, str] = field(default_factory=dict)
-    damage: tuple[str, ...] = ()
+    damage: Sequence[str] = ()
     evidence: EvidenceReader = field(default_factory=EvidenceReader)
     _made: dict[Callable[["View"], Any], Any] = field(default_factory=dict, repr=False)
 
@@ -194,7 +196,7 @@ class View:
         return self._by_cell(table[ran])
 
     @cached_property
-    def compared(self) -> Mapping[tuple[Cell, str], Compared]:
+    def compared(self) -> Mapping[CellMetric, Compared]:
         """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
         table, name = self._table, self.campaign.name
         rows = table[table["counts"] & table["metric"].isin(self.results)]
@@ -206,6 +208,11 @@ class View:
 
     def _by_cell(self, rows: pd.DataFrame) -> Values:
         return Values.of_cells(rows, {self.campaign.name: self.reviewed})
+
+    def baseline_of(self, cell: Cell) -> Cell:
+        """The cell that a cell is compared with."""
+        model, _, workload = cell
+        return model, self.campaign.baseline, workload
 
     def figures(
         self, cell: Cell, metric: str, *, ran: bool = False
@@ -264,20 +271,22 @@ class View:
         severity: Severity,
         text: str,
         cells: Sequence[Cell],
-        metrics: Sequence[Metric] = (),
+        metrics: Sequence[str] = (),
         *,
         cases: int,
         **evidence: Any,
     ) -> Finding:
         """A finding that holds in several cases and is told by the clearest of them, with all cells and metrics that
         it concerns."""
-        places = list(dict.fromkeys(cells))
-        named = {metric.name: metric.within_sentence for metric in metrics}
+        places, names = list(dict.fromkeys(cells)), list(dict.fromkeys(metrics))
         if cases > 1:
-            what = f"for {listed(list(named.values()), 'metrics')} " if named else ""
-            names = listed([label(cell) for cell in places], "cells")
-            text = f"{text} In all, this holds {what}in {names}."
-        about = about_cells(places) | (about_metrics(list(named)) if named else {})
+            words = [self.metrics[name].within_sentence for name in names]
+            what = f"for {listed(words, 'metrics')} " if words else ""
+            where = listed([label(cell) for cell in places], "cells")
+            text = f"{text} In all, this holds {what}in {where}."
+        about = about_cells(places)
+        if names:
+            about |= about_metrics(names)
         return self.finding(check, severity, text, **about, **evidence)
 
     def where(self, runs: Sequence[Stored]) -> tuple[str, list[Cell]]:
@@ -328,7 +337,7 @@ class View:
         self,
         check: str,
         severity: Severity,
-        problems: Callable[[Stored], Iterable[str]],
+        problems: Callable[["View", Stored], Iterable[str]],
         happened: str,
         several: str = "",
         **more: Any,
@@ -336,7 +345,7 @@ class View:
         """One finding for the runs in which `problems` finds any, as of `cases`, which `more` is for."""
         cases: list[Case] = []
         for stored in self.happened:
-            found = list(problems(stored))
+            found = list(problems(self, stored))
             if found:
                 cases.append((stored, "; ".join(found)))
         yield from self.cases(check, severity, cases, happened, several, **more)

@@ -14,8 +14,7 @@ Holm and TOST are ours, and the tests hold them against statsmodels, which has n
 rounding of the instrument.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
@@ -311,6 +310,8 @@ def compare_many(
     scaled = np.array([unit != "°C" for unit in units]) & (mean_a > 0)
     base = np.where(scaled, mean_a, np.nan)
     ratio = mean_b / base
+    overheads = map(overhead, ratio.tolist(), directions, units)
+    better = map(better_of, mean_a.tolist(), mean_b.tolist(), directions)
     columns: dict[str, Any] = {
         "order": np.full(rows, design.order, dtype=object),
         "analysis": np.full(rows, design.analysis, dtype=object),
@@ -325,10 +326,10 @@ def compare_many(
         "difference_percent": 100 * (mean_b - mean_a) / base,
         "ratio": ratio,
         "inverse_ratio": np.divide(1, ratio, out=_none(rows), where=ratio != 0),
-        "overhead_percent": _each(overhead, ratio, directions, units),
+        "overhead_percent": np.array([*overheads], dtype=np.float64),
         "effect_size": hedges_g(a, b, resolutions),
         "equivalence_margin_percent": np.full(rows, margin_percent, dtype=np.float64),
-        "better": _each_text(better_of, mean_a, mean_b, directions),
+        "better": np.array([*better], dtype=object),
         "machines": np.full(rows, 1),
         "servers": np.full(rows, design.fewest_servers, dtype=object),
     }
@@ -351,31 +352,6 @@ def comparison_of(figures: Mapping[str, Any], *, margin_declared: bool) -> Compa
 def _none(rows: int) -> Floats:
     """A column without figures."""
     return np.full(rows, np.nan)
-
-
-def _each(
-    figure: Callable[[float, Any, str], float | None],
-    values: Floats,
-    directions: Sequence[Direction],
-    units: Sequence[str],
-) -> Floats:
-    """A figure of each row that has a value."""
-    found = _none(len(values))
-    for place, value in enumerate(values):
-        if not math.isnan(value):
-            given = figure(float(value), directions[place], units[place])
-            found[place] = np.nan if given is None else given
-    return found
-
-
-def _each_text(
-    name: Callable[[float, float, Any], str | None],
-    baseline: Floats,
-    candidate: Floats,
-    directions: Sequence[Direction],
-) -> Any:
-    sides = zip(baseline, candidate, directions, strict=True)
-    return np.array([name(*side) for side in sides], dtype=object)
 
 
 def _means(

@@ -66,36 +66,31 @@ class Trend:
 _FIGURES = ("slope", "p_value", "inflation", "spearman", "lag1")
 
 
+FEW_RUNS = 25.0
+"""Fitted to simulations of 10 to 40 runs, which the tests repeat."""
+
+
 def detectable_change(n: int, sd: float, alpha: float) -> float:
     """The change from the first of n runs to the last that a test of trend finds in four of five campaigns, in the unit
     of `sd`, the spread of the runs.
 
     By the standard error of a least-squares slope, sd / √(n (n² − 1) / 12) (NIST/SEMATECH e-Handbook, 4.4.3.1), and
-    Student's t with n − 2 degrees of freedom. Mann-Kendall needs a little more: 3 / π as efficient on normal values
-    (Stuart 1956, Journal of the American Statistical Association 51, 285-287).
+    Student's t with n − 2 degrees of freedom. Mann-Kendall needs more: 3 / π as efficient on normal values (Stuart
+    1956, Journal of the American Statistical Association 51, 285-287), and of few runs 1 + `FEW_RUNS` / n² times as
+    much, since its p comes in steps. Infinite where not even runs in perfect order have a p below `alpha`.
     """
+    if trend_many(np.arange(n, dtype=np.float64)[np.newaxis])["p_value"][0] >= alpha:
+        return math.inf
     quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, WANTED_POWER))
     error = sd / math.sqrt(n * (n * n - 1) / 12)
-    return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi))
+    steps = 1 + FEW_RUNS / n**2
+    return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi) * steps)
 
 
 def trend(values: Sequence[float]) -> Trend:
     """The trend of values in run order: see `trend_many`."""
-    (found,) = trends([values])
-    return found
-
-
-def trends(samples: Sequence[Sequence[float]]) -> list[Trend]:
-    """The trend of each sample, those of one size worked out at once."""
-    sizes = [len(sample) for sample in samples]
-    found: dict[int, Trend] = {}
-    for size in dict.fromkeys(sizes):
-        places = [place for place, known in enumerate(sizes) if known == size]
-        block = np.array([samples[place] for place in places], dtype=np.float64)
-        columns = {name: column.tolist() for name, column in trend_many(block).items()}
-        for place, row in zip(places, zip(*columns.values(), strict=True), strict=True):
-            found[place] = Trend(**dict(zip(columns, map(or_none, row), strict=True)))
-    return [found[place] for place in range(len(samples))]
+    columns = trend_many(np.array([values], dtype=np.float64))
+    return Trend(**{name: or_none(column[0]) for name, column in columns.items()})
 
 
 def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
@@ -249,40 +244,25 @@ def _correlation(x: NDArray[Any], y: Floats) -> Any:
     return np.clip((apart_x * apart_y).sum(axis=-1) * share / sd_x / sd_y, -1, 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangePoint:
-    """Where a sample changes its level. `before` is the number of values before the change, `shift` by how much the
-    mean of those after it is higher, in the unit of the values. `p_value` is that of any change at all."""
+def change_point_p(values: Sequence[float]) -> float:
+    """The p of Pettitt's (1979, Applied Statistics 28, 126-135) test for one change of level in run order.
 
-    before: int
-    shift: float
-    p_value: float
-
-
-def change_point(values: Sequence[float]) -> ChangePoint | None:
-    """Pettitt's (1979, Applied Statistics 28, 126-135) test for one change of level in run order.
-
-    The p-value is the share of random orders of the same values with a statistic at least as large (9,999 orders, the
-    same at every call); Pettitt's limit, which cannot reject at n = 10, only beyond 200 values. None for fewer than
-    four values and for values that are all equal.
+    It is the share of random orders of the same values with a statistic at least as large (9,999 orders, the same at
+    every call); Pettitt's limit, which cannot reject at n = 10, only beyond 200 values. 1 for fewer than four values
+    and for values that are all equal.
     """
     array, n = np.array(values, dtype=np.float64), len(values)
     if n < MINIMUM_RUNS or array.min() == array.max():
-        return None
+        return 1.0
     ranks, _ = _ranks(array)
-    apart = _apart(ranks)
-    before = int(apart.argmax()) + 1
-    largest = float(apart.max())
-    if n <= _ORDERS_UP_TO:
-        orders = np.random.default_rng((SEED, n)).permuted(
-            np.tile(ranks, (_ORDERS, 1)), axis=1
-        )
-        as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
-        p_value = (1 + as_large) / (1 + _ORDERS)
-    else:
-        p_value = min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
-    shift = float(array[before:].mean() - array[:before].mean())
-    return ChangePoint(before=before, shift=shift, p_value=p_value)
+    largest = float(_apart(ranks).max())
+    if n > _ORDERS_UP_TO:
+        return min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
+    orders = np.random.default_rng((SEED, n)).permuted(
+        np.tile(ranks, (_ORDERS, 1)), axis=1
+    )
+    as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
+    return (1 + as_large) / (1 + _ORDERS)
 
 
 def _apart(ranks: Floats) -> Floats:

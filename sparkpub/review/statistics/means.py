@@ -17,7 +17,6 @@ from sparkpub.review.statistics.describe import (
     MINIMUM_RUNS,
     Estimate,
     Floats,
-    Interval,
     by_block,
     effective_n,
     rounding_variance,
@@ -86,13 +85,6 @@ class TwoMeans:
         above = scipy.special.stdtr(self.df, (self.difference - margin) / self.error)
         below = scipy.special.stdtr(self.df, -(self.difference + margin) / self.error)
         return np.maximum(above, below)
-
-    def ratio_interval(self, level: float = 1 - ALPHA) -> Interval | None:
-        """Fieller's interval of one ratio, as `ratio_ends` has it; None where the baseline is not clear of zero."""
-        low, high = self.ratio_ends(level)
-        if np.isnan(low):
-            return None
-        return float(low), float(high)
 
     def ratio_ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
         """The ends of Fieller's (1954) interval of candidate / baseline; NaN where the baseline is not clear of zero.

@@ -53,7 +53,8 @@ class Library:
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self._makers = lru_cache(kinds.MOST_OPEN)(self._makers_of)
+        self.makers = lru_cache(kinds.MOST_OPEN)(self._makers)
+        """Name to what makes the figure, for the campaign of a name."""
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -73,7 +74,7 @@ class Library:
         wanted = list(names)
         if not wanted:
             return []
-        known = self.makers(campaign)
+        known = self.makers(campaign.name)
         if part:
             known = kinds.offered(self._selection(campaign, self._cut(campaign, part)))
         return [
@@ -110,16 +111,12 @@ class Library:
         selection = self._selection(data, self._cut(data, part))
         return self._maker(data, name)(selection, _key(data.name, name, part))
 
-    def makers(self, campaign: CampaignData) -> Mapping[str, Make]:
-        """Name to what makes the figure, for one campaign."""
-        return self._makers(campaign.name)
-
-    def _makers_of(self, campaign: str) -> Mapping[str, Make]:
+    def _makers(self, campaign: str) -> Mapping[str, Make]:
         data = self.publication.dataset.campaign(campaign)
         return kinds.offered(self._selection(data, scope(self.publication.names, data)))
 
     def _maker(self, campaign: CampaignData, name: str) -> Make:
-        makers = self.makers(campaign)
+        makers = self.makers(campaign.name)
         if name in makers:
             return makers[name]
         hint = f"there are {', '.join(makers)}"

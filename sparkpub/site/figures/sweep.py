@@ -7,10 +7,10 @@ from typing import Any
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted, percent, rounded, spread, with_unit
+from sparkpub.record.text import SPACE, counted, percent, rounded, spread, with_unit
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.growth import Growth, Shape, growth
+from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import cell_table, marks, theme
@@ -34,7 +34,12 @@ MOST_TICKS = 8
 """So many values have room for their numbers on a phone."""
 FOLD = 2
 """From this factor on growth is told in multiples, below in per cent."""
-VERBS: dict[Shape, str] = {"level": "stays level", "grows": "grows", "falls": "falls"}
+VERBS: dict[Shape, str] = {
+    "level": f"changes by less than {LEVEL_PERCENT:g}{SPACE}%",
+    "grows": "grows",
+    "falls": "falls",
+}
+"""Of both ends of a line, which nothing tests."""
 
 
 @dataclass(frozen=True)

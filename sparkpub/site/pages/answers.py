@@ -164,10 +164,11 @@ def _capacity(board: Board | None) -> str:
         noun = "requests"
     if bound == "<":
         rate = f"fewer than {rate}"
-    return (
-        f" {_named(row)} takes {rate} {noun} a second ({lengths_name(board.load)}) "
-        f"{before}."
-    )
+    near = [other for other in board.near(row) if (other.billions or 0) >= LARGE]
+    who = f"{_named(row)} takes"
+    if len(near) > 1 and row in near:
+        who = f"{_named(row)} and {len(near) - 1} more take"
+    return f" {who} {rate} {noun} a second ({lengths_name(board.load)}) {before}."
 
 
 def _shared(entry: RankedFigure, board: Board) -> str:
@@ -231,7 +232,7 @@ def _containers(publication: Publication) -> FrontAnswer | None:
         rounds += f" of {counted(first.row.servers, 'server')} a side"
     rounds += f" on {_one(first.speed.machine)}"
     level = deciding_level(first.row.verdict, first.row.equivalence_p)
-    note = f"{rounds}; in brackets the change that was measured, and its {100 * level:.0f}{SPACE}% interval"
+    note = f"{rounds}; in brackets the measured change and its {100 * level:.0f}{SPACE}% interval"
     text = f"{', '.join(said)}. {unknown}".strip()
     words = "container, overhead, slower"
     return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note, words)
@@ -289,12 +290,13 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
     one, long = boards.get("one"), boards.get("long")
     if one is None or one.metric.name != GENERATION:
         return None
-    said = []
+    said: list[str] = []
     for weights, ratios in _ratios(one).items():
         models = counted(len(ratios), "model")
-        said.append(
-            f"{weights} makes one user {_times(ratios)} times as fast as 16{SPACE}bits ({models})"
-        )
+        sentence = f"{weights} {_times(ratios)} times ({models})"
+        if not said:
+            sentence = f"{weights} makes one user {_times(ratios)} times as fast as 16{SPACE}bits ({models})"
+        said.append(sentence)
     if not said:
         return None
     text = "; ".join(said)

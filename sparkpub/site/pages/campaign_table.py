@@ -5,6 +5,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures.cell_table import worth
 from sparkpub.site.publication import Publication, cell_keys, cell_label
@@ -78,8 +79,8 @@ def _value(
 
 
 def _is_wide(cell: TableRow | None) -> bool:
-    """Whether a mean has an interval that is wider than its runs look, because they are worth less than half their
-    number."""
+    """Whether a mean has an interval that is wider than its runs look, because they are worth fewer than carry a
+    verdict."""
     if cell is None or cell.ci95 is None or len(cell.machines) > 1:
         return False
-    return bool(cell.n_effective < cell.n / 2)
+    return bool(cell.n_effective < MINIMUM_RUNS)

@@ -24,7 +24,7 @@ def contents(
 ) -> Mapping[str, Content]:
     """The download page and its files."""
     results = publication.results
-    dataset, review = results.dataset, publication.review
+    dataset, review = publication.dataset, publication.review
     documents: dict[str, Any] = {
         "review": {
             "findings": [finding.document() for finding in review.findings],

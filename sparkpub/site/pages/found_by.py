@@ -36,6 +36,7 @@ ALIKE = (
 """Words of which readers type one and pages say another."""
 RANKS = "fastest best model, which model should I run, how many users, energy and cost of a token"
 COMPARES = "faster or slower"
+BANDWIDTH = "memory bandwidth of one user, roofline, memory-bound"
 COST = "What does a million tokens cost?"
 MEASURE = (
     "measure benchmark test my own Spark or server: vLLM, llama-server, Ollama, SGLang, LM Studio; "
@@ -63,9 +64,13 @@ def of_campaign(
     """Words of a campaign: its key, its answers, its models, environments and engines."""
     names = publication.names.campaign(campaign.name)
     mine = [speed for speed in publication.speeds if speed.campaign == campaign.name]
+    bandwidth = ""
+    if _has_bandwidths(publication, campaign):
+        bandwidth = _said_often(BANDWIDTH)
     return with_synonyms(
         [
             campaign.name,
+            bandwidth,
             *sentences,
             *names.models.values(),
             *names.environments.values(),
@@ -73,6 +78,11 @@ def of_campaign(
             *_about(mine),
         ]
     )
+
+
+def _has_bandwidths(publication: Publication, campaign: CampaignData) -> bool:
+    """Whether its page shows what share of the memory's bandwidth a user takes."""
+    return campaign.name in set(publication.results.bandwidths["campaign"])
 
 
 def of_front(answers: Sequence[FrontAnswer]) -> list[SearchAnswer]:
@@ -129,7 +139,9 @@ def of_board(boards: Sequence[Board]) -> str:
     speeds = [speed for board in boards for speed in board.speeds]
     names = [speed.model.name for speed in speeds]
     engines = [speed.engine for speed in speeds]
-    return with_synonyms([RANKS, *titles, *names, *engines, "throughput"])
+    rivals = sorted({speed.setup.engine for speed in speeds if speed.setup.engine})
+    contest = " vs ".join(rivals) if len(rivals) > 1 else ""
+    return with_synonyms([RANKS, contest, *titles, *names, *engines, "throughput"])
 
 
 def of_model(speeds: Sequence[Speed], page: Mapping[str, Any]) -> str:

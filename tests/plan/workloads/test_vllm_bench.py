@@ -445,3 +445,14 @@ def test_the_measurement_begins_with_a_line_that_comes_at_once(
     assert command.measured_from is not None
     assert re.search(command.measured_from, begins)
     assert not re.search(command.measured_from, before)
+
+
+@pytest.mark.parametrize("tokens", [1283, 1026])
+def test_tokens_of_mode_throughput_are_its_rate_by_its_time(tokens: int) -> None:
+    """16 prompts of 64 tokens, three of them one longer when encoded again, and 16 answers of 16: 56.866 × 22.562."""
+    source = Path(__file__).parents[2] / "data/imports/vllm-bench/throughput.json"
+    report = json.loads(source.read_text())
+    assert report["total_num_tokens"] == 1283
+    problems = vllm_bench.contradictions(report | {"total_num_tokens": tokens})
+    wrong = ["total_num_tokens is 1026, and tokens_per_second × elapsed_time is 1283"]
+    assert problems == (wrong if tokens == 1026 else [])

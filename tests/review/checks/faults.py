@@ -1,4 +1,4 @@
-"""One documented change per check: what is planted into the clean campaign. Prose has its own tests."""
+"""Faults in the clean campaign: one documented change per check. Prose has its own tests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,18 +9,42 @@ from typing import Any
 import numpy as np
 
 from sparkpub.record.record import Event, Gate, MetricValue, Reading, Requested
-from tests.review.checks.clean import DENSE, MACHINE, START, WORKLOAD, Run
+from tests.review.checks.clean import (
+    DENSE,
+    MACHINE,
+    START,
+    WORKLOAD,
+    Run,
+    clean_runs,
+    write,
+)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A change to the runs before they are written, and one to the folder after."""
+    """A change to the runs of the clean campaign before they are written, and one to the folder after."""
 
     check: str
     what: str
     plant: Callable[[list[Run]], Any] = lambda _: None
     damage: Callable[[Path], Any] = lambda _: None
     iterations: int = 10
+
+    alone = True
+    """Nothing but its check, and what that implies, finds it."""
+    is_possible = True
+    why = ""
+    of = "clean"
+    """The campaign in which it is planted."""
+
+    def bring(self, data: Path, *, planted: bool) -> None:
+        """The campaign as it is, with ten runs of each cell, or with the fault."""
+        if not planted:
+            write(data, clean_runs(seed=7))
+            return
+        runs = clean_runs(seed=7, iterations=self.iterations)
+        self.plant(runs)
+        self.damage(write(data, runs, self.iterations))
 
 
 def cell(

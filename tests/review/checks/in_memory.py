@@ -5,11 +5,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import MetricValue, Moment, Observed, Plan, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.evidence import (
+    COLUMNS,
     EvidenceReader,
     Examined,
     FileSum,
@@ -21,35 +24,6 @@ from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
 from tests.building import a_record
 
-QUIET = Samples(
-    samples=100,
-    start=-5.0,
-    end=95.0,
-    times=tuple(float(time) for time in range(-5, 96)),
-    widest_gap=1.0,
-    widest_gap_at=3.0,
-    interval=1.0,
-    slowed_share=0.0,
-    capped_share=0.0,
-    clock_under_load_mhz=None,
-    memory_clock_under_load_mhz=None,
-    foreign_processes=0,
-    gpu_used_before_gib=None,
-    available_before_gib=None,
-    load_before_percent=0.0,
-    load_measured_percent=90.0,
-    cpu_percent=None,
-    swap_used_gib=None,
-    energy_start_joule=None,
-    energy_end_joule=None,
-    metrics={},
-    trace=None,
-    moments=None,
-    waited_percent={},
-    power_values=0,
-    power_share=None,
-)
-"""Samples in which nothing stands out."""
 ANSWER = Reread(
     values={},
     complete=True,
@@ -153,9 +127,21 @@ def a_view(
     return View(CampaignData(info, Path("c"), runs), evidence=beside)
 
 
-def quiet(**changes: Any) -> Samples:
-    """Quiet samples, but for these."""
-    return replace(QUIET, **changes)
+def quiet(
+    times: Iterable[float] = range(-4, 96),
+    metrics: Mapping[str, tuple[float, ...]] | None = None,
+    **columns: Any,
+) -> Samples:
+    """Samples in which nothing stands out, but for these columns: a value for all samples, or one for each."""
+    moments = np.array(sorted(times), dtype=np.float64)
+    found = {name: np.full(len(moments), np.nan) for name in COLUMNS}
+    found["elapsed_seconds"] = moments
+    found["gpu_utilization_percent"] = np.where(moments < 0, 0.0, 90.0)
+    found["gpu_throttle_reasons"][:] = 0
+    found["gpu_foreign_processes"][:] = 0
+    for name, value in columns.items():
+        found[name][:] = value
+    return Samples(found, metrics or {})
 
 
 def answered(**changes: Any) -> Reread:

@@ -119,6 +119,7 @@ class Planted:
     """Whether the fault needs every run of the campaign: a few are enough for most faults of a client."""
     committed: bool = False
     """Whether the campaign had been committed as it was."""
+    alone = False
 
     @property
     def of(self) -> str:
@@ -676,7 +677,7 @@ PLANTED = [
         "everything of one run, 0.4 % faster",
         None,
         edit_all_evidence_of_one_run,
-        "every file was rewritten with one factor: only a signature made on the machine could tell",
+        "every file was rewritten before its commit: only a signature made on the machine could tell",
     ),
     Planted(
         "times to first token in seconds", "metric-mismatch", seconds_for_milliseconds
@@ -808,10 +809,9 @@ PLANTED = [
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
     Planted("the container is a third faster", "implausible-ratio", much_faster),
     Planted(
-        "the container is 2 % faster, in every file",
-        None,
+        "the container is 2 % faster, in every file, but for what each user gets",
+        "inconsistent-report",
         unlike_by_two_percent,
-        "a forger who rewrites every file of every run leaves nothing that disagrees",
     ),
     Planted("nothing says what the machine is", "unjudged", unknown_machine),
 ]

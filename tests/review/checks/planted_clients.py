@@ -72,15 +72,14 @@ class ImportFault:
     edit: Edit
     check: str = "inconsistent-report"
 
+    alone = False
+    is_possible = True
+    why = ""
+
     @property
     def of(self) -> str:
         """What is imported."""
         return self.source
-
-    @property
-    def is_possible(self) -> bool:
-        """Always: the files are part of the tests."""
-        return True
 
     def bring(self, data: Path, *, planted: bool) -> None:
         """The file as it is, or with the fault, as a campaign in `data`."""
@@ -709,7 +708,274 @@ def served_faster_than_offered(report: Document) -> None:
         report[name] *= 3
 
 
+# -- reports with requests, sums or clocks of their own ------------------------------------------------------------
+
+
+def statistics(report: Document, kind: str) -> list[str]:
+    return [name for name in report if name.endswith(f"_{kind}_ms")]
+
+
+def first_tokens_early(report: Document) -> None:
+    """TTFT of the server, of every request and in the summary."""
+    for name in statistics(report, "ttft"):
+        report[name] *= 0.5
+    report["ttfts"] = [0.5 * time for time in report["ttfts"]]
+
+
+def shorter_chunks(report: Document) -> None:
+    for name in statistics(report, "itl"):
+        report[name] *= 0.8
+    if "itls" in report:
+        report["itls"] = [[0.8 * time for time in times] for times in report["itls"]]
+
+
+def p99_of_others(report: Document) -> None:
+    report["p99_ttft_ms"] *= 1.08
+
+
+def a_few_tokens_more(report: Document) -> None:
+    """1.9 % of the tokens come from requests that were sent again."""
+    report["total_output_tokens"] = round(report["total_output_tokens"] * 1.019)
+    rates_from_totals(report)
+
+
+def duration_off(report: Document) -> None:
+    report["duration"] *= 1.02
+    rates_from_totals(report)
+
+
+def tpot_with_the_first(report: Document) -> None:
+    for statistic in ("mean", "median", "p99"):
+        report[f"{statistic}_tpot_ms"] = report[f"{statistic}_e2el_ms"] / 12
+
+
+def seconds_everywhere(report: Document) -> None:
+    for name in list(report):
+        if name.endswith(("_ttft_ms", "_tpot_ms", "_itl_ms", "_e2el_ms")):
+            report[name] /= 1e3
+
+
+def of_tokens(factor: float) -> Edit:
+    """SGLang's count of output tokens, and all that is made of it."""
+
+    def edit(report: Document) -> None:
+        before = report["total_output_tokens"] / report["completed"]
+        report["total_output_tokens"] = round(factor * report["total_output_tokens"])
+        after = report["total_output_tokens"] / report["completed"]
+        seconds = report["duration"]
+        report["output_throughput"] = report["total_output_tokens"] / seconds
+        tokens = report["total_output_tokens"] + report["total_input_tokens"]
+        report["total_throughput"] = tokens / seconds
+        for name in statistics(report, "tpot"):
+            report[name] *= (before - 1) / (after - 1)
+
+    return edit
+
+
+def in_flight_of_others(report: Document) -> None:
+    """Latencies in seconds, where SGLang says how many requests were in flight."""
+    for kind in ("ttft", "tpot", "itl", "e2e_latency"):
+        for name in statistics(report, kind):
+            report[name] /= 1e3
+
+
+def block(name: str, factor: float) -> Edit:
+    """All statistics of a metric of AIPerf or GenAI-Perf."""
+
+    def edit(report: Document) -> None:
+        for key, value in report[name].items():
+            if isinstance(value, float):
+                report[name][key] = factor * value
+
+    return edit
+
+
+def mean_alone(name: str) -> Edit:
+    def edit(report: Document) -> None:
+        report[name]["avg"] *= 1.02
+
+    return edit
+
+
+def aiperf_prompts(report: Document) -> None:
+    report["total_isl"]["avg"] *= 0.8
+
+
+def aiperf_clock(report: Document) -> None:
+    """The clock of the rates runs 2 % slow, that of the dates does not."""
+    report["benchmark_duration"]["avg"] *= 1.02
+    for name in ("request", "output_token", "total_token"):
+        report[f"{name}_throughput"]["avg"] /= 1.02
+
+
+def aiperf_chunks(report: Document) -> None:
+    """Three chunks for five tokens, and every chunk counts as one."""
+    block("output_sequence_length", 0.6)(report)
+    for name in ("total_osl", "total_output_tokens", "output_token_throughput"):
+        report[name]["avg"] *= 0.6
+    tokens = report["total_osl"]["avg"] + report["total_isl"]["avg"]
+    seconds = report["request_count"]["avg"] / report["request_throughput"]["avg"]
+    report["total_token_throughput"]["avg"] = tokens / seconds
+
+
+def aiperf_first_token_in_tpot(report: Document) -> None:
+    tokens = report["output_sequence_length"]["avg"]
+    for key in ("avg", "min", "p50", "p90", "p95", "p99", "max"):
+        each = report["request_latency"][key] / tokens
+        report["inter_token_latency"][key] = each
+    report["inter_token_latency"]["sum"] = 10 * report["inter_token_latency"]["avg"]
+
+
+def genai_seconds(report: Document) -> None:
+    for name in ("request_latency", "time_to_first_token", "inter_token_latency"):
+        block(name, 1e-3)(report)
+
+
+def genai_shifted(report: Document) -> None:
+    """Every percentile of the latency under the name of the one below it."""
+    names = ["p50", "p90", "p95", "p99", "max"]
+    found = [report["request_latency"][name] for name in names[1:]]
+    report["request_latency"] |= dict(zip(names, found, strict=False))
+
+
+def genai_mean_for_median(report: Document) -> None:
+    report["request_latency"]["p50"] = report["request_latency"]["avg"]
+
+
+def guide(name: str, edit: Edit) -> Edit:
+    """A metric of the requests that succeeded, of GuideLLM."""
+
+    def edit_it(report: Document) -> None:
+        edit(report["benchmarks"][0]["metrics"][name]["successful"])
+
+    return edit_it
+
+
+def guide_scaled(summary: Document) -> None:
+    for key in ("mean", "median", "min", "max", "total_sum"):
+        summary[key] *= 0.5
+    for key in summary["percentiles"]:
+        summary["percentiles"][key] *= 0.5
+
+
+def guide_mean(summary: Document) -> None:
+    summary["mean"] *= 1.02
+
+
+def guide_median(summary: Document) -> None:
+    summary["median"] = summary["percentiles"]["p50"] = summary["mean"]
+
+
+def guide_clock(report: Document) -> None:
+    (benchmark,) = report["benchmarks"]
+    benchmark["duration"] *= 1.02
+    for name in ("requests", "output_tokens", "tokens"):
+        benchmark["metrics"][f"{name}_per_second"]["successful"]["mean"] /= 1.02
+    benchmark["metrics"]["request_concurrency"]["successful"]["mean"] /= 1.02
+
+
+def each_load(edit: Edit) -> Edit:
+    def edit_all(report: Document) -> None:
+        for load in report["benchmarks"]:
+            edit(load)
+
+    return edit_all
+
+
+def scaled_values(factor: float, *names: str) -> Edit:
+    """Repetitions of llama-benchy with their mean and deviation."""
+
+    def edit(load: Document) -> None:
+        for name in names:
+            load[name]["values"] = [factor * each for each in load[name]["values"]]
+            load[name]["mean"] *= factor
+            load[name]["std"] *= factor
+
+    return edit
+
+
+rounds_in_seconds = each_load(scaled_values(1e-3, "e2e_ttft", "ttfr", "est_ppt"))
+
+
+def slowest_left_out(load: Document) -> None:
+    """The slowest request failed, and the tool leaves it out."""
+    if load["concurrency"] < 2:
+        return
+    for name in ("e2e_ttft", "ttfr", "est_ppt"):
+        kept = sorted(load[name]["values"])[:-1]
+        load[name] |= {"values": kept, "mean": sum(kept) / len(kept)}
+
+
+def mean_time_beside_its_samples(test: Document) -> None:
+    test["avg_ns"] = round(1.02 * test["avg_ns"])
+
+
+def batches_trimmed(report: Document) -> None:
+    kept = sorted(report["latencies"])[:-1]
+    report["avg_latency"] = sum(kept) / len(kept)
+
+
+def batches_of_others(report: Document) -> None:
+    report["percentiles"]["99"] *= 0.95
+
+
+def told_twice_as_many(report: Document) -> None:
+    report["max_concurrency"] *= 2
+
+
+DETAILED, CLOSED = "vllm-bench/detailed.json", "sglang/vllm-c2.jsonl"
+OPEN = "bench-spark/results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep-0.1.json"
+STREAMED, GUIDE = "genai-perf/streaming_genai_perf.json", "guidellm/c2.json"
+ROUNDS = "llama-benchy/depth-conc.json"
+
+
+def import_fault(
+    kind: str, source: str, what: str, edit: Edit, check: str = "inconsistent-report"
+) -> ImportFault:
+    return ImportFault(
+        f"{what} ({source.partition('/')[2]})", kind, source, edit, check
+    )
+
+
+REPORTS: tuple[ImportFault, ...] = (
+    import_fault("vllm-bench", DETAILED, "TTFT of the server", first_tokens_early),
+    import_fault("vllm-bench", DETAILED, "shorter chunks", shorter_chunks),
+    import_fault("vllm-bench", DETAILED, "P99 of other requests", p99_of_others),
+    import_fault("vllm-bench", DETAILED, "tokens of retried requests", a_few_tokens_more),
+    import_fault("vllm-bench", DETAILED, "a duration 2 % off", duration_off),
+    import_fault("vllm-bench", DETAILED, "the first token in TPOT", tpot_with_the_first),
+    import_fault("vllm-bench", OPEN, "seconds for milliseconds", seconds_everywhere),
+    import_fault("vllm-bench", OPEN, "shorter chunks", shorter_chunks),
+    import_fault("vllm-bench", "vllm-bench/latency.json", "the slowest batch left out", batches_trimmed),
+    import_fault("vllm-bench", "vllm-bench/latency.json", "P99 of other batches", batches_of_others),
+    import_fault("sglang", CLOSED, "tokens of the prompt in the output", of_tokens(6), "not-as-requested"),
+    import_fault("sglang", CLOSED, "tokens of retried requests", of_tokens(1.019), "not-as-requested"),
+    import_fault("sglang", CLOSED, "chunks for tokens", of_tokens(0.6)),
+    import_fault("sglang", "sglang/vllm-rate-details.jsonl", "P99 of other requests", p99_of_others),
+    import_fault("sglang", "sglang/vllm-rate-details.jsonl", "seconds for milliseconds", in_flight_of_others),
+    import_fault("aiperf", CHAT, "TTFT of the server", block("time_to_first_token", 0.5)),
+    import_fault("aiperf", CHAT, "a mean beside its sum", mean_alone("time_to_first_token")),
+    import_fault("aiperf", CHAT, "prompts left out of a sum", aiperf_prompts),
+    import_fault("aiperf", CHAT, "a clock 2 % slow", aiperf_clock),
+    import_fault("aiperf", CHAT, "chunks for tokens", aiperf_chunks),
+    import_fault("aiperf", CHAT, "the first token in TPOT", aiperf_first_token_in_tpot),
+    import_fault("genai-perf", STREAMED, "seconds for milliseconds", genai_seconds),
+    import_fault("genai-perf", STREAMED, "TTFT of the server", block("time_to_first_token", 0.5)),
+    import_fault("genai-perf", STREAMED, "percentiles shifted by one", genai_shifted),
+    import_fault("genai-perf", STREAMED, "the mean called median", genai_mean_for_median),
+    import_fault("guidellm", GUIDE, "TTFT of the server", guide("time_to_first_token_ms", guide_scaled)),
+    import_fault("guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)),
+    import_fault("guidellm", GUIDE, "the mean called median", guide("request_latency", guide_median)),
+    import_fault("guidellm", GUIDE, "a clock 2 % slow", guide_clock),
+    import_fault("llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)),
+    import_fault("llama-benchy", ROUNDS, "TTFT of the server", each_load(scaled_values(0.5, "e2e_ttft"))),
+    import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
+    import_fault("llama-bench", REPEATED, "a mean time beside its samples", mean_time_beside_its_samples),
+)  # fmt: skip
+
 CLIENTS: tuple[Planted | ImportFault, ...] = (
+    *REPORTS,
+    of_client("a client that was told twice as many", both_sides(told_twice_as_many)),
     of_client("latencies of survivors only", one_side(survivors_only)),
     of_client("latencies of survivors only, on both sides", both_sides(survivors_only)),
     of_client("a client that starves the server", one_side(starving)),

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 from sparkpub.plan.workloads import WORKLOADS
-from tests.review.checks.planted import Copy, Document, Planted, shift
+from tests.review.checks.planted import (
+    Copy,
+    Document,
+    Planted,
+    edit_all_evidence_of_one_run,
+    shift,
+)
 from tests.review.checks.planted_clients import both_sides, every_log, of_client
 from tests.review.checks.planted_unread import edit_llama, telemetry_column
 
@@ -100,6 +106,12 @@ def gpu(**fields: object) -> Change:
 def ecc_off_in_container(copy: Copy) -> None:
     for run in copy.runs:
         run["machine"]["gpus"][0]["ecc"] = run["environment"] == "native"
+
+
+def governor_of_container(copy: Copy) -> None:
+    for run in copy.runs:
+        of_native = run["environment"] == "native"
+        run["machine"]["governor"] = "performance" if of_native else "powersave"
 
 
 def waiting_for(column: str, copy: Copy) -> None:
@@ -263,6 +275,11 @@ COMMON: tuple[Planted, ...] = (
         "ECC off on one side", ecc_off_in_container, check="unequal-environments"
     ),
     of_client(
+        "another governor of the processors on one side",
+        governor_of_container,
+        check="unequal-environments",
+    ),
+    of_client(
         "a download beside both sides",
         partial(waiting_for, "pressure_io_some_percent"),
         check="foreign-load",
@@ -309,6 +326,12 @@ COMMON: tuple[Planted, ...] = (
         "another reason for the margin afterwards",
         declared(margin_reason="Nobody would notice."),
         check="not-as-requested",
+        committed=True,
+    ),
+    Planted(
+        "everything of one run, after it was committed",
+        "time-consistency",
+        edit_all_evidence_of_one_run,
         committed=True,
     ),
     of_client("an error page for an answer", an_error_page, check="sanity"),

@@ -1,49 +1,209 @@
-"""What the review reads of a run's evidence besides the figures: here the order of its repeated measurements."""
+"""What lies beside a record as the checks read it: sums of files, samples, and what a parser finds in the log."""
 
 import hashlib
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Evidence, Requested
+from sparkpub.record.record import Evidence, Phase, Requested
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.evidence import EvidenceReader, Reread
+from sparkpub.review.checks.evidence import (
+    EvidenceReader,
+    Examined,
+    FileSum,
+    Reread,
+    Samples,
+)
 from tests.building import a_record
+from tests.review.checks.in_memory import a_run, a_view, told
 
 LOG = Path(__file__).parents[2] / "data/logs/llama-bench/b11434-h200.log"
 """Real: the first of five repetitions of the prompt ran at 18,243 tok/s, the others at 25,739 to 25,877."""
+PHASE = Phase(name="measure", start_seconds=10.0, end_seconds=20.0)
 
 
-def read(folder: Path, content: bytes, **workload: object) -> Reread:
-    """What the review sees in a log, for a run that was asked for these options."""
-    (folder / "run.log").write_bytes(content)
-    log = Evidence(
-        role="log",
-        path="run.log",
-        sha256=hashlib.sha256(content).hexdigest(),
-        bytes=len(content),
+def examined(folder: Path, files: dict[str, bytes], **fields: Any) -> Examined:
+    """What is read of a run with these files, by role."""
+    evidence = []
+    for role, content in files.items():
+        (folder / f"{role}.txt").write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        item: Any = {"role": role, "path": f"{role}.txt"}
+        evidence.append(Evidence(**item, sha256=digest, bytes=len(content)))
+    record = a_record(evidence=tuple(evidence), **fields)
+    return EvidenceReader().of(Stored(record, folder / "run.json"))
+
+
+def asked(kind: str, **options: Any) -> Requested:
+    """A run of this tool with these options."""
+    workload = {"type": kind, **options}
+    return Requested(model_id="m", workload=workload, environment={"type": "host"})
+
+
+def samples(folder: Path, header: str, *rows: str, **fields: Any) -> Samples:
+    """The samples of a table."""
+    table = "\n".join([f"elapsed_seconds,{header}", *rows, ""]).encode()
+    found = examined(folder, {"telemetry": table}, **fields).samples
+    assert found is not None
+    return found
+
+
+def test_times_and_values(tmp_path: Path) -> None:
+    found = samples(tmp_path, "cpu_percent", "-2,9", "0,10", "1,", "5,30", ",7", "6,60")
+    assert found.times.tolist() == [-2.0, 0.0, 1.0, 5.0, 6.0]
+    assert found.interval == 1.5  # the median of 2, 1, 4 and 1
+    assert found.known("cpu_percent").tolist() == [9.0, 10.0, 30.0, 60.0]
+    assert found.known("cpu_percent", found.times > 0).tolist() == [30.0, 60.0]
+    assert not len(found.known("swap_used_gib"))
+    both_ends = Phase(name="measure", start_seconds=0.0, end_seconds=5.0)
+    assert found.within(both_ends).tolist() == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("rows", [(), ("3,9",)])
+def test_fewer_than_two_samples_have_no_interval(
+    rows: tuple[str, ...], tmp_path: Path
+) -> None:
+    found = samples(tmp_path, "cpu_percent", *rows)
+    assert len(found.times) == len(rows)
+    assert found.interval == 0.0
+    assert found.clock("gpu_clock_sm_mhz") is None
+    assert found.before("mem_available_gib") is None
+
+
+def test_a_table_without_times_has_no_samples(tmp_path: Path) -> None:
+    found = examined(tmp_path, {"telemetry": b"cpu_percent\n3\n4\n"}).samples
+    assert found is not None
+    assert not len(found.times)
+
+
+def test_clocks_count_under_load_and_reasons_are_numbers(tmp_path: Path) -> None:
+    found = samples(
+        tmp_path,
+        "gpu_utilization_percent,gpu_throttle_reasons,gpu_clock_sm_mhz",
+        "0,49,0x0000000000000020,100",
+        "1,50,0x0000000000000020,1000",
+        "2,90,0x0000000000000009,1100",  # idle, which slows nothing, is the lowest bit
+        "3,90,0x0000000000000004,1300",
+        "4,90,0x0000000000000000,",
+        "5,90,unknown,1200",
     )
-    requested = Requested(model_id="m", workload=workload, environment={"type": "host"})
-    record = a_record(requested=requested, evidence=(log,))
-    answer = EvidenceReader().of(Stored(record, folder / "run.json")).answer
+    # The median of 1000, 1100, 1300 and 1200.
+    assert found.clock("gpu_clock_sm_mhz") == 1150.0
+    reasons = found.known("gpu_throttle_reasons", found.under_load)
+    assert reasons.tolist() == [0x20, 0x8, 0x4, 0x0]
+
+
+def test_levels_before_the_launch(tmp_path: Path) -> None:
+    found = samples(tmp_path, "mem_available_gib", "-2,90", "-1,80", "-0.5,", "0,20")
+    assert found.before("mem_available_gib") == 80.0
+    later = samples(tmp_path, "mem_available_gib", "0,9", "1,8")
+    assert later.before("mem_available_gib") == 9.0  # the first there is
+
+
+def test_what_a_record_takes_from_its_samples(tmp_path: Path) -> None:
+    """In the phase the counter grows from 2,000 J (second 10, between 1,500 at 5 and 2,500 at 15) to 3,250 J (second
+    20), and over the whole run from 1,100 J, the last sample before the launch, to 4,000 J."""
+    header = "gpu_memory_used_gib,gpu_temp_celsius,gpu_power_watt,gpu_energy_joule"
+    rows = (
+        "-2,9,41,50,1000",
+        "-1,8,40,50,1100",
+        "5,3,60,100,1500",
+        "11,4,61,150,2100",
+        "15,7,66,200,2500",
+        "25,4,62,300,4000",
+    )
+    found = samples(
+        tmp_path, header, *rows, phases=(PHASE,), duration_seconds=25.0
+    ).metrics
+    assert found["gpu_memory_peak_gib"] == (7.0,)
+    assert found["gpu_temp_max_celsius"] == (66.0,)
+    assert found["gpu_temp_start_celsius"] == (40.0,)
+    assert found["gpu_energy_joule"] == (1250.0, 2900.0)
+    assert found["gpu_power_mean_watt"] == (125.0, 187.5)
+    whole = samples(tmp_path, header, *rows)
+    assert whole.metrics["gpu_energy_joule"] == (2900.0,)
+    assert whole.metrics["gpu_power_mean_watt"] == (187.5,)
+
+
+def test_files_are_summed_and_a_file_that_is_gone_is_not(tmp_path: Path) -> None:
+    found = examined(tmp_path, {"log": b"abc", "report": b"{}"})
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert found.sums["log.txt"] == FileSum(3, digest)  # FIPS 180-2, appendix B.1
+    item = Evidence(role="log", path="gone.txt", sha256=digest, bytes=3)
+    gone = EvidenceReader().of(Stored(a_record(evidence=(item,)), tmp_path / "r.json"))
+    assert gone.sums["gone.txt"] == FileSum(None, None)
+    assert FileSum(3, digest).is_of(item)
+    assert not FileSum(4, digest).is_of(item)
+    assert not FileSum(3, "0" * 64).is_of(item)
+
+
+def test_a_changed_log_is_not_read_again(tmp_path: Path) -> None:
+    generate = asked("generate")
+    assert examined(tmp_path, {"log": b"x"}, requested=generate).answer is not None
+    item = Evidence(role="log", path="log.txt", sha256="0" * 64, bytes=1)
+    record = a_record(evidence=(item,), requested=generate)
+    changed = EvidenceReader().of(Stored(record, tmp_path / "r.json"))
+    assert changed.answer is None
+    none = examined(tmp_path, {"telemetry": b""}, requested=generate)
+    assert none.answer is None
+    other = examined(tmp_path, {"log": b"x"}, requested=asked("own"))
+    assert other.answer is None
+
+
+def series(folder: Path, kind: str, **documents: Any) -> tuple[float, ...]:
+    """The times of a run whose tool wrote these documents, by role."""
+    files = {
+        role: json.dumps(document).encode() for role, document in documents.items()
+    }
+    answer = examined(folder, {"log": b"x"} | files, requested=asked(kind)).answer
+    assert answer is not None
+    return answer.series
+
+
+def test_a_batch_takes_as_long_as_its_slowest_request(tmp_path: Path) -> None:
+    requests = [
+        {"batch": 0, "latency_ms": 5.0},
+        {"batch": 0, "latency_ms": 7.0},
+        {"batch": 0, "latency_ms": 6},
+        {"batch": 1, "latency_ms": 4},
+        {"batch": "2", "latency_ms": 4},
+        {"batch": 3},
+        "torn",
+    ]
+    told = {"report": {}, "requests": {"requests": requests}}
+    assert series(tmp_path, "generate", **told) == (7.0, 4.0)
+    told["requests"] = {"requests": "many"}
+    assert series(tmp_path, "generate", **told) == ()
+
+
+def test_a_report_of_products_has_their_times(tmp_path: Path) -> None:
+    assert series(tmp_path, "matmul", report={"times_ms": [3, 2.5, "x"]}) == (3.0, 2.5)
+    assert series(tmp_path, "matmul", report={"times_ms": 3}) == ()
+
+
+def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> Reread:
+    """What the review reads again of a run whose tool was asked for these options, and left this log."""
+    answer = examined(folder, {"log": log}, requested=asked(kind, **options)).answer
     assert answer is not None
     return answer
 
 
-def series(folder: Path, **workload: object) -> tuple[float, ...]:
-    """The repetitions that the review sees in the real log, for a run that was asked for these options."""
-    return read(folder, LOG.read_bytes(), type="llama-bench", **workload).series
+def repetitions(folder: Path, **options: Any) -> tuple[float, ...]:
+    """The repetitions that the review sees in the real log."""
+    return answered(folder, "llama-bench", LOG.read_bytes(), **options).series
 
 
 def test_a_first_repetition_that_stands_apart_is_in_sight(tmp_path: Path) -> None:
-    times = series(tmp_path, warmup=0)
+    times = repetitions(tmp_path, warmup=0)
     assert times == pytest.approx(
         [1e3 / rate for rate in (18243.3, 25876.6, 25738.8, 25799.2, 25828.3)]
     )
 
 
 def test_repetitions_of_warm_up_are_not_among_them(tmp_path: Path) -> None:
-    times = series(tmp_path, warmup=1, repetitions=4)
+    times = repetitions(tmp_path, warmup=1, repetitions=4)
     assert len(times) == 4
     assert max(times) < 1.01 * min(times)
 
@@ -54,7 +214,7 @@ def test_a_kernel_that_was_compiled_while_measuring_is_in_the_log_of_a_real_serv
     """vLLM 0.24 compiled one after its client had begun, and warned of file handles and of the client's sampling
     before."""
     log = (LOG.parents[1] / "vllm-bench/0.24-serve.log").read_bytes()
-    warned = read(tmp_path, log, type="vllm-bench").warnings
+    warned = answered(tmp_path, "vllm-bench", log=log).warnings
     (measured,) = [each.text for each in warned if each.measured]
     assert measured.startswith("Triton kernel JIT compilation during inference")
     assert len(warned) == 4
@@ -69,7 +229,7 @@ ERROR 11-22 22:51:02 [a.py:10] two
 [11/22/2026-22:51:02] [TRT-LLM] [E] three
 0.08.246.481 E srv  four
 """
-    warned = read(tmp_path, log, type="vllm-bench").warnings
+    warned = answered(tmp_path, "vllm-bench", log=log).warnings
     assert [each.is_error for each in warned] == [False, True, True, True]
     assert [each.text.split()[-1] for each in warned] == ["one", "two", "three", "four"]
 
@@ -84,8 +244,62 @@ Starting main benchmark run...
 (EngineCore pid=1114) WARNING 11-22 22:51:02 [kernels.py:10] A kernel is compiled
 (APIServer pid=892) WARNING 11-22 22:53:30 [utils.py:620] [shutdown] Process manager: force killing remaining processes
 """
-    warned = read(tmp_path, log, type="vllm-bench").warnings
+    warned = answered(tmp_path, "vllm-bench", log=log).warnings
     assert [(each.text, each.measured) for each in warned] == [
         ("Found ulimit of \N{HORIZONTAL ELLIPSIS} and failed", False),
         ("A kernel is compiled", True),
     ]
+
+
+BEGINS = "Starting main benchmark run...\n"
+SAID = [
+    (
+        # llama.cpp, `src/llama-model.cpp` (b4750)
+        "load_tensors: offloaded 20/33 layers to GPU\n" + BEGINS,
+        "computed the model, or a part of it, on the processor: 20 of 33 layers on the GPU",
+    ),
+    ("load_tensors: offloaded 33/33 layers to GPU\n" + BEGINS, None),
+    (
+        # `common/arg.cpp` of the same
+        "warning: no usable GPU found, --gpu-layers option will be ignored\n" + BEGINS,
+        "on the processor: no usable GPU found",
+    ),
+    (
+        # `examples/server/server.cpp` of the same; of a log without the client's lines
+        "slot      release: id  0 | task 7 | stop processing: n_past = 511, truncated = 1\n",
+        "cut prompts short, or forgot their beginning, to fit them into its context: stop processing",
+    ),
+    ("slot      release: id  0 | task 7 | stop processing: n_past = 496, truncated = 0\n", None),
+    (
+        # https://github.com/ollama/ollama/issues/7907, with the level that its runner has since
+        'time=2024-12-02T09:25:57.024Z level=WARN source=runner.go:131 msg="truncating input prompt" limit=2048 '
+        "prompt=17624 keep=5 new=2048\n",
+        "to fit them into its context: source",
+    ),
+    (
+        # SGLang, `scheduler.py`: at level INFO
+        BEGINS + "[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests. #retracted_reqs: 1\n",
+        "took requests out of its batch, to compute them again later, while it was measured: KV cache pool is full",
+    ),
+    ("[2026-05-24 03:51:46 TP0] KV cache pool is full. Retract requests.\n" + BEGINS, None),
+    (
+        # TensorRT-LLM, of a head size that its fused kernels lack
+        BEGINS + "[TensorRT-LLM][WARNING] Fall back to unfused MHA because of unsupported head size 128 in sm_87\n",
+        "used slower code than it could, while it was measured: Fall back to unfused MHA",
+    ),
+    ("Run 1/3 (pp)\nKV cache pool is full. Retract requests.\n", "took requests out of its batch"),
+]  # fmt: skip
+"""What engines say of a model or a prompt that does not fit, as their sources write it, and what a reader is told."""
+
+
+@pytest.mark.parametrize(("log", "words"), SAID)
+def test_what_does_not_fit_is_told_in_the_words_of_every_engine(
+    tmp_path: Path, log: str, words: str | None
+) -> None:
+    answer = answered(tmp_path, "openai-endpoint", log=log.encode())
+    found = told("engine-warning", a_view(a_run(), answer=answer))
+    if words is None:
+        assert found == []
+    else:
+        (finding,) = found
+        assert words in finding

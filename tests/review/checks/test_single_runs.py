@@ -1,7 +1,9 @@
 """Checks of single runs at their limits: what just passes, what does not, and which runs are spared."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sparkpub.record import telemetry
@@ -23,12 +25,14 @@ from sparkpub.record.record import (
 )
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.conditions import (
+    POWER_CAP,
+    PRESSURES,
     slow_clock,
     telemetry_gap,
     thermal_gate,
     throttled,
 )
-from sparkpub.review.checks.evidence import POWER_CAP, Warned
+from sparkpub.review.checks.evidence import Warned
 from sparkpub.review.checks.identities import inconsistent_report
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.prefix_cache import prefix_cache
@@ -120,24 +124,29 @@ def test_who_has_no_gate_is_not_told_to_change_it(gated: bool) -> None:
     assert ("lower max_start_temp_celsius:" in (found.remedy or own)) is gated
 
 
+def heat(slowed: int, reason: int = 0x20) -> list[int]:
+    """The reasons of a hundred samples, so many of which are slowed."""
+    return [reason] * slowed + [0] * (100 - slowed)
+
+
 @pytest.mark.parametrize(
-    ("changes", "events", "words"),
+    ("reasons", "events", "words"),
     [
-        ({"slowed_share": 0.01}, (), None),
-        ({"slowed_share": 0.02}, (), "2 % of the samples under load"),
-        ({"slowed_share": None}, (), None),
-        ({}, (event("throttle", "hot"),), "0 % of the samples under load: hot"),
-        ({}, (event("throttle", telemetry.THROTTLES[POWER_CAP]),), None),
-        ({"capped_share": 0.1}, (), None),
-        ({"capped_share": 0.11}, (), "info: The GPU was at its power limit"),
-        ({"capped_share": None}, (), None),
+        (heat(1), (), None),
+        (heat(2), (), "2 % of the samples under load"),
+        ([None] * 100, (), None),
+        ([0] * 100, (event("throttle", "hot"),), "0 % of the samples under load: hot"),
+        ([0] * 100, (event("throttle", telemetry.THROTTLES[POWER_CAP]),), None),
+        (heat(10, POWER_CAP), (), None),
+        (heat(11, POWER_CAP), (), "info: The GPU was at its power limit"),
     ],
 )
 def test_heat_slows_from_1_percent_of_the_samples_and_a_cap_is_noted_from_10(
-    changes: dict[str, Any], events: tuple[Event, ...], words: str | None
+    reasons: list[int | None], events: tuple[Event, ...], words: str | None
 ) -> None:
     run = a_run(machine=WITH_GPU, events=events)
-    said(throttled, a_view(run, samples=quiet(**changes)), words)
+    samples = quiet(range(100), gpu_throttle_reasons=reasons)
+    said(throttled, a_view(run, samples=samples), words)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +197,7 @@ def test_a_clock_is_stuck_below_half_of_what_it_could_be(
     clock: float | None, machine: Machine, events: tuple[Event, ...], words: str | None
 ) -> None:
     run = a_run(machine=machine, events=events)
-    said(slow_clock, a_view(run, samples=quiet(clock_under_load_mhz=clock)), words)
+    said(slow_clock, a_view(run, samples=quiet(gpu_clock_sm_mhz=clock)), words)
 
 
 def test_without_samples_the_recorded_mean_clock_counts() -> None:
@@ -231,7 +240,8 @@ def test_a_run_has_company(
     words: str | None,
 ) -> None:
     run = a_run(gates=gates, events=events)
-    said("foreign-load", a_view(run, samples=quiet(foreign_processes=processes)), words)
+    samples = quiet(gpu_foreign_processes=processes)
+    said("foreign-load", a_view(run, samples=samples), words)
 
 
 @pytest.mark.parametrize(
@@ -257,28 +267,32 @@ def test_kernel_and_driver_complain(
     said("kernel-warning", a_view(a_run(events=events, container=container)), words)
 
 
+def silent(until: float, every: float = 1.0) -> list[float]:
+    """Times of samples up to second 95, none of them between the third second and this one."""
+    before = np.arange(0, 3 + every / 2, every).round(6)
+    return [*before.tolist(), *np.arange(until, 95.05, every).round(6).tolist()]
+
+
 @pytest.mark.parametrize(
-    ("changes", "lasted", "words"),
+    ("times", "lasted", "words"),
     [
-        ({"widest_gap": 5.0}, 95.0, None),
-        (
-            {"widest_gap": 5.1},
-            95.0,
-            "5.1 s from second 3 on, with one sample every 1 s",
-        ),
-        ({"widest_gap": 2.0, "interval": 0.1}, 95.0, None),
-        ({"widest_gap": 2.1, "interval": 0.1}, 95.0, "2.1 s from second 3 on"),
-        ({}, 100.0, None),
-        ({}, 100.5, "5.5 s from second 95 on"),
-        ({"widest_gap": 7.0}, 101.0, "7.0 s from second 3 on"),
-        ({}, None, None),
+        (silent(8), 95.0, None),
+        (silent(8.1), 95.0, "5.1 s from second 3 on, with one sample every 1 s"),
+        (silent(5, every=0.1), 95.0, None),
+        (silent(5.1, every=0.1), 95.0, "2.1 s from second 3 on"),
+        (range(96), 100.0, None),
+        (range(96), 100.5, "5.5 s from second 95 on"),
+        (silent(10), 101.0, "7.0 s from second 3 on"),
+        (range(96), None, None),
+        ((), 2.0, None),
+        ((), 2.1, "2.1 s from second 0 on"),
     ],
 )
 def test_a_gap_is_longer_than_five_intervals_and_two_seconds(
-    changes: dict[str, Any], lasted: float | None, words: str | None
+    times: Iterable[float], lasted: float | None, words: str | None
 ) -> None:
     run = a_run(duration_seconds=lasted)
-    said(telemetry_gap, a_view(run, samples=quiet(**changes)), words)
+    said(telemetry_gap, a_view(run, samples=quiet(times)), words)
 
 
 def test_figures_of_the_sampler_need_its_samples() -> None:
@@ -397,7 +411,7 @@ def test_memory_was_in_use_before_every_run() -> None:
     ("load", "words"), [(9.9, None), (10.0, "the GPU was 10 % busy before it")]
 )
 def test_the_gpu_was_busy_before_a_run(load: float, words: str | None) -> None:
-    samples = quiet(load_before_percent=load, gpu_used_before_gib=0.0)
+    samples = quiet(gpu_utilization_percent=load, gpu_memory_used_gib=0.0)
     said(foreign_tenant, a_view(a_run(machine=CARD), samples=samples), words)
 
 
@@ -406,7 +420,7 @@ def test_memory_before_a_run_is_read_from_samples_then_ledger_then_tool() -> Non
     run = a_run({"device_used_before_gib": 7.0}, **fields)
     said(
         foreign_tenant,
-        a_view(run, samples=quiet(gpu_used_before_gib=5.0)),
+        a_view(run, samples=quiet(gpu_memory_used_gib=5.0)),
         "5.00 of 80",
     )
     said(foreign_tenant, a_view(run, samples=quiet()), "6.00 of 80")
@@ -424,8 +438,7 @@ def test_nobody_knows_what_was_before_a_run_without_samples() -> None:
     said(foreign_tenant, a_view(a_run()), None)
     published = Plan(position=0, order="as-published")
     said(foreign_tenant, a_view(a_run(machine=CARD, plan=published)), None)
-    known = quiet(load_before_percent=0.0)
-    said(foreign_tenant, a_view(a_run(machine=CARD), samples=known), None)
+    said(foreign_tenant, a_view(a_run(machine=CARD), samples=quiet()), None)
 
 
 def at(second: str) -> Moment:
@@ -731,7 +744,17 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
     ("metrics", "observed", "asked", "words"),
     [
         ({TPUT: 128.0, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
-        ({TPUT: 129.2, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        ({TPUT: 128.1, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
+        # Two decimals of 0.01 requests a second say little: 1.28 tokens, from half to one and a half of it.
+        ({TPUT: 1.5, REQUESTS: 0.01}, {"output_tokens_mean": 128.0}, {}, None),
+        # 0.0925 to 0.0935 requests of 494 tokens are 45.70 to 46.19 tokens, and 45.7 are 45.65 to 45.75.
+        ({TPUT: 45.7, REQUESTS: 0.093}, {"output_tokens_mean": 494.0}, {}, None),
+        (
+            {TPUT: 158.4, REQUESTS: 1.23456},
+            {"output_tokens_mean": 128.0},
+            {},
+            "output throughput is 158.4, and request throughput × output tokens is 158.024",
+        ),
         (
             {TPUT: 130.0, REQUESTS: 1.0},
             {"output_tokens_mean": 128.0},
@@ -849,13 +872,57 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
         ({"ttft_p99_ms": 5.0, "ttft_max_ms": 6.0}, {"requests": 100}, {}, None),
     ],
 )
-def test_figures_of_one_report_agree_within_a_percent(
+def test_figures_of_one_report_agree_to_their_last_digit(
     metrics: dict[str, float],
     observed: dict[str, Any],
     asked: dict[str, Any],
     words: str | None,
 ) -> None:
     run = a_run(metrics, observed=Observed(**observed), workload=asked)
+    said(inconsistent_report, a_view(run), words)
+
+
+TIMES = {
+    "request_latency_mean_ms": 1100.0,
+    "ttft_mean_ms": 100.0,
+    "itl_mean_ms": 100.0,
+}
+"""A second after the first token, in ten chunks."""
+USER = "output_throughput_per_user_tok_s"
+GENERATED = {"output_tokens_mean": 11.0}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "observed", "asked", "words"),
+    [
+        # Eleven tokens: one in the first chunk, and one in each of ten.
+        ({}, GENERATED, {}, None),
+        ({}, {"output_tokens_mean": 9.0}, {}, None),
+        ({}, {"output_tokens_mean": 8.0}, {}, "warning: Iteration 1 of m/native/w has an ITL that is too short"),
+        ({}, {"output_tokens_mean": 8.0}, {}, "8 tokens a request, in 11 chunks"),
+        # A length that was forced: twelve further tokens at least would take 1,200 ms.
+        ({"itl_mean_ms": 80.0}, GENERATED, {"output_tokens": 11}, "error: "),
+        # The payload of ours has a token a step, and so a thousandth of tolerance.
+        ({"itl_mean_ms": 99.95}, GENERATED, {"type": "generate", "output_tokens": 11}, None),
+        ({"itl_mean_ms": 99.0}, GENERATED, {"type": "generate", "output_tokens": 11}, "ITL is 99 ms"),
+        # 11 tokens by 1.1 s are 10 tok/s for each; by 0.5 s, the shortest latency, 22.
+        ({USER: 12.0, "request_latency_min_ms": 500.0}, GENERATED, {"output_tokens": 11}, None),
+        ({USER: 9.0}, GENERATED, {"output_tokens": 11}, "each user gets 9 tok/s"),
+        (
+            {USER: 23.0, "request_latency_min_ms": 500.0},
+            GENERATED,
+            {"output_tokens": 11},
+            "11 tokens by latency are 10 to 22 tok/s",
+        ),
+    ],
+)  # fmt: skip
+def test_chunks_and_what_a_user_gets_are_held_to_the_latency(
+    metrics: dict[str, float],
+    observed: dict[str, Any],
+    asked: dict[str, Any],
+    words: str | None,
+) -> None:
+    run = a_run(TIMES | metrics, observed=Observed(**observed), workload=asked)
     said(inconsistent_report, a_view(run), words)
 
 
@@ -933,33 +1000,43 @@ def test_what_the_parser_noticed_counts_where_the_report_is_whole() -> None:
 
 
 MEASURED = (Phase(name="measure", start_seconds=10.0, end_seconds=20.0),)
+APART = (*range(10), *range(21, 40))
+"""Seconds outside of it."""
 
 
 @pytest.mark.parametrize(
     ("changes", "fields", "words"),
     [
         ({}, {"duration_seconds": 95.0}, None),
-        ({"end": 215.0}, {"duration_seconds": 95.0}, None),
+        ({"times": range(216)}, {"duration_seconds": 95.0}, None),
         (
-            {"end": 216.0},
+            {"times": range(217)},
             {"duration_seconds": 95.0},
             "it continues to second 216, and the run was over after 95 s",
         ),
-        ({"times": (9.9, 20.1)}, {}, "no sample lies within the measured phase"),
-        ({"times": (10.0,)}, {}, None),
-        ({"times": (20.0,)}, {}, None),
-        ({"times": (9.9, 20.1), "interval": 5.0}, {}, None),
-        ({"times": (9.9, 20.1), "interval": 4.9}, {}, "no sample lies within"),
+        ({"times": APART}, {}, "no sample lies within the measured phase"),
+        ({"times": (*APART, 10)}, {}, None),
+        ({"times": (*APART, 20)}, {}, None),
+        ({"times": (-5, 0, 5, 9.9, 20.1, 25, 30)}, {}, None),
+        ({"times": (0, 4.9, 9.8, 20.1, 25, 29.9)}, {}, "no sample lies within"),
         (
-            {"load_measured_percent": 0.0},
+            {"gpu_utilization_percent": 0.0},
             {},
             "the GPU was at rest throughout the measured phase",
         ),
-        ({"load_measured_percent": None}, {}, None),
-        ({"samples": 0, "load_measured_percent": 0.0}, {}, None),
-        ({"available_before_gib": 9.0}, {"memory": ledger(None)}, None),
+        ({"gpu_utilization_percent": 5.0}, {}, None),
+        ({"gpu_utilization_percent": None}, {}, None),
+        # Utilisation is known from five samples in the phase on.
+        ({"times": (*APART, *range(10, 14)), "gpu_utilization_percent": 0.0}, {}, None),
         (
-            {"available_before_gib": 9.1},
+            {"times": (*APART, *range(16, 21)), "gpu_utilization_percent": 0.0},
+            {},
+            "the GPU was at rest",
+        ),
+        ({"times": (), "gpu_utilization_percent": 0.0}, {}, None),
+        ({"mem_available_gib": 9.0}, {"memory": ledger(None)}, None),
+        (
+            {"mem_available_gib": 9.1},
             {"memory": ledger(None)},
             "9.00 GiB were available before the run, and the samples begin with 9.10",
         ),
@@ -1018,9 +1095,8 @@ def counted(*joule: tuple[float, float], ids: str = "gg") -> View:
     ]
     view = a_view(*runs)
     for run, (start, end) in zip(runs, joule, strict=True):
-        view.evidence.samples[run.run_id] = quiet(  # type: ignore[attr-defined]
-            energy_start_joule=start, energy_end_joule=end
-        )
+        joule = np.linspace(start, end, 100)
+        view.evidence.samples[run.run_id] = quiet(gpu_energy_joule=joule)  # type: ignore[attr-defined]
     return view
 
 
@@ -1087,7 +1163,7 @@ def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
 def test_processes_that_waited_are_told(
     what: str, percent: float, busy: float, asked: dict[str, Any], is_found: bool
 ) -> None:
-    samples = quiet(waited_percent={what: percent}, cpu_percent=busy)
+    samples = quiet(**{PRESSURES[what]: percent}, cpu_percent=busy)
     run = CHECKS["foreign-load"].run
     assert run is not None
     found = list(run(a_view(a_run(asked_of=asked), samples=samples)))

@@ -471,11 +471,16 @@ def test_copies_are_told_by_the_first_thing_they_share() -> None:
     (found,) = copied_evidence(a_view(*runs))
     assert found.evidence["shared"] == "their report"
     assert found.message.endswith("3 runs share it with another.")
-    same = a_view(
-        *[a_run(iteration=number) for number in (1, 2)], samples=quiet(trace="t")
-    )
-    (found,) = copied_evidence(same)
-    assert found.evidence["shared"] == "the power drawn, sample by sample"
+
+
+@pytest.mark.parametrize(("distinct", "is_found"), [(19, False), (20, True)])
+def test_power_that_varies_is_a_trace_of_its_own(distinct: int, is_found: bool) -> None:
+    power = [min(place, distinct) for place in range(1, 101)]
+    runs = [a_run(iteration=number) for number in (1, 2)]
+    found = list(copied_evidence(a_view(*runs, samples=quiet(gpu_power_watt=power))))
+    assert [one.evidence["shared"] for one in found] == [
+        "the power drawn, sample by sample"
+    ] * is_found
 
 
 def test_a_log_is_missing_more_or_less() -> None:
@@ -1241,7 +1246,7 @@ def conditioned(
 @pytest.mark.parametrize(
     ("name", "level", "passes", "fails", "what"),
     [
-        ("clock_under_load_mhz", 1000.0, 19.0, 21.0, "SM clock under load"),
+        ("gpu_clock_sm_mhz", 1000.0, 19.0, 21.0, "SM clock under load"),
         ("cpu_percent", 20.0, 24.0, 26.0, "processor load"),
         ("swap_used_gib", 1.0, 0.4, 0.6, "swap in use"),
     ],

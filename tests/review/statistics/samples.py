@@ -22,6 +22,18 @@ def apart(values: Sequence[float] | Floats) -> Floats:
     return rising[order[: len(rising)]]
 
 
+def two_samples(
+    seed: int, n: int = 10, m: int = 13, shift: float = 0.4
+) -> tuple[Floats, Floats]:
+    """Two samples in which no neighbours are alike; the second one lies higher by `shift`."""
+    generator = np.random.default_rng(seed)
+    baseline, candidate = (
+        generator.normal(120, 0.5, n),
+        generator.normal(120 + shift, 1.0, m),
+    )
+    return apart(baseline), apart(candidate)
+
+
 def turns(
     baseline: Sequence[float] | Floats, candidate: Sequence[float] | Floats
 ) -> tuple[Sample, Sample]:

@@ -22,21 +22,12 @@ from sparkpub.review.statistics.compare import (
     verdict_of,
 )
 from sparkpub.review.statistics.design import DeclaredOrder, Sample
-from tests.review.statistics.samples import Floats, apart, turns
+from tests.review.statistics.samples import apart, turns, two_samples
 from tests.study.published import SLEEP_1, SLEEP_2
 
 NATIVE, FASTER = [100.0, 101.0, 99.0, 100.5], [150.0, 151.0, 149.0, 150.5]
 NEAR = [100.25, 100.875, 99.125, 100.375]
 """Close to NATIVE, and neither is alike in its neighbours."""
-
-
-def two_samples(
-    seed: int, n: int = 10, m: int = 13, shift: float = 0.4
-) -> tuple[Floats, Floats]:
-    generator = np.random.default_rng(seed)
-    return apart(generator.normal(120, 0.5, n)), apart(
-        generator.normal(120 + shift, 1.0, m)
-    )
 
 
 def drawn(a: Any, b: Any, **options: Any) -> Comparison:

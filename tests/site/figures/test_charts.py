@@ -287,7 +287,7 @@ def test_every_kind_that_a_campaign_has_compiles_with_its_rows_and_says_somethin
     library: Library,
 ) -> None:
     (campaign,) = library.publication.campaigns
-    figures = {name: library.figure(name) for name in library.makers(campaign)}
+    figures = {name: library.figure(name) for name in library.makers(campaign.name)}
     draws = {figure.chart.draw: figure for figure in figures.values()}
     assert {
         "peak-memory",

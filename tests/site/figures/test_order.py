@@ -9,6 +9,6 @@ def test_single_runs_have_no_chart_in_run_order(options: SiteOptions) -> None:
     means = {("m", "native", "w"): 10.0, ("n", "native", "w"): 20.0}
     library = a_library(means, options)
     (campaign,) = library.publication.campaigns
-    names = library.makers(campaign)
+    names = library.makers(campaign.name)
     assert "output-throughput" in names
     assert "output-throughput-order" not in names

@@ -202,7 +202,8 @@ class Compare {
     card.hidden = false;
     figure.replaceChildren(place);
     note.textContent = '';
-    card.querySelector('.sp-sample').textContent = `A: ${runs[0].run}. B: ${runs[1].run}.`;
+    const [a, b] = runs.map(({run}) => this.sides.get(`run:${run}`).label);
+    card.querySelector('.sp-sample').textContent = `A: ${a}. B: ${b}.`;
     return undefined;
   }
 }
