@@ -118,8 +118,8 @@ def _other_weights(requested: Requested, seen: Observed) -> list[str]:
         folder.parameters or 0
     )
     if is_wide and seen.quantization.lower().startswith(_OF_A_FOLDER):
-        said = f"its folder holds {_number(folder.weight_bytes)} bytes"
-        return [f"{said} of {folder.dtype} and its weights are {seen.quantization}"]
+        said = f"its folder holds weights of {folder.dtype}"
+        return [f"{said}, and the engine calls them {seen.quantization}"]
     return []
 
 

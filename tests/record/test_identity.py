@@ -87,7 +87,7 @@ def test_what_a_run_shows_is_held_against_the_model_asked_for(
             "/m/x",
             200,
             "awq_marlin",
-            "its folder holds 200 bytes of bfloat16 and its weights are awq_marlin",
+            "its folder holds weights of bfloat16, and the engine calls them awq_marlin",
         ),
         ("/m/x", 70, "modelopt_fp4", None),
         # Qwen2.5 0.5B in 8 bits: 358 of 494 million parameters take a byte, 136 million twice two (embedding and head).

@@ -18,6 +18,7 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, first_of
+from sparkpub.review.grouping import grouped
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
@@ -139,7 +140,7 @@ def throttled(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "throttled",
         "warning",
-        _less_than_the_gpu,
+        _less_on_every_side,
         "had less than the GPU that they are called by",
         remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it had less "
         "(acknowledged:).",
@@ -198,7 +199,27 @@ def _share_under_load(view: View, stored: Stored, reasons: int) -> float:
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
 
 
-def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
+def _less_on_every_side(view: View, stored: Stored) -> Iterator[str]:
+    """What all runs of a model and workload lacked of their GPU: where some had it, they differ, which is told."""
+    if _load(stored) in view.once(_loads_with_less):
+        yield from _less_than_the_gpu(stored)
+
+
+def _loads_with_less(view: View) -> frozenset[tuple[str, str]]:
+    """The models and workloads of which no run had its whole GPU."""
+    groups = grouped(view.happened, _load)
+    return frozenset(
+        load
+        for load, runs in groups.items()
+        if all(any(_less_than_the_gpu(run)) for run in runs)
+    )
+
+
+def _load(stored: Stored) -> tuple[str, str]:
+    return stored.record.model, stored.record.workload
+
+
+def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
     """A part of a GPU, and one that may not draw what it is built for."""
     for gpu in stored.record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt

@@ -11,7 +11,7 @@ from sparkpub.record.record import Gpu, Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Severity
-from sparkpub.review.checks.requested import flag_values, is_path
+from sparkpub.review.checks.requested import SLOWING, flag_values, is_path
 from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.grouping import grouped
 
@@ -191,7 +191,12 @@ def _steering(seen: Seen) -> Named | None:
     given = _inherited(seen.record)
     if given is None:
         return None
-    return {name: has for name, has in given.items() if _STEERS.fullmatch(name)}
+    told = SLOWING if seen.record.plan.order != "as-published" else ()
+    return {
+        name: has
+        for name, has in given.items()
+        if _STEERS.fullmatch(name) and name not in told
+    }
 
 
 def _settings(seen: Seen) -> Named:

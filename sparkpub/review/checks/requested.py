@@ -53,7 +53,7 @@ _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 
 
-_SLOWING = frozenset(
+SLOWING = frozenset(
     {
         "CUDA_LAUNCH_BLOCKING",
         "GGML_CUDA_DISABLE_GRAPHS",
@@ -63,7 +63,8 @@ _SLOWING = frozenset(
         "VLLM_TRACE_FUNCTION",
     }
 )
-"""Variables for debugging that make an engine slower. Left over on both sides, they show in no comparison."""
+"""Variables for debugging that make an engine slower. Of runs that we planned, each is told
+by itself where nobody asked for it: left over on both sides, it shows in no comparison."""
 _OFF = ("", "0", "false", "off", "no")
 
 
@@ -390,7 +391,7 @@ def _variables(record: Record) -> Iterator[tuple[str, str]]:
         value = had.get(name, wanted)
         if value != wanted and not is_path(str(wanted)):
             yield "an environment variable", f"{name} is {value} in place of {wanted}"
-    for name in sorted(_SLOWING & had.keys() - declared.keys()):
+    for name in sorted(SLOWING & had.keys() - declared.keys()):
         if had[name].lower() not in _OFF:
             left = f"{name}={had[name]}, which slows engines, is not in the matrix"
             yield "an environment variable", left

@@ -84,10 +84,11 @@ def roofline(view: View) -> Iterator[Finding]:
     whose first tokens came too soon."""
     found: dict[tuple[Severity, str, str], dict[Cell, Needed]] = defaultdict(dict)
     for cell, runs in view.counted.items():
-        for needed in (_memory(view, runs), _arithmetic(runs)):
-            if needed is not None:
-                cause = (needed.severity, needed.end, needed.figure)
-                found[cause][cell] = needed
+        both = [each for each in (_memory(view, runs), _arithmetic(runs)) if each]
+        # What makes one of them impossible makes the other suspicious, or impossible, too.
+        errors = [needed for needed in both if needed.severity == "error"]
+        for needed in errors[:1] or both:
+            found[needed.severity, needed.end, needed.figure][cell] = needed
     for (severity, end, _), cells in found.items():
         yield _overload(view, severity, end, cells)
     yield from view.faulty(

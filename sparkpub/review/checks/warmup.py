@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 
-from sparkpub.plan.requested import options_of
+from sparkpub.plan.requested import load_of, options_of
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -36,8 +36,9 @@ COLD_START = Threshold(
 COLD_TAIL = Threshold(
     "cold tail",
     5.0,
-    "From this multiple of the median, the 99th percentile of TTFT is a cold start in a run that was to warm up with "
-    "nothing, where the times of single requests are not known. With a warm-up it was below 2 in 154 of 156 runs.",
+    "From this multiple of the median, and from that of all requests in flight, the 99th percentile of TTFT is a cold "
+    "start in a run that was to warm up with nothing, where the times of single requests are not known. With a warm-up "
+    "it was below 2 in 154 of 156 runs.",
 )
 
 
@@ -113,7 +114,8 @@ def _cold_tail(record: Record) -> str | None:
         return None
     if record.plan.order == "as-published" or usual is None or slowest is None:
         return None
-    if slowest <= COLD_TAIL * usual:
+    # Prompts that are sent together are computed one after the other at worst.
+    if slowest <= max(float(COLD_TAIL), load_of(record).in_flight or 1) * usual:
         return None
     return f"nothing was warmed up, and TTFT is {usual:.0f} ms at the median and {slowest:.0f} ms at P99"
 

@@ -167,6 +167,17 @@ def test_a_part_of_a_gpu_is_told_unless_it_was_asked_for(
     said(throttled, a_view(run, samples=quiet()), words)
 
 
+def test_a_part_of_a_gpu_on_one_side_is_told_as_a_difference() -> None:
+    part, whole = (
+        Machine(id="m1", gpus=(Gpu(name="G", mig=mig),)) for mig in (True, False)
+    )
+    view = a_view(
+        a_run(machine=whole), a_run(machine=part, environment="kept"), samples=quiet()
+    )
+    said(throttled, view, None)
+    said("unequal-environments", view, "MIG off (native) and on (kept)")
+
+
 def test_without_samples_throttling_is_open_where_there_is_a_gpu() -> None:
     said(throttled, a_view(a_run(machine=WITH_GPU)), "lacks data")
     said(throttled, a_view(a_run()), None)

@@ -818,6 +818,13 @@ def test_what_is_impossible_goes_before_what_is_suspicious() -> None:
     assert item.evidence["metric"] == "prompt_throughput_tok_s"
 
 
+def test_what_neither_memory_nor_arithmetic_allows_is_told_once() -> None:
+    rates = {"prompt_throughput_tok_s": 1e6, TPUT: 1e6}
+    run = computing(rates, {"concurrency": 1}, observed=GGUF)
+    (found,) = roofline(a_view(run))
+    assert found.severity == "error"
+
+
 def test_the_last_wave_of_requests_counts_whole() -> None:
     """9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,000 tok/s are 222.2 steps a second."""
     waves = modelled(
@@ -1201,6 +1208,26 @@ def test_a_first_batch_is_a_cold_start() -> None:
     (found,) = batches(15.1)
     assert "15.1 ms, while the others take 10.0 ms" in found
     assert batches(50.0, rest=(10.0,)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "slowest", "is_found"),
+    [
+        ({"warmup": 0}, 501.0, True),
+        ({"warmup": 0}, 499.0, False),
+        ({"warmup": 8}, 501.0, False),
+        # The last of 16 prompts that came together waits for all of them, and the median one for its own at least.
+        ({"warmup": 0, "concurrency": 16}, 1599.0, False),
+        ({"warmup": 0, "concurrency": 16}, 1601.0, True),
+        ({"warmup": 0, "request_rate": 2.0}, 1601.0, False),
+    ],
+)
+def test_a_run_without_a_warm_up_shows_a_cold_start(
+    asked: dict[str, Any], slowest: float, is_found: bool
+) -> None:
+    times = {"ttft_p50_ms": 100.0, "ttft_p99_ms": slowest}
+    found = told(warmed_up, a_view(a_run(times, workload=asked)))
+    assert len(found) == is_found
 
 
 def test_first_batches_of_many_runs_stand_apart() -> None:
