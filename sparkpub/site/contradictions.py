@@ -46,8 +46,6 @@ _SIZED = re.compile(r"\S*\d+(?:\.\d+)?B(?=-)")
 """A model's name up to its size: `Qwen2.5-72B` of `Qwen2.5-72B-Instruct`."""
 _WORD = 40
 """Letters in which a word before an expression is looked for."""
-_MOST_KEPT = 64
-"""Campaigns whose names are made once."""
 AXES = ("model", "environment")
 
 
@@ -165,8 +163,8 @@ def _against_names(
     return None
 
 
-@lru_cache(_MOST_KEPT)
-def _called(dataset: Dataset, campaign: str, axis: str) -> dict[str, Sequence[str]]:
+@lru_cache(maxsize=64)
+def _called(dataset: Dataset, campaign: str, axis: str) -> Mapping[str, Sequence[str]]:
     """Key of a model or an environment to all that readers call it."""
     names = Names(dataset)
     found: dict[str, Sequence[str]] = {}

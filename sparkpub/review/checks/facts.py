@@ -131,14 +131,6 @@ def _quantization(record: Record) -> str | None:
     return record.observed.quantization or "none"
 
 
-def _configuration(record: Record) -> str | None:
-    """Of the model's folder: its config.json, and its list of weight files."""
-    known = record.requested.architecture
-    if known is None or known.config_sha256 is None:
-        return None
-    return f"{known.config_sha256:.8} {known.weights_sha256 or '':.8}".strip()
-
-
 def _limits(record: Record) -> str:
     """Limits of memory and processors that the environment sets: its own doing, and still not like for like."""
     limits = []
@@ -156,6 +148,15 @@ _STEERS = re.compile(
 """Names of variables that change what is computed; the others say what an image was built of, and where."""
 _OWN_TO_A_RUN = re.compile(r"server|.*_sha256|graph_reuse")
 """Settings that are no settings: which server answered, digests of what was generated, and what came of a run."""
+
+
+def _model_files(seen: Seen) -> Named | None:
+    """The configuration in the model's folder, and the list of its weight files, as digests in short."""
+    known = seen.record.requested.architecture
+    if known is None:
+        return None
+    sums = {"config.json": known.config_sha256, "weights": known.weights_sha256}
+    return {name: each[:8] for name, each in sums.items() if each is not None} or None
 
 
 def _packages(seen: Seen) -> Named | None:
@@ -242,7 +243,6 @@ SHARED = (
     _one("MIG", "error", "error", _of_gpus(lambda gpu: _on(gpu.mig)), own=True),
     _one("ECC", "warning", "warning", _of_gpus(lambda gpu: _on(gpu.ecc)), own=True),
     _one("locked clock", "warning", "warning", lambda record: record.machine.clocks_locked_mhz or "none"),
-    _one("configuration of the model", "error", "error", _configuration),
     _one("number format", "error", "error", lambda record: record.observed.dtype),
     _one("quantization", "error", "error", _quantization),
     _one("KV cache format", "error", "warning", lambda record: record.observed.kv_cache_dtype),
@@ -253,6 +253,7 @@ SHARED = (
 """Facts of one value, in the order of their weight: where they are pooled, and where they are compared."""
 SOFTWARE = Common("software", "warning", "warning", _packages, lacked="info")
 NAMED = (
+    Common("files of the model", "error", "error", _model_files),
     SOFTWARE,
     Common("gate", "warning", "warning", _gates),
     Common("command line", None, "warning", _flags, absence_counts=True),
