@@ -53,17 +53,19 @@ def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
 
 
 def _line(mine: Speed, theirs: Speed) -> str:
-    """One line: both figures with their loads, and the difference, with what is not the same."""
-    ours, published = (speed.figures[GENERATION].mean for speed in (mine, theirs))
+    """One line: both figures with their loads, and the difference, with the runs behind it and what is not the same."""
+    rows = [speed.figures[GENERATION] for speed in (mine, theirs)]
+    ours, published = (row.mean for row in rows)
     change = percent(100.0 * (ours / published - 1.0), 0)
-    unlike = []
+    runs = f"{rows[1].n} and {rows[0].n} runs"
+    if all(row.n == 1 for row in rows):
+        runs = "one run each"
+    unlike = [runs]
     if _shape(mine.load) != _shape(theirs.load):
         unlike.append("another load")
-    for name in ("engine", "quantization", "machine"):
+    for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
-            word = "weights" if name == "quantization" else name
             unlike.append(f"another {word} or none stated")
-    under = f" ({', '.join(unlike)})" if unlike else ""
     where = ", ".join(
         part
         for part in (
@@ -76,8 +78,17 @@ def _line(mine: Speed, theirs: Speed) -> str:
     return (
         f"published: {number(published, 1)} tok/s, campaign {theirs.campaign}"
         f"{f' ({where})' if where else ''}, {theirs.load.label}; "
-        f"yours: {number(ours, 1)} tok/s, {mine.load.label}: {change}{under}"
+        f"yours: {number(ours, 1)} tok/s, {mine.load.label}: {change} ({', '.join(unlike)})"
     )
+
+
+_PARTS = {
+    "engine": "engine",
+    "engine_version": "version",
+    "quantization": "weights",
+    "machine": "machine",
+}
+"""Part of a set-up to its word."""
 
 
 def _shape(load: Load) -> tuple[object, ...]:

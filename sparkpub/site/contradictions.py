@@ -6,7 +6,7 @@ read only as far as it is plain: words of both directions in it, or the names of
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.claims.ledger import Claim
@@ -160,11 +160,9 @@ def _against_names(
     return None
 
 
-def _called(dataset: Dataset, campaign: str, axis: str) -> dict[str, Sequence[str]]:
+@lru_cache(maxsize=64)
+def _called(dataset: Dataset, campaign: str, axis: str) -> Mapping[str, Sequence[str]]:
     """Key of a model or an environment to all that readers call it."""
-    known = _KNOWN.get((id(dataset), campaign, axis))
-    if known is not None:
-        return known
     names = Names(dataset)
     found: dict[str, Sequence[str]] = {}
     for record in dataset.campaign(campaign).records:
@@ -180,11 +178,7 @@ def _called(dataset: Dataset, campaign: str, axis: str) -> dict[str, Sequence[st
             name = names.environment(campaign, key)
             words = [name, key, *map(sentences.in_environment, (name, key))]
         found[key] = list(dict.fromkeys(words))
-    _KNOWN[id(dataset), campaign, axis] = found
     return found
-
-
-_KNOWN: dict[tuple[int, str, str], dict[str, Sequence[str]]] = {}
 
 
 def _names_one(told: str, words: Sequence[str]) -> bool:

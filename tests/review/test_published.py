@@ -47,7 +47,7 @@ def test_the_nearest_load_of_the_same_model_is_named(tmp_path: Path) -> None:
     # 33 / 30 is 10 % more.
     assert line == (
         "published: 30.0 tok/s, campaign one-user (vLLM, BF16), 512 tokens in, 128 tokens out, 1 at once; "
-        "yours: 33.0 tok/s, 512 tokens in, 128 tokens out, 1 at once: +10\u00a0%"
+        "yours: 33.0 tok/s, 512 tokens in, 128 tokens out, 1 at once: +10\u00a0% (one run each)"
     )
 
 
@@ -56,7 +56,7 @@ def test_what_is_not_the_same_is_said(tmp_path: Path) -> None:
     campaign(tmp_path, "theirs", "y/M-7B-AWQ", 30.0, input_tokens=2048)
     line = published.beside("mine", tmp_path)
     assert line is not None
-    assert line.endswith("(another load)")
+    assert line.endswith("(one run each, another load)")
 
 
 def test_without_a_published_figure_nothing_is_said(tmp_path: Path) -> None:

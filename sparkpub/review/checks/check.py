@@ -55,10 +55,7 @@ def of_each_run(
     wrong with one, in words; `happened` says it of one run, and of several where that is another word."""
 
     def run(view: View) -> Iterator[Finding]:
-        def of_run(stored: Stored) -> Iterable[str]:
-            return problems(view, stored)
-
-        return view.faulty(name, severity, of_run, *happened)
+        return view.faulty(name, severity, problems, *happened)
 
     return Check(
         name, kind, (severity,), question, run, thresholds=thresholds, remedy=remedy

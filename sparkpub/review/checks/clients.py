@@ -133,7 +133,7 @@ class Reported:
         most, seconds = self.most, self.span
         if isnan(seconds):
             # Nobody counted: each of `most` lanes had a request, and one of them the slowest.
-            mean = most * self.mean("request_latency") / 1e3
+            mean = most * self.mean("request_latency") / 1e3 or nan
             least = mean / (mean + (most - 1) * self.slowest)
             return 0.0 if isnan(least) else least
         # No lane is idle for longer than the last request takes.

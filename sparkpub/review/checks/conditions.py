@@ -119,7 +119,7 @@ def _read_otherwise(gate: Gate) -> bool:
 def thermal_gate(view: View) -> Iterator[Finding]:
     """Runs that a gate let start hot, and those that no gate held back."""
     yield from view.faulty(
-        "thermal-gate", "warning", lambda run: _unmet(run, "temp"), "started hot"
+        "thermal-gate", "warning", lambda _, run: _unmet(run, "temp"), "started hot"
     )
     yield from view.faulty(
         "thermal-gate",
@@ -130,7 +130,7 @@ def thermal_gate(view: View) -> Iterator[Finding]:
     )
 
 
-def _hot_without_a_gate(stored: Stored) -> Iterator[str]:
+def _hot_without_a_gate(_view: View, stored: Stored) -> Iterator[str]:
     """A temperature above the methodology's limit, where no gate asked for it."""
     start = stored.record.value("gpu_temp_start_celsius")
     gated = any("temp" in gate.name for gate in stored.record.gates)
@@ -151,7 +151,7 @@ def throttled(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "throttled",
         "warning",
-        lambda run: _slowed(view, run),
+        _slowed,
         "ran with a GPU slowed by heat or hardware",
     )
     capped = [run for run in view.happened if _was_capped(view, run)]
@@ -202,7 +202,7 @@ def _share_under_load(view: View, stored: Stored, reasons: int) -> float:
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
 
 
-def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
+def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
     """A part of a GPU, and one that may not draw what it is built for."""
     for gpu in stored.record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
@@ -217,7 +217,7 @@ def slow_clock(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "slow-clock",
         "warning",
-        lambda run: _stuck(view, run),
+        _stuck,
         "ran with a slow clock",
     )
     unknown = [
@@ -315,7 +315,7 @@ def telemetry_gap(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "telemetry-gap",
         "warning",
-        lambda run: _silence(view, run),
+        _silence,
         "had gaps in the telemetry, so peaks may be missing",
     )
 

@@ -1,4 +1,4 @@
-"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples in short."""
+"""What lies beside a record, read once per review: sums of files, what the parser finds, and the samples."""
 
 import hashlib
 import re
@@ -168,8 +168,8 @@ class Samples:
 
     def clock(self, column: str) -> float | None:
         """The usual clock under load in MHz; None where no sample shows it."""
-        clocks = self.known(column, self.under_load)
-        return float(np.median(clocks)) if len(clocks) else None
+        clocks = self.known(column, self.under_load).tolist()
+        return median(clocks) if clocks else None
 
 
 @dataclass(frozen=True)

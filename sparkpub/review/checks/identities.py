@@ -149,10 +149,19 @@ def _unequal(name: str, figure: float, product: str, *factors: float) -> Iterato
 
 
 def _lost_share(figure: float) -> float:
-    """Half a unit of the second decimal, as a share of a figure that has no more: tools print so many."""
-    if isnan(figure) or figure == 0 or figure != round(figure, 2):
+    """Half a unit of the last decimal of a figure that was printed, as a share of it. A whole figure may be a number of
+    things, or was printed like others with two decimals."""
+    if isnan(figure) or figure == 0:
         return 0.0
-    return 0.005 / abs(figure)
+    places = [place for place in _PRINTED if figure == round(figure, place)]
+    if not places:
+        return 0.0
+    decimals = 2 if figure == round(figure) else places[0]
+    return 0.5 * 10.0**-decimals / abs(figure)
+
+
+_PRINTED = (1, 2, 3, 4)
+"""Decimals of figures that are printed; a figure of a JSON file has more."""
 
 
 def _rates(report: Reported) -> Iterator[str]:
@@ -267,36 +276,34 @@ def _definition_of_tpot(report: Reported) -> Iterator[str]:
         yield f"TTFT + {further:g} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
 
 
-def _time_per_chunk(report: Reported) -> tuple[float, float, float]:
-    """What ITL is in milliseconds, and would be if every chunk after the first had one token, or if a stream had a
-    chunk or two more, without a token."""
-    decode = report.mean("request_latency") - report.mean("ttft")
-    tokens = report.output_tokens
-    return (
-        report.mean("itl") or nan,
-        decode / (tokens - 1 or nan),
-        decode / (tokens + 1),
-    )
+def _time_per_chunk(report: Reported) -> tuple[float, float]:
+    """What ITL is in milliseconds, and the least that it can be: the time after the first token divided by the tokens,
+    and by a chunk or two without a token at the end of the stream."""
+    least = _after_the_first(report) / (report.output_tokens + 1)
+    return report.mean("itl") or nan, least * (1 - REPORT_TOLERANCE)
+
+
+def _after_the_first(report: Reported) -> float:
+    return report.mean("request_latency") - report.mean("ttft")
 
 
 def _itl(report: Reported) -> Iterator[str]:
-    """ITL is what the time after the first token is divided into: no chunk holds less than a token."""
-    chunk, token, least = _time_per_chunk(report)
+    """Answers of one length: no chunk holds less than a token, and a step of a batch exactly one."""
+    chunk, least = _time_per_chunk(report)
+    token = _after_the_first(report) / (report.length - 1)
     off = DEFINITION_TOLERANCE * token
     is_other = report.client.a_chunk_a_token and abs(chunk - token) > off
-    if not isnan(report.length) and (
-        chunk < least * (1 - REPORT_TOLERANCE) or is_other
-    ):
+    if not isnan(token) and (chunk < least or is_other):
         yield f"ITL is {chunk:.6g} ms, and the time after the first token, by the further tokens, is {token:.6g} ms"
 
 
 def _uncounted(report: Reported) -> Iterator[str]:
-    """More chunks than tokens, of answers of any length. Of a client that encodes each chunk by itself, each has a
-    token more: inference-perf did so, and halved its ITL."""
-    chunk, token, least = _time_per_chunk(report)
-    if chunk < least * (1 - REPORT_TOLERANCE):
-        tokens = report.output_tokens
-        yield f"{tokens:.4g} tokens a request, in {(tokens - 1) * token / chunk + 1:.4g} chunks"
+    """More chunks than tokens, of answers of any length: tokens that nobody counted. Of a client that encodes each
+    chunk by itself, each has a token more: inference-perf did so, and halved its ITL."""
+    chunk, least = _time_per_chunk(report)
+    if chunk < least:
+        chunks = _after_the_first(report) / chunk + 1
+        yield f"{report.output_tokens:.4g} tokens a request, in {chunks:.4g} chunks"
 
 
 def _chunks(report: Reported) -> Iterator[str]:

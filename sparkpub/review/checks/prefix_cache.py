@@ -58,7 +58,7 @@ def prefix_cache(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "prefix-cache",
         "warning",
-        lambda run: _cached(view, run),
+        _cached,
         "found its prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
         "found their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
     )

@@ -93,7 +93,7 @@ def roofline(view: View) -> Iterator[Finding]:
     yield from view.faulty(
         "roofline",
         "error",
-        lambda run: _first_token_too_soon(view, run),
+        _first_token_too_soon,
         "has first tokens that came before the weights can have been read once",
         "have first tokens that came before the weights can have been read once",
     )

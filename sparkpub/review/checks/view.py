@@ -337,7 +337,7 @@ class View:
         self,
         check: str,
         severity: Severity,
-        problems: Callable[[Stored], Iterable[str]],
+        problems: Callable[["View", Stored], Iterable[str]],
         happened: str,
         several: str = "",
         **more: Any,
@@ -345,7 +345,7 @@ class View:
         """One finding for the runs in which `problems` finds any, as of `cases`, which `more` is for."""
         cases: list[Case] = []
         for stored in self.happened:
-            found = list(problems(stored))
+            found = list(problems(self, stored))
             if found:
                 cases.append((stored, "; ".join(found)))
         yield from self.cases(check, severity, cases, happened, several, **more)

@@ -7,6 +7,7 @@ from sparkpub.record.text import counted, listed, percent, significant
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
+from sparkpub.review.statistics.describe import ALPHA, t_quantile
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences
@@ -217,11 +218,16 @@ def _said(word: str, rows: Sequence[Row], names: Mapping[str, str]) -> str:
 
 
 def _bound(rows: Sequence[Row]) -> str:
-    """`at most 3.2 %`: the farthest end of the intervals."""
-    ends = [end for row in rows for end in (row["lo"], row["hi"]) if end is not None]
-    if len(ends) < 2 * len(rows):
-        return "an amount for which these are too few runs"
-    return sentences.at_most(max(map(abs, ends)))
+    """`at most 3.2 %`: the farthest end of the 90 % intervals, of which each end is a bound of its side as everywhere;
+    the lines are the wider ones at 95 %."""
+    ends = []
+    for row in rows:
+        if row["lo"] is None:
+            return "an amount for which these are too few runs"
+        df = row["machines"] - 1
+        narrower = t_quantile(1 - ALPHA, df) / t_quantile(1 - ALPHA / 2, df)
+        ends.append(abs(row["percent"]) + narrower * (row["hi"] - row["lo"]) / 2)
+    return sentences.at_most(max(ends))
 
 
 def _sample(margin: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import isinf
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -61,14 +62,21 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, metric, shown)),
         selection.data(metric, "runs", "trends"),
         title=f"{metric.label} in run order",
-        says=_drift(selection.names, metric, cells)
+        says=_drift(selection.names, metric, cells, _tests(selection))
         or differences
         or sentences.means(selection.names, metric, cells),
         **cell_table.details(selection, metric, runs="listed"),
     )
 
 
-def _drift(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
+def _tests(selection: Selection) -> int:
+    """How many trends of the campaign were tested: their p-values are corrected for that number."""
+    table = selection.publication.results.cells
+    mine = table[table["campaign"] == selection.campaign.name]
+    return int(mine["trend_p_adjusted"].notna().sum())
+
+
+def _drift(names: Names, metric: Metric, cells: Sequence[TableRow], tests: int) -> str:
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
     drifting = [
         " · ".join(names.cell(cell.campaign, cell.cell))
@@ -79,7 +87,7 @@ def _drift(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:
         return ""
     test = "Mann-Kendall over the runs in the figures, adjusted"
     if not drifting:
-        return f"No trend of {metric.within_sentence} is seen in {_runs(tested)}; {_unseen(tested)} ({test})."
+        return f"No trend of {metric.within_sentence} is seen in {_runs(tested)}; {_unseen(tested, tests)} ({test})."
     cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
@@ -94,16 +102,18 @@ def _runs(cells: Sequence[TableRow]) -> str:
     return number if len(cells) == 1 else f"{number} of {counted(len(cells), 'cell')}"
 
 
-def _unseen(cells: Sequence[TableRow]) -> str:
+def _unseen(cells: Sequence[TableRow], tests: int) -> str:
     """What change over a campaign would have been seen: a test that sees nothing says no more than that."""
     changes = [
-        detectable_change(cell.n, cell.sd, ALPHA / len(cells)) / cell.mean
+        detectable_change(cell.n, cell.sd, ALPHA / tests) / cell.mean
         for cell in cells
         if cell.n > 2 and cell.mean > 0
     ]
     if not changes:
         return "how large a one would have been is not known"
     largest = 100 * max(changes)
+    if isinf(largest):
+        return "some are too few to show any"
     return f"a change of {largest:.2g} % from the first to the last run usually would have been"
 
 

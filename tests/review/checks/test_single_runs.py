@@ -743,6 +743,8 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
         ({TPUT: 128.1, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
         # Two decimals of 0.01 requests a second say little: 1.28 tokens, from half to one and a half of it.
         ({TPUT: 1.5, REQUESTS: 0.01}, {"output_tokens_mean": 128.0}, {}, None),
+        # 0.0925 to 0.0935 requests of 494 tokens are 45.70 to 46.19 tokens, and 45.7 are 45.65 to 45.75.
+        ({TPUT: 45.7, REQUESTS: 0.093}, {"output_tokens_mean": 494.0}, {}, None),
         (
             {TPUT: 158.4, REQUESTS: 1.23456},
             {"output_tokens_mean": 128.0},

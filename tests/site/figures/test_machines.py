@@ -118,12 +118,14 @@ def test_machines_that_disagree_are_told_so(options: SiteOptions) -> None:
 
 
 def test_what_is_undecided_is_said_with_its_bound(options: SiteOptions) -> None:
-    """Of 5 % and 3.5 % the interval of the mean reaches 12.7 standard errors to either side."""
+    """Of 5 % and 3.5 % the interval of the mean reaches 12.706 standard errors to either side, and the end of the 90 %
+    interval, which is the bound, 6.314."""
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 3.5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
     together = figure.data[TABLE][-1]
     assert together["replication"] == "undecided"
-    most = math.ceil(10 * max(abs(together["lo"]), together["hi"])) / 10
+    half = (together["hi"] - together["lo"]) / 2
+    most = math.ceil(10 * (together["percent"] + half * 6.314 / 12.706)) / 10
     assert figure.says == (
         f"Over 2 machines, 1 comparison differs by at most {most:.1f}{SPACE}% (output throughput; undecided)."
     )

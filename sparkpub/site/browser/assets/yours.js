@@ -140,6 +140,10 @@ const loadName = ({users, rate, input, output, depth}) =>
     .filter(Boolean)
     .join(', ');
 
+const REPEAT_PERCENT = 5;
+/** What a reader should know of a change no larger than one from a measurement to its repeat may be. */
+const near = (mine, best) => (Math.abs(100 * (mine.total / best.total - 1)) <= REPEAT_PERCENT ? ', as a repeat may differ' : '');
+
 function told(mine, found, root) {
   const place = make('section', {}, make('h3', {}, `${mine.model}: ${loadName(mine)}`));
   if (mine.total === null) {
@@ -158,7 +162,7 @@ function told(mine, found, root) {
     'p',
     {},
     make('strong', {}, `Yours: ${number(mine.total, 1)} tok/s, published here: ${number(best.total, 1)}`),
-    ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %)` : ''}.`,
+    ` ${where}${best.alike ? ` (${mine.total >= best.total ? '+' : ''}${change} %${near(mine, best)})` : ''}.`,
   );
   const most = Math.max(...found.map((row) => row.total));
   if (most > best.total) answer.append(` The fastest recipe here makes ${number(most, 1)}.`);
