@@ -44,6 +44,8 @@ _UNIT = re.compile(
 _ARGUMENT = r"\b{}=[\"']([^\"']+)[\"']"
 _SIZED = re.compile(r"\S*\d+(?:\.\d+)?B(?=-)")
 """A model's name up to its size: `Qwen2.5-72B` of `Qwen2.5-72B-Instruct`."""
+_WORD = 40
+"""Letters in which a word before an expression is looked for."""
 AXES = ("model", "environment")
 
 
@@ -78,7 +80,8 @@ def _against_sign(
 ) -> Iterator[Contradiction]:
     """`… lower` behind a difference above zero, `falls by …` before one."""
     behind = _BESIDE.match(source, found.end())
-    before = _BEFORE.search(source[: found.start()].replace("\n", " "))
+    front = source[max(0, found.start() - _WORD) : found.start()]
+    before = _BEFORE.search(front.replace("\n", " "))
     word = None
     if before:
         is_up, word = before["up"] is not None, before[0].strip()

@@ -90,6 +90,8 @@ def test_what_a_run_shows_is_held_against_the_model_asked_for(
             "its folder holds 200 bytes of bfloat16 and its weights are awq_marlin",
         ),
         ("/m/x", 70, "modelopt_fp4", None),
+        # Qwen2.5 0.5B in 8 bits: 358 of 494 million parameters take a byte, 136 million twice two (embedding and head).
+        ("/m/x", 182, "compressed-tensors", None),
     ],
 )
 def test_weights_are_of_the_format_that_name_and_folder_say(

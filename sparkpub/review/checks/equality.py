@@ -59,6 +59,11 @@ PROCESSOR_DIFFERENCE_PERCENT = Threshold(
     25.0,
     "Maximum difference between the mean CPU loads of environments: more means that another program was running.",
 )
+OWN_PROCESSORS = Threshold(
+    "own processors",
+    2.0,
+    "Processors by whose load the runs of a cell may differ in any case: an engine and its client keep two busy.",
+)
 SWAP_DIFFERENCE_GIB = Threshold(
     "swap difference gib",
     0.5,
@@ -246,11 +251,21 @@ def _mixed_condition(view: View, condition: MeasuredCondition) -> Iterator[Findi
     for cell, runs in view.counted.items():
         for of_machine in grouped(runs, lambda run: run.record.machine.id).values():
             read = condition.read(view, of_machine)
-            if condition.within and read and max(read) - min(read) > condition.within:
+            if not read or condition.within is None:
+                continue
+            allowed = float(condition.within)
+            if condition.of_resources:
+                allowed = max(allowed, OWN_PROCESSORS * 100 / _processors(of_machine))
+            if max(read) - min(read) > allowed:
                 ranges[cell] = f"{min(read):.0f} to {max(read):.0f} {condition.unit}"
     if ranges:
         told = NamedValues(next(iter(ranges.values())), list(ranges.values()))
         yield _averaged(view, condition.name, "warning", list(ranges), told)
+
+
+def _processors(runs: Sequence[Stored]) -> int:
+    """How many processors the machine of some runs has; no limit where they do not say it."""
+    return max(run.record.machine.cpu_count or 100 for run in runs)
 
 
 # -- between environments ----------------------------------------------------------------------------------------

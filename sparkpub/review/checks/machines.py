@@ -11,7 +11,13 @@ import pandas as pd
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.equality import mixed_runs
+from sparkpub.review.checks.equality import (
+    OWN_PROCESSORS,
+    PROCESSOR_DIFFERENCE_PERCENT,
+    START_RANGE_CELSIUS,
+    SWAP_DIFFERENCE_GIB,
+    mixed_runs,
+)
 from sparkpub.review.checks.facts import MACHINE, machines_of
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.timing import began, ended_at
@@ -230,7 +236,13 @@ CHECKS = (
         "mixed-machines",
         "meaning",
         ("error", "warning", "info"),
-        "Same software in all runs of a cell, and whole blocks on each machine?",
+        "Same software and conditions in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
+        thresholds=(
+            START_RANGE_CELSIUS,
+            PROCESSOR_DIFFERENCE_PERCENT,
+            OWN_PROCESSORS,
+            SWAP_DIFFERENCE_GIB,
+        ),
     ),
 )

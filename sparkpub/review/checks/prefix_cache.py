@@ -1,9 +1,10 @@
 """Whether a server took its prompts from a cache instead of computing them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
-from sparkpub.plan.requested import options_of
+from sparkpub.plan.requested import load_of, options_of
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -67,12 +68,14 @@ def prefix_cache(view: View) -> Iterator[Finding]:
 
 def _switched_on_for_some(view: View) -> Iterator[Finding]:
     """Loads of an environment of which some models' servers kept prompts and others' did not, where nothing shows how
-    many they found."""
+    many they found and they may have seen them before."""
+    times = Counter(map(_server, view.happened))
     settings: dict[tuple[str, str], dict[str, dict[Cell, None]]] = {}
     for cell, runs in view.counted.items():
         for run in runs:
             said = run.record.observed.settings.get("enable_prefix_caching")
-            if said is not None and _hits(view, run) is None:
+            again = times[_server(run)] > 1 or load_of(run.record).dataset is not None
+            if said is not None and again and _hits(view, run) is None:
                 by_said = settings.setdefault((cell[1], cell[2]), {})
                 by_said.setdefault(said.lower(), {})[cell] = None
     mixed = [cells for cells in settings.values() if len(cells) > 1]
@@ -82,11 +85,18 @@ def _switched_on_for_some(view: View) -> Iterator[Finding]:
         f"{label(next(iter(cells)))} {said}" for said, cells in mixed[0].items()
     ]
     text = (
-        f"Servers of one load differ in enable_prefix_caching ({', '.join(examples)}): a ranking of them compares less "
-        "work with more."
+        f"Servers of one load differ in enable_prefix_caching ({', '.join(examples)}): a ranking of them may compare "
+        "less work with more."
     )
     every = dict.fromkeys(chain(*chain(*(cells.values() for cells in mixed))))
     yield view.finding("prefix-cache", "warning", text, **about_cells(every))
+
+
+def _server(stored: Stored) -> str:
+    """The server that a run measured; the run itself where it started one of its own."""
+    record = stored.record
+    url = record.requested.workload.get("url")
+    return record.observed.settings.get("server") or url or stored.run_id
 
 
 CHECKS = (

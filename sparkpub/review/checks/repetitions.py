@@ -7,6 +7,8 @@ from operator import itemgetter
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+import scipy
+
 from sparkpub.plan.requested import load_of
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, Spread
@@ -19,8 +21,9 @@ from sparkpub.review.checks.view import TIMED_UNITS, Case, View
 APART_SHARE = Threshold(
     "apart share",
     0.4,
-    "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing: of three "
-    "repetitions, the 95 % interval then begins at zero. Of 1,900 rates of llama-benchy on a DGX Spark, 30 have more.",
+    "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing if its 95 % "
+    "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
+    "Spark, 30 have more.",
 )
 LEAST_REPETITIONS = Threshold(
     "least repetitions",
@@ -42,6 +45,14 @@ class Repeated(NamedTuple):
     def share(self) -> float:
         return self.deviation / abs(self.mean) if self.mean else 0.0
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the mean may be anything: its 95 % interval begins at zero, where it is known of how many it is."""
+        if self.share < APART_SHARE or self.repetitions is None:
+            return self.share >= APART_SHARE
+        t = float(scipy.special.stdtrit(self.repetitions - 1, 0.975))
+        return t * self.share >= sqrt(self.repetitions)
+
 
 def repetitions(view: View) -> Iterator[Finding]:
     """Runs whose repetitions lie so far apart that their mean says nothing, a finding for each metric, and runs whose
@@ -49,7 +60,7 @@ def repetitions(view: View) -> Iterator[Finding]:
     apart: dict[str, list[tuple[float, Case]]] = defaultdict(list)
     for stored in view.happened:
         for each in _repeated(view, stored):
-            if each.share >= APART_SHARE:
+            if each.says_nothing:
                 case = (stored, _said(each))
                 apart[each.metric.name].append((each.share, case))
     for name, found in apart.items():

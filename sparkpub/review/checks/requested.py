@@ -18,7 +18,7 @@ from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, label
 
@@ -55,7 +55,6 @@ _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 
 _SLOWING = frozenset(
     {
-        "CUDA_CACHE_DISABLE",
         "CUDA_LAUNCH_BLOCKING",
         "GGML_CUDA_DISABLE_GRAPHS",
         "PYTORCH_NO_CUDA_MEMORY_CACHING",
@@ -65,7 +64,7 @@ _SLOWING = frozenset(
     }
 )
 """Variables for debugging that make an engine slower. Left over on both sides, they show in no comparison."""
-_OFF = ("", "0")
+_OFF = ("", "0", "false", "off", "no")
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
@@ -129,26 +128,40 @@ def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
         )
         what = "the analysis that was committed first"
         yield view.finding("not-as-requested", "error", text, what=what, cells=cells)
-    others = list(_planned_otherwise(matrix, then))
-    if others:
-        text = (
-            f"The plan was changed after the first record was committed: {'; '.join(others)}. Whoever stops, goes on "
-            "or explains with the figures in view chooses the result."
-        )
-        what = "the plan that was committed first"
-        yield view.finding("not-as-requested", "warning", text, what=what, cells=cells)
+    for severity, changes, so in _planned_otherwise(matrix, then):
+        if changes:
+            text = f"The plan was changed after the first record was committed: {'; '.join(changes)}. {so}"
+            what = "the plan that was committed first"
+            yield view.finding(
+                "not-as-requested", severity, text, what=what, cells=cells
+            )
 
 
-def _planned_otherwise(matrix: Matrix, then: Matrix) -> Iterator[str]:
-    """What else of the plan decides what is concluded, and is no longer as it was."""
+def _planned_otherwise(
+    matrix: Matrix, then: Matrix
+) -> Iterator[tuple[Severity, list[str], str]]:
+    """What else of the plan decides what is concluded and is no longer as it was: how bad it is, and why."""
+    fewer: list[str] = []
+    more: list[str] = []
     for workload in matrix.workloads:
         now, before = matrix.iterations_of(workload), then.iterations_of(workload)
         if workload in then.workloads and now != before:
-            yield f"{before} iterations of {workload}, and {now} now"
+            text = f"{before} iterations of {workload}, and {now} now"
+            (fewer if now < before else more).append(text)
     if then.baseline_environment != matrix.baseline_environment:
-        yield f"the baseline was {then.baseline_environment}"
+        fewer.append(f"the baseline was {then.baseline_environment}")
     if then.margin_reason not in (None, matrix.margin_reason):
-        yield f"the margin's reason was: {then.margin_reason.rstrip('.')}"
+        more.append(f"the margin's reason was: {then.margin_reason.rstrip('.')}")
+    yield (
+        "warning",
+        fewer,
+        "Whoever stops, or turns a comparison round, with the figures in view may choose the result.",
+    )
+    yield (
+        "info",
+        more,
+        "If that was decided with the figures in view, intervals and p-values are too sure.",
+    )
 
 
 def _problems(
@@ -378,8 +391,8 @@ def _variables(record: Record) -> Iterator[tuple[str, str]]:
         if value != wanted and not is_path(str(wanted)):
             yield "an environment variable", f"{name} is {value} in place of {wanted}"
     for name in sorted(_SLOWING & had.keys() - declared.keys()):
-        if had[name] not in _OFF:
-            left = f"{name}={had[name]}, which slows the engine, was left over"
+        if had[name].lower() not in _OFF:
+            left = f"{name}={had[name]}, which slows engines, is not in the matrix"
             yield "an environment variable", left
 
 
@@ -441,7 +454,7 @@ CHECKS = (
     Check(
         "not-as-requested",
         "meaning",
-        ("error", "warning"),
+        ("error", "warning", "info"),
         "Did the runs follow the matrix?",
         not_as_requested,
         thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, RANGE_ERRORS),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import count, islice, pairwise
+from itertools import chain, count, islice, pairwise
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -113,8 +113,8 @@ def began(record: Record) -> datetime:
 
 
 def ended_at(record: Record) -> datetime | None:
-    """When a run ended, by its record or else by how long it took."""
-    if record.ended is not None:
+    """When a run ended, by its record or else by how long it took. An end without the start's zone tells nothing."""
+    if record.ended is not None and record.ended.zone == record.started.zone:
         return datetime.fromisoformat(record.ended.value)
     if record.duration_seconds is not None:
         return began(record) + timedelta(seconds=record.duration_seconds)
@@ -135,7 +135,8 @@ def _ago(span: timedelta) -> str:
 def overlapping(happened: Iterable[Stored]) -> Iterator[tuple[Stored, Stored, str]]:
     """Runs that began before the one before them on the same GPU was over: that one, the later one, and how early."""
     ended = [run for run in happened if ended_at(run.record) is not None]
-    for runs in by_gpu(ended):
+    zones = grouped(ended, lambda run: run.record.started.zone).values()
+    for runs in chain.from_iterable(map(by_gpu, zones)):
         runs.sort(key=lambda run: began(run.record))
         for before, after in pairwise(runs):
             end = ended_at(before.record)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.record import Observed, Plan, Requested
+from sparkpub.record.record import Observed, Plan, Reproducibility, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import requested
 from tests.building import a_record
@@ -80,3 +80,27 @@ def test_what_llama_benchy_was_asked_for(
     asked: dict[str, Any], seen: dict[str, Any], found: list[str]
 ) -> None:
     assert wrong(ASKED | asked, **seen) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "declared", "is_found"),
+    [
+        ("CUDA_LAUNCH_BLOCKING", "1", {}, True),
+        ("CUDA_LAUNCH_BLOCKING", "False", {}, False),
+        ("CUDA_LAUNCH_BLOCKING", "1", {"CUDA_LAUNCH_BLOCKING": "1"}, False),
+        # NVIDIA's images set it. It makes a start slower, and no request.
+        ("CUDA_CACHE_DISABLE", "1", {}, False),
+    ],
+)
+def test_switches_that_slow_engines_are_told_unless_they_were_asked_for(
+    name: str, value: str, declared: dict[str, str], is_found: bool
+) -> None:
+    record = a_record(
+        requested=Requested(
+            model_id="x/m", workload=ASKED, environment={"env": declared}
+        ),
+        reproducibility=Reproducibility(
+            sparkpub_version="0.1.0", variables={name: value}
+        ),
+    )
+    assert len(list(requested._variables(record))) == is_found

@@ -149,6 +149,24 @@ def test_heat_slows_from_1_percent_of_the_samples_and_a_cap_is_noted_from_10(
     said(throttled, a_view(run, samples=samples), words)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "variables", "words"),
+    [
+        ({"power_limit_watt": 400.0, "power_default_watt": 700.0}, {}, "400 W of 700"),
+        ({"power_limit_watt": 699.9, "power_default_watt": 700.0}, {}, None),
+        ({"power_limit_watt": 700.0}, {}, None),
+        ({"mig": True}, {}, "a slice of G"),
+        ({"mig": True}, {"CUDA_VISIBLE_DEVICES": "MIG-6b8c1c1e-0d3c"}, None),
+    ],
+)
+def test_a_part_of_a_gpu_is_told_unless_it_was_asked_for(
+    gpu: dict[str, Any], variables: dict[str, str], words: str | None
+) -> None:
+    machine = Machine(gpus=(Gpu(name="G", **gpu),))
+    run = a_run(machine=machine, asked_of={"env": variables})
+    said(throttled, a_view(run, samples=quiet()), words)
+
+
 def test_without_samples_throttling_is_open_where_there_is_a_gpu() -> None:
     said(throttled, a_view(a_run(machine=WITH_GPU)), "lacks data")
     said(throttled, a_view(a_run()), None)
@@ -601,6 +619,10 @@ def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
     unknown = {"started": Moment(value="2026-11-20T10:01:00", zone="unknown")}
     one, other = a_run(minute=0), a_run(iteration=2, minute=1, **unknown)
     said(time_consistency, a_view(one, other), "warning: The time zone of iteration 2")
+    lasting = on_gpu(0, 30.0), on_gpu(1, 30.0, **unknown)
+    said(time_consistency, a_view(*lasting), "warning: The time zone of iteration 2")
+    ended = Moment(value="2026-11-20T10:00:30", zone="unknown")
+    said(time_consistency, a_view(on_gpu(0, None, ended=ended)), None)
     alone = a_run(minute=0, started=unknown["started"])
     assert told(time_consistency, a_view(alone)) == []
 
@@ -938,6 +960,9 @@ def test_chunks_and_what_a_user_gets_are_held_to_the_latency(
         (TPUT, {}, Spread(repetitions=None, deviation=40.0, divisor=None), "(40 %)"),
         (TPUT, {}, (60.0, 140.0), "± 56.57 tok/s (57 % over 2)"),
         (TPUT, {}, (90.0, 110.0), None),
+        # Of five with 63 %, the mean is known to ± 2.776 x 63 % / sqrt(5) = 79 %.
+        (TPUT, {}, (20.0, 60.0, 100.0, 140.0, 180.0), None),
+        (TPUT, {}, Spread(repetitions=5, deviation=81.0, divisor="n-1"), "81 % over 5"),
         # Requests that wait for each other are no repetitions.
         ("ttft_mean_ms", ALONE, (60.0, 140.0), "57 % over 2"),
         ("ttft_mean_ms", ALONE | {"concurrency": 2}, (60.0, 140.0), None),
@@ -1150,6 +1175,7 @@ def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
         ("processors", 55.0, 12.0, {"cpuset": "0-1"}, False),
         # An engine that computes on all processors waits for itself.
         ("processors", 55.0, 95.0, {}, False),
+        ("processors", 26.0, 45.0, {}, False),
     ],
 )
 def test_processes_that_waited_are_told(
@@ -1164,18 +1190,30 @@ def test_processes_that_waited_are_told(
 
 
 @pytest.mark.parametrize(
-    ("environment", "is_found"), [("native", True), ("kept", False)]
+    ("environment", "servers", "is_found"),
+    [
+        ("native", "aabb", True),
+        # An environment of its own is there to be compared with the others.
+        ("kept", "aabb", False),
+        # The prompts of one run differ, and its server has seen no others.
+        ("native", "abcd", False),
+    ],
 )
 def test_models_whose_servers_kept_prompts_are_not_ranked_with_others(
-    environment: str, is_found: bool
+    environment: str, servers: str, is_found: bool
 ) -> None:
-    """An environment of its own is there to be compared with the others."""
-    kept, computed = (
-        Observed(settings={"enable_prefix_caching": said}) for said in ("true", "False")
-    )
     view = a_view(
-        a_run(model="m", environment=environment, observed=kept),
-        a_run(model="n", minute=5, observed=computed),
+        *(
+            a_run(
+                model="nm"[place < 2],
+                environment=environment if place < 2 else "native",
+                iteration=place + 1,
+                observed=Observed(
+                    settings={"enable_prefix_caching": str(place < 2), "server": server}
+                ),
+            )
+            for place, server in enumerate(servers)
+        )
     )
     found = list(prefix_cache(view))
     assert len(found) == is_found

@@ -1264,6 +1264,22 @@ def test_environments_ran_under_like_conditions(
 
 
 @pytest.mark.parametrize(
+    ("processors", "percent", "is_found"),
+    # On four processors, two are half of the load.
+    [(20, (45.0, 71.0), True), (20, (45.0, 69.0), False), (4, (45.0, 71.0), False)],
+)
+def test_runs_of_a_cell_load_the_processors_alike(
+    processors: int, percent: tuple[float, float], is_found: bool
+) -> None:
+    machine = Machine(id="m1", cpu_count=processors)
+    runs = [a_run(iteration=number, machine=machine) for number in (1, 2)]
+    view = a_view(*runs)
+    for run, load in zip(runs, percent, strict=True):
+        view.evidence.samples[run.run_id] = quiet(cpu_percent=load)  # type: ignore[attr-defined]
+    assert len(told("mixed-machines", view)) == is_found
+
+
+@pytest.mark.parametrize(
     ("name", "level", "found"),
     [("cpu_percent", 20.0, 0), ("swap_used_gib", 1.0, 1)],
 )
