@@ -680,19 +680,29 @@ _SAID = {
     "async_scheduling": r"\bAsynchronous scheduling is (enabled|disabled)",
 }
 """What it says in other words."""
+_WORDS = (
+    *_SETTINGS,
+    "max_num_batched_tokens",
+    " backend",
+    "cudagraph_mode",
+    "Asynchronous scheduling",
+    "speculative_config",
+)
+"""Words that a line has which says one of these. Looked for first, they spare a log of thousands of lines the rest."""
 
 
 def _settings(printed: list[str]) -> dict[str, str]:
     """How the engine was set, as far as it says so."""
     patterns = {name: rf"\b{name}=['\"]?([\w.-]+)" for name in _SETTINGS}
+    lines = [line for line in printed if any(word in line for word in _WORDS)]
     settings = {}
     for name, pattern in (patterns | _SAID).items():
-        said = reading.search(printed, pattern)
+        said = reading.search(lines, pattern)
         if said is not None:
             settings[name] = said
-    if reading.search(printed, r"\bspeculative_config=(\w+)") is not None:
+    if reading.search(lines, r"\bspeculative_config=(\w+)") is not None:
         method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
-        settings["speculative_config"] = reading.search(printed, method) or "none"
+        settings["speculative_config"] = reading.search(lines, method) or "none"
     return settings
 
 

@@ -97,22 +97,29 @@ def _said(worst: Repeated) -> str:
 def _repeated(view: View, stored: Stored) -> Iterator[Repeated]:
     """The times and rates of a run whose repetitions are known."""
     record = stored.record
+    if not (record.samples or record.spreads):
+        return
+    are_alike = _are_alike(record)
     for name, values in record.samples.items():
-        if len(values) > 1 and _is_repeated(record, view.metrics[name]):
+        if len(values) > 1 and _is_repeated(view.metrics[name], are_alike=are_alike):
             yield Repeated(
                 view.metrics[name], fmean(values), stdev(values), len(values)
             )
     for name, spread in record.spreads.items():
         mean, metric = record.value(name), view.metrics[name]
-        if mean is not None and _is_repeated(record, metric):
+        if mean is not None and _is_repeated(metric, are_alike=are_alike):
             yield Repeated(metric, mean, _deviation(spread), spread.repetitions)
 
 
-def _is_repeated(record: Record, metric: Metric) -> bool:
-    """Whether several values of a metric repeat it. Requests sent together do not, as they wait for each other, and
-    neither do those of a data set, which are not alike."""
+def _are_alike(record: Record) -> bool:
+    """Whether the requests of a run repeat each other. Those sent together do not, as they wait for each other, and
+    neither do those of a data set."""
     load = load_of(record)
-    are_alike = load.at_once == 1 and load.dataset is None
+    return load.at_once == 1 and load.dataset is None
+
+
+def _is_repeated(metric: Metric, *, are_alike: bool) -> bool:
+    """Whether several values of a metric repeat it."""
     return metric.unit in TIMED_UNITS and (are_alike or not metric.distribution)
 
 
