@@ -66,9 +66,7 @@ def _trust(publication: Publication) -> str:
     text = f"{len(CHECKS)} checks read every run. {excluded} are excluded, each with its reason."
     unranked = counted(len(doubted - ranked), "model")
     if doubted - ranked:
-        text += (
-            f" {unranked} not ranked on {home}, because their figures failed checks."
-        )
+        text += f" Not ranked on {home}, because figures failed checks: {unranked}."
     return text
 
 
