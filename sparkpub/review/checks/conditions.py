@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
-from sparkpub.record import telemetry
+from sparkpub.record import catalogue, telemetry
 from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
@@ -42,6 +42,18 @@ SLOW_CLOCK_SHARE = Threshold(
     0.5,
     "Below this share of the maximum SM clock under load, the clock counts as stuck. A DGX Spark whose power "
     "negotiation failed runs at 500 to 850 MHz instead of about 2,400 MHz.",
+)
+HELD_CLOCK_SHARE = Threshold(
+    "held clock share",
+    0.7,
+    "Below this share of the maximum SM clock under load, something holds the clock down where neither power nor heat "
+    "does. In real runs at less than full power it was 0.98 at least.",
+)
+MEMORY_CLOCK_SHARE = Threshold(
+    "memory clock share",
+    0.95,
+    "Below this share of the catalogue's memory clock under load, decoding is slower than on such a machine. In real "
+    "runs it was 1.",
 )
 THROTTLED_SHARE = Threshold(
     "throttled share",
@@ -244,7 +256,7 @@ def slow_clock(view: View) -> Iterator[Finding]:
         "slow-clock",
         "warning",
         _stuck,
-        "ran with a slow SM clock",
+        "ran with a slow clock",
     )
     unknown = [
         run
@@ -257,11 +269,27 @@ def slow_clock(view: View) -> Iterator[Finding]:
 
 
 def _stuck(view: View, stored: Stored) -> Iterator[str]:
+    """What of a run's clocks is far below what the GPU can do."""
     clock, limit = _clock(view, stored), _highest_clock(stored)
-    if clock is not None and limit is not None and clock < SLOW_CLOCK_SHARE * limit:
+    share = HELD_CLOCK_SHARE if _is_free(view, stored) else SLOW_CLOCK_SHARE
+    if clock is not None and limit is not None and clock < share * limit:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
     else:
         yield from _events(stored, "slow-clock")[:1]
+    facts = catalogue.machines().get(stored.record.machine.kind or "")
+    usual = None if facts is None else facts.memory_clock_mhz
+    samples = view.evidence.of(stored).samples
+    of_memory = None if samples is None else samples.clock("gpu_clock_mem_mhz")
+    if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
+        yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
+
+
+def _is_free(view: View, stored: Stored) -> bool:
+    """Whether neither power nor heat held the clock in any sample, by the driver's word."""
+    samples = view.evidence.of(stored).samples
+    if samples is None or not len(samples.known("gpu_throttle_reasons")):
+        return False
+    return _share_under_load(view, stored, _SLOWDOWN | POWER_CAP) == 0
 
 
 def _clock(view: View, stored: Stored) -> float | None:
@@ -377,8 +405,8 @@ CHECKS = (
         ("warning",),
         "Did the GPU reach its normal clock?",
         slow_clock,
-        thresholds=(SLOW_CLOCK_SHARE,),
-        remedy="Check power supply and power mode, restart the machine, and re-run.",
+        thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
+        remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
     of_each_run(
         "foreign-load",

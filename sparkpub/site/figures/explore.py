@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import counted
 from sparkpub.site.figures import marks, theme
 from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.compile import Chart
@@ -12,6 +13,8 @@ from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.rows import Row
 
 KEY = "explorer"
+DOUBTED = "roofline"
+"""The check whose runs are left to the table: a rate beyond what a machine computes would be most of an axis."""
 
 
 def figure(
@@ -25,11 +28,16 @@ def figure(
     their names."""
     environments = tuple(dict.fromkeys(row["environment"] for row in rows))
     names = tuple(called.get(key, key) for key in environments)
+    sample = f"{len(rows):,} runs of all campaigns. Drag over points to keep only those in the table."
+    doubted = sum(DOUBTED in row["flags"] for row in rows)
+    if doubted:
+        near = f"{counted(doubted, 'run')} near or beyond the machine's limits"
+        sample += f" {near} (flag {DOUBTED}): in the table only."
     return Figure(
         key=KEY,
         title="Any metric against any other",
         says=f"Each point is a run: {across.label} ({across.unit}) across, {up.label} ({up.unit}) up.",
-        sample=f"{len(rows):,} runs of all campaigns. Drag over points to keep only those in the table.",
+        sample=sample,
         chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
@@ -54,6 +62,7 @@ def draw(
         marks.every("runs")
         .transform_calculate(vx="datum[xfield]", vy="datum[yfield]", place=place)
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
+        .transform_filter(f"indexof(datum.flags, {json.dumps(DOUBTED)}) < 0")
         .mark_point(size=50, filled=True)
         .encode(
             x=alt.X("vx:Q", title=None, scale=scale),

@@ -108,6 +108,12 @@ def ecc_off_in_container(copy: Copy) -> None:
         run["machine"]["gpus"][0]["ecc"] = run["environment"] == "native"
 
 
+def clocked(column: str, mhz: float, copy: Copy) -> None:
+    """Locked by hand: nothing in the samples says why."""
+    for run in copy.runs:
+        telemetry_column(copy, run, column, lambda _time, _value: mhz)
+
+
 def governor_of_container(copy: Copy) -> None:
     for run in copy.runs:
         of_native = run["environment"] == "native"
@@ -278,6 +284,17 @@ COMMON: tuple[Planted, ...] = (
         "another governor of the processors on one side",
         governor_of_container,
         check="unequal-environments",
+    ),
+    of_client(
+        "processors of the GPU locked to 1,200 of 1,980 MHz on both sides",
+        partial(clocked, "gpu_clock_sm_mhz", 1200.0),
+        "h200-llama",
+        check="slow-clock",
+    ),
+    of_client(
+        "a slower memory on both sides",
+        partial(clocked, "gpu_clock_mem_mhz", 2619.0),
+        check="slow-clock",
     ),
     of_client(
         "a download beside both sides",

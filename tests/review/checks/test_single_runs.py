@@ -208,7 +208,25 @@ def test_a_clock_is_stuck_below_half_of_what_it_could_be(
     clock: float | None, machine: Machine, events: tuple[Event, ...], words: str | None
 ) -> None:
     run = a_run(machine=machine, events=events)
-    said(slow_clock, a_view(run, samples=quiet(gpu_clock_sm_mhz=clock)), words)
+    samples = quiet(gpu_clock_sm_mhz=clock, gpu_throttle_reasons=POWER_CAP)
+    said(slow_clock, a_view(run, samples=samples), words)
+
+
+@pytest.mark.parametrize(
+    ("columns", "machine", "words"),
+    [
+        # Nothing holds the clock by the driver's word: somebody locked it.
+        ({"gpu_clock_sm_mhz": 700.0}, WITH_GPU, None),
+        ({"gpu_clock_sm_mhz": 699.0}, WITH_GPU, "699 MHz under load, of 1000 MHz"),
+        # 95 % of 3,201 MHz are 3,041.
+        ({"gpu_clock_mem_mhz": 3041.0}, Machine(kind="h200"), None),
+        ({"gpu_clock_mem_mhz": 3040.0}, Machine(kind="h200"), "3040 MHz of the memory"),
+    ],
+)
+def test_clocks_that_nobody_explains_are_slow_sooner(
+    columns: dict[str, float], machine: Machine, words: str | None
+) -> None:
+    said(slow_clock, a_view(a_run(machine=machine), samples=quiet(**columns)), words)
 
 
 def test_without_samples_the_recorded_mean_clock_counts() -> None:

@@ -243,6 +243,28 @@ def test_charts_that_the_reader_fills_are_valid(chart: Chart) -> None:
     alt.Chart.from_dict(chart.specification()).to_dict()
 
 
+def test_the_explorer_leaves_what_no_machine_reaches_to_its_table() -> None:
+    """One point at 275,040 tok/s made a line on the axis of all others, which end at 31,000."""
+    rows = [
+        {"run": run, "environment": "native", "a": 1.0, "b": rate, "flags": flags}
+        | {"cell": "m", "campaign": "c", "state": "counted", "href": f"{run}/"}
+        for run, rate, flags in (
+            ("slow", 20_000.0, "small-sample"),
+            ("fast", 31_000.0, ""),
+            ("impossible", 275_040.0, "repetitions, roofline"),
+        )
+    ]
+    a, b = METRICS["output_throughput_tok_s"], METRICS["prompt_throughput_tok_s"]
+    figure = explore.figure(rows, {"runs": "runs.json"}, a, b, {})
+    assert figure.sample.startswith("3 runs of all campaigns.")
+    assert "1 run near or beyond the machine's limits" in figure.sample
+    chart = Chart(explore.draw, ("a", "b", ("native",), ("native",)))
+    drawn = compile_chart(Job("explorer", chart, figure.data)).svg_wide
+    assert re.findall(r'href="[^"]*?(\w+)/"', drawn) == ["slow", "fast"]
+    sure = explore.figure(rows[:2], {"runs": "runs.json"}, a, b, {})
+    assert "roofline" not in sure.sample
+
+
 def test_a_legend_names_what_parts_lines_under_what_they_share_and_its_signs_are_whole() -> (
     None
 ):
