@@ -99,6 +99,8 @@ def _write_run(model: Run, place: Path, random: Random) -> None:
     document["campaign"] = place.name
     document["run_id"] = f"{place.name}-{model.stem}"
     document["plan"].pop("attempt", None)
+    # Each campaign ran on a machine of its own: they all ran at the same times.
+    document["machine"]["id"] = hashlib.sha256(place.name.encode()).hexdigest()[:16]
     files = {
         role: _drawn(role, content, factor, random)
         for role, content in model.files.items()
@@ -138,18 +140,20 @@ def _scaled(value: Any, name: str, factor: float) -> Any:
 
 
 def _other_power(text: str, random: Random) -> str:
-    """Telemetry in which each reading of power has another third decimal."""
+    """Telemetry in which each reading of power has another third decimal, and came some microseconds later."""
     lines = text.splitlines()
-    place = -1
+    place, moment = -1, -1
     for number, line in enumerate(lines):
         if line.startswith("#"):
             continue
         cells = line.split(",")
         if place < 0:
-            place = cells.index("gpu_power_watt")
-        elif cells[place]:
+            place, moment = map(cells.index, ("gpu_power_watt", "elapsed_seconds"))
+            continue
+        cells[moment] = f"{float(cells[moment]) + random.randrange(100) / 1e6:.6f}"
+        if cells[place]:
             cells[place] = f"{float(cells[place]) + random.randrange(1000) / 1e3:.3f}"
-            lines[number] = ",".join(cells)
+        lines[number] = ",".join(cells)
     return "\n".join(lines) + "\n"
 
 
