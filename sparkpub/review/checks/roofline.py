@@ -33,8 +33,8 @@ ROOFLINE_SUSPICIOUS = Threshold(
     "roofline suspicious",
     0.85,
     "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %. Of the "
-    "nominal operations per second, 1,640 runs on a DGX Spark and an H200 reached 64 %, but for two with rates over a "
-    "part of the time.",
+    "nominal operations per second, 1,640 runs on a DGX Spark and a GPU of a data centre reached 64 %, but for two "
+    "with rates over a part of the time.",
 )
 STATED_SUSPICIOUS = Threshold(
     "stated suspicious",
