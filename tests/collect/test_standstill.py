@@ -47,9 +47,10 @@ def test_a_heart_keeps_its_longest_pause(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_collector_that_was_stopped_marks_its_run(tmp_path: Path) -> None:
-    """The run ended meanwhile: its duration is that of the collector's pause."""
+    """The run ended meanwhile: its duration is that of the collector's pause. It lasts long enough to be stopped on a
+    busy machine."""
     with a_collector(
-        tmp_path, a_matrix("echo rate 5; sleep 1", iterations=1)
+        tmp_path, a_matrix("echo rate 5; sleep 5", iterations=1)
     ) as collector:
         until(lambda: running(tmp_path))
         collector.send_signal(signal.SIGSTOP)
