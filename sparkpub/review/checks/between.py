@@ -6,20 +6,13 @@ from itertools import pairwise
 
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
-from sparkpub.review.checks.copies import recordings
+from sparkpub.review.checks.copies import Recorded
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.timing import overlapping
-from sparkpub.review.checks.view import View, ids, label
+from sparkpub.review.checks.view import ids, label
 
-Recorded = list[tuple[Stored, tuple[tuple[str, str], ...]]]
-"""Runs, each with digests of what was recorded during it and no other."""
 Clash = tuple[Stored, Stored, str]
 """A run, a later one of another campaign, and what is wrong with the two."""
-
-
-def recorded(view: View) -> Recorded:
-    """What is kept of a campaign until all others were read."""
-    return [(run, tuple(recordings(view, run))) for run in view.happened]
 
 
 def between_campaigns(kept: Recorded) -> Iterator[Finding]:

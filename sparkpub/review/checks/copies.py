@@ -39,13 +39,15 @@ LOG_BYTES = Threshold(
 DIGEST_VALUES = 20
 """Different values in a column of the telemetry from which no other run has the same column."""
 _OWN_TO_A_RUN = frozenset({"report", "requests", "iterations", "telemetry"})
+Recorded = list[tuple[Stored, tuple[tuple[str, str], ...]]]
+"""Runs, each with digests of what was recorded during it and no other."""
 
 
 def copied_evidence(view: View) -> Iterator[Finding]:
     """Runs that share a file, a trace of power, a figure of many digits, or all their proportions."""
     copies: dict[str, dict[str, list[Stored]]] = defaultdict(lambda: defaultdict(list))
-    for stored in view.happened:
-        for what, key in _marks(view, stored):
+    for stored, recordings in view.once(recorded):
+        for what, key in (*recordings, *_marks(view, stored)):
             copies[what][repr(key)].append(stored)
     told: set[frozenset[str]] = set()
     for what, groups in copies.items():
@@ -60,9 +62,9 @@ def copied_evidence(view: View) -> Iterator[Finding]:
 
 
 def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
-    """What is a run's own, in words, with the value that no other run can have. The first that matches is reported."""
+    """What is a run's own besides its recordings, in words, with the value that no other run can have. The first that
+    matches is reported."""
     record = stored.record
-    yield from recordings(view, stored)
     published = _published(record)
     if published is not None:
         cell, _, figures = published
@@ -81,7 +83,12 @@ def _marks(view: View, stored: Stored) -> Iterator[tuple[str, Hashable]]:
         )
 
 
-def recordings(view: View, stored: Stored) -> Iterator[tuple[str, str]]:
+def recorded(view: View) -> Recorded:
+    """What each run has recorded. It is kept of a campaign until all others were read."""
+    return [(run, tuple(_recordings(view, run))) for run in view.happened]
+
+
+def _recordings(view: View, stored: Stored) -> Iterator[tuple[str, str]]:
     """What was recorded during a run and no other, in words, with a digest of it."""
     record, samples = stored.record, view.evidence.of(stored).samples
     if record.plan.order != "as-published":  # a published file may hold many runs

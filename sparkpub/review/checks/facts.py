@@ -89,7 +89,9 @@ def _power_limit(gpu: Gpu) -> str | None:
 
 
 def _on(switched: bool | None) -> str | None:
-    return None if switched is None else "on" if switched else "off"
+    if switched is None:
+        return None
+    return "on" if switched else "off"
 
 
 _vbios = _of_gpus(lambda gpu: gpu.vbios)

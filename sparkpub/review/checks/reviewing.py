@@ -13,8 +13,9 @@ from typing import TypeVar
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
-from sparkpub.review.checks.between import Recorded, between_campaigns, recorded
+from sparkpub.review.checks.between import between_campaigns
 from sparkpub.review.checks.check import Check, Run
+from sparkpub.review.checks.copies import Recorded, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
@@ -126,7 +127,7 @@ def review(dataset: Dataset) -> Review:
         view, found = _happened(data, dataset.damage.get(name, ()))
         findings += _with_their_meaning(view, found)
         campaigns[name] = view.reviewed
-        kept += recorded(view)
+        kept += view.once(recorded)
     findings += between_campaigns(kept)
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]
