@@ -209,7 +209,6 @@ USING = [
     Mistake("a default misspelt", "check", "dta", text("pyproject.toml", "[tool.sparkpub]\ndta = 'x'\n")),
     Mistake("no such campaign", "stats --campaign phase9", "phase9"),
     Mistake("a place that is not there", "export -o tables/runs.csv", "the folder tables does not exist"),
-    Mistake("an archive for no place", "archive own -o tars/own.tar", "the folder tars does not exist"),
     Mistake("a folder for a file", "export -o site_src", "site_src is a folder"),
     Mistake("a file for a folder", f"{PARTS} mkdocs.yml", "mkdocs.yml is a file"),
     Mistake("the records' own folder", f"{PARTS} data/comprehensive", "holds the records"),
