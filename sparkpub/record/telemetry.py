@@ -48,6 +48,8 @@ THROTTLES = {
 
 LOAD_PERCENT = 50.0
 """GPU utilisation from which a sample counts as under load: for the collector while a run is on, and for the checks."""
+LEAK_GIB = 0.5
+"""Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""
 SLOW_CLOCK_SHARE = 0.5
 """An SM clock under load below this share of what is possible is stuck. A DGX Spark with a badly negotiated power
 supply runs at 500 to 850 of some 2,400 MHz."""

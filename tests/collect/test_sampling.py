@@ -219,37 +219,13 @@ def test_a_clock_stuck_under_load_is_noted_and_an_idle_one_is_not(
     assert "2000 MHz" in event.text
 
 
-def test_foreign_processes_and_leaks_are_noted(watching: Watch) -> None:
+def test_foreign_processes_and_memory_left_behind_are_noted(watching: Watch) -> None:
     watching.sample(a_row(1.0, gpu_foreign_processes="2"))
     table = "elapsed_seconds,gpu_memory_used_gib,mem_shmem_gib\n-1,1,1\n5,2.5,1.1\n"
     watching.left_behind(parse(table))
     watching.close()
     assert [event.kind for event in watching.events] == ["foreign-process", "leak"]
     assert "1.50 GiB of device memory" in watching.events[1].text
-
-
-def test_memory_that_grows_is_a_leak_from_the_measurement_on() -> None:
-    """3 GiB/min on the GPU for two minutes, of which the second is measured: a trend shows after 60 s of that."""
-    said: list[str] = []
-    watching = Watch(
-        Redactor(), None, lambda kind, text: said.append(f"{kind}: {text}")
-    )
-    for at in range(150):
-        began = 60.0 if at >= 60 else None
-        watching.sample(
-            a_row(
-                at, gpu_memory_used_gib=f"{10 + at / 20:.6g}", mem_available_gib="100"
-            ),
-            began,
-        )
-    watching.close()
-    (event,) = watching.events
-    assert (event.kind, event.at_seconds) == ("leak", 120)
-    assert (
-        event.text
-        == "GPU memory in use grew steadily by 3.00 GiB in the last 60 s, 3.00 GiB/min"
-    )
-    assert said == [f"leak: {event.text}"]
 
 
 @pytest.mark.parametrize(
