@@ -337,7 +337,7 @@ def _imports() -> dict[str, Kind]:
     """What `import` reads: a kind for each tool, tables with their mapping, and what lies beside a report."""
     found = {"import benchmark-spark": Kind(SPARK, _import("benchmark-spark"))}
     documents: dict[str, bytes] = {}
-    patterns = ("*.json", "*.jsonl", "*.csv", "*.sql", "*.md", "*.log")
+    patterns = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log")
     for kind in sorted(IMPORTERS):
         folder = DATA / "imports" / kind
         if folder.is_dir():
