@@ -32,13 +32,13 @@ from sparkpub.collect.environments.base import (
     through_binds,
 )
 from sparkpub.collect.machine import processes
-from sparkpub.collect.machine.nvml import VISIBLE
 from sparkpub.collect.machine.processes import end
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import DockerOptions, Place
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container, Isolation
+from sparkpub.record.telemetry import VISIBLE
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -429,6 +429,8 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
     requests = []
+    if options.gpus == ():
+        return []
     if isinstance(options.gpus, tuple):
         requests.append(
             DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])

@@ -91,9 +91,9 @@ def test_all_gpus_are_those_that_the_collector_itself_may_use(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     (every,) = arguments(tmp_path, gpus="all")["device_requests"]
     assert every["Count"] == -1
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,GPU-3")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,3")
     (visible,) = arguments(tmp_path, gpus="all")["device_requests"]
-    assert visible["DeviceIDs"] == ["1", "GPU-3"]
+    assert visible["DeviceIDs"] == ["1", "3"]
     (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
     assert by_number["Count"] == 2
 
