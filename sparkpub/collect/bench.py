@@ -1,7 +1,7 @@
 """What a run needs: the bench that holds for all of them, and the job that is one; what stands in their way."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.references import unset
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.plan.workloads.base import Command, RunCase, Workload
 from sparkpub.record.errors import CollectError, WorkloadError
@@ -167,6 +168,7 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
         paths = [path for path in models if path is not None]
         found += [(name, item) for item in member.obstacles(options, paths)]
         workloads = {run.workload for run in runs if run.environment == name}
+        found += [(name, item) for item in _unset(matrix, options, workloads)]
         if not all(_elsewhere(matrix.workloads[key]) for key in workloads):
             found += [(name, item) for item in _gpu_obstacles(options)]
     return found
@@ -176,6 +178,17 @@ def _elsewhere(options: WorkloadOptions) -> bool:
     """Whether a workload measures a server of another machine."""
     running = options.running_server
     return running is not None and not endpoints.is_here(running.url)
+
+
+def _unset(
+    matrix: Matrix, options: EnvironmentOptions, workloads: Iterable[str]
+) -> Iterator[Obstacle]:
+    """Variables that the matrix takes from the collector's environment, which does not have them."""
+    documents = [options, *(matrix.workloads[key] for key in workloads)]
+    names = {name for item in documents for name in unset(dict(item.declared))}
+    for name in sorted(names):
+        remedy = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
+        yield Obstacle(f"${name} is not set", remedy)
 
 
 def _gpu_obstacles(options: EnvironmentOptions) -> Iterator[Obstacle]:

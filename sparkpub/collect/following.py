@@ -16,6 +16,7 @@ from sparkpub.collect.server import LiveServer
 from sparkpub.collect.standstill import Clocks, clocks_parted
 from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
+from sparkpub.plan.references import filled
 from sparkpub.record.errors import CollectError, NeverStartedError
 from sparkpub.record.record import Event, Isolation, Record, Status
 from sparkpub.record.redaction import Redactor
@@ -80,7 +81,13 @@ def follow(
 
 def for_run(bench: Bench, job: RunJob, place: Path) -> Redactor:
     """A redactor that also replaces the run's own folder, whose name changes with the machine."""
-    variables = dict(job.command.variables) | dict(job.environment_options.env)
+    variables = {
+        name: filled(value)
+        for name, value in (
+            *job.command.variables.items(),
+            *job.environment_options.env.items(),
+        )
+    }
     return bench.redactor.also(variables, {str((place / WORK).resolve()): "<workdir>"})
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import LaunchOptions, Place, SharedGpus
+from sparkpub.plan.references import filled, filled_words
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 from sparkpub.record.record import Container, Isolation
 from sparkpub.record.telemetry import VISIBLE
@@ -127,16 +128,17 @@ class Environment(ABC):
 def resolved(
     launch: Launch, options: LaunchOptions, workdir: str, python: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
+    """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
+    workload's."""
 
     def fill(text: str) -> str:
         return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
 
     variables = {
-        name: fill(value)
+        name: fill(filled(value))
         for name, value in (dict(launch.command.variables) | dict(options.env)).items()
     }
-    argv = tuple(fill(part) for part in launch.command.argv)
+    argv = tuple(fill(part) for part in filled_words(launch.command.argv))
     return argv, _visible_gpus(options) | variables | dict(launch.marks)
 
 
