@@ -47,26 +47,22 @@ def check(
     fail_on: Literal["error", "warning"],
     sources: Path | None,
 ) -> None:
-    """Run the data-quality checks over runs, claims and pages. DIR may be an archive of a campaign.
+    """Run the data-quality checks over runs, claims and pages.
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.record import archive
     from sparkpub.review.checks import annotations, reviewing
 
     pages = _beside(data, sources)
     try:
-        with archive.as_folder(data) as folder:
-            found = _reviewed(folder, pages, asked=sources is not None)
-            text = reviewing.as_text
-            if github:
-                text = annotations.of_review
-            print_as(
-                as_json,
-                lambda: json.loads(reviewing.as_json(found)),
-                partial(text, found),
-            )
-            failed = found.unacknowledged(fail_on)
+        found = _reviewed(data, pages, asked=sources is not None)
+        text = annotations.of_review if github else reviewing.as_text
+        print_as(
+            as_json,
+            lambda: json.loads(reviewing.as_json(found)),
+            partial(text, found),
+        )
+        failed = found.unacknowledged(fail_on)
     except SparkpubError as error:
         if github:
             print_as(False, list, partial(annotations.of_error, error))

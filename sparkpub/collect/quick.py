@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from sparkpub.collect import endpoints, session
+from sparkpub.collect import session
+from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.plan import matrix as matrices
@@ -222,7 +223,11 @@ def _chosen(url: str, said: Mapping[str, Any]) -> str:
 
 
 def declare(
-    found: FoundServer, wanted: Wanted, campaign: str, tokenizer: str | None = None
+    found: FoundServer,
+    wanted: Wanted,
+    campaign: str,
+    tokenizer: str | None = None,
+    gpus: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
     lengths = fitting(found, wanted)
@@ -233,6 +238,9 @@ def declare(
         model["path"] = path
     if found.random_weights:
         model["random_weights"] = True
+    host: dict[str, Any] = {"type": "host"}
+    if gpus:
+        host["gpus"] = list(gpus)
     text = str(found.answer.get("text", ""))
     workloads = {}
     for tokens in lengths:
@@ -257,7 +265,7 @@ def declare(
         "campaign": campaign,
         "title": title,
         "models": {found.key: model},
-        "environments": {ENVIRONMENT: {"type": "host"}},
+        "environments": {ENVIRONMENT: host},
         "workloads": workloads,
         "iterations": wanted.rounds,
         "gates": dict(_OPEN_GATES),
@@ -293,13 +301,12 @@ def free_name(found: FoundServer, data: Path) -> str:
 
 
 def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
-    """The matrix file, and the matrix in it. Raises CollectError before it writes where the client is missing."""
+    """The matrix file, and the matrix in it. Raises CollectError before it writes where something stands in the way: a
+    client that is missing, several GPUs of which none is named."""
     path = MATRICES / f"{document['campaign']}.yaml"
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     matrix = matrices.parse(text, str(path))
-    absent = endpoints.absent(matrix, plan(matrix))
-    if absent:
-        raise CollectError(absent[0], others=absent[1:])
+    refuse_obstacles(matrix, plan(matrix))
     path.parent.mkdir(parents=True, exist_ok=True)
     comment = "# Written by `sparkpub quick`. `sparkpub collect` with this file continues or repeats it.\n"
     path.write_text(comment + text, encoding="utf-8")

@@ -496,10 +496,11 @@ def test_secrets_and_places_do_not_reach_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
+    monkeypatch.setenv("PASSWORD_OF_MINE", "sesame-open-99")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     script = 'echo "rate 1 $HF_TOKEN $OWN_PASSWORD $HOME/x /home/khan/y on $(uname -n)"'
     environments = {
-        "native": {"type": "host", "env": {"OWN_PASSWORD": "sesame-open-99"}}
+        "native": {"type": "host", "env": {"OWN_PASSWORD": "$PASSWORD_OF_MINE"}}
     }
     run(a_matrix(script, environments=environments, iterations=1), tmp_path)
     everything = b"".join(
@@ -515,6 +516,7 @@ def test_secrets_and_places_do_not_reach_the_disk(
     assert record.reproducibility is not None
     assert record.reproducibility.variables["CUDA_VISIBLE_DEVICES"] == "0"
     assert "HF_TOKEN" not in record.reproducibility.variables
+    assert record.requested.environment["env"] == {"OWN_PASSWORD": "$PASSWORD_OF_MINE"}
 
 
 def test_gates_that_are_not_met_can_skip_or_stop_or_run(tmp_path: Path) -> None:
