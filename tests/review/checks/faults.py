@@ -63,17 +63,6 @@ def setting(**fields: Any) -> Callable[[list[Run]], None]:
     return plant
 
 
-def setting_all(**fields: Any) -> Callable[[list[Run]], None]:
-    """The fields of every run of a cell."""
-
-    def plant(runs: list[Run]) -> None:
-        for run in cell(runs):
-            for name, value in fields.items():
-                setattr(run, name, value)
-
-    return plant
-
-
 def first_file(folder: Path, pattern: str) -> Path:
     return sorted(folder.glob(pattern))[0]
 
@@ -91,12 +80,6 @@ def change_a_log(folder: Path) -> None:
 def misreport(metrics: dict[str, MetricValue]) -> None:
     metrics["peak_memory_gib"] = metrics["peak_memory_gib"].model_copy(
         update={"value": 90.5}
-    )
-
-
-def no_weights(metrics: dict[str, MetricValue]) -> None:
-    metrics["prompt_throughput_tok_s"] = MetricValue(
-        value=None, unit="tok/s", source="report", reason="not measured"
     )
 
 
@@ -404,9 +387,4 @@ FAULTS = [
         setting(change_report=lambda report: report.update(decoding_stats={})),
     ),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
-    Fault(
-        "null-metric",
-        "a metric is null in every run",
-        lambda runs: [setattr(run, "change_metrics", no_weights) for run in runs],
-    ),
 ]

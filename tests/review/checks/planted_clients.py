@@ -525,29 +525,11 @@ def layers_cut_out(copy: Copy) -> None:
             run["observed"][name] = round(share * run["observed"][name])
 
 
-def fewer_slots(copy: Copy) -> None:
-    """The server takes four requests at a time, of eight that are sent."""
-    for run in copy.runs:
-        run["observed"]["batch_size"] = 4
-        log = copy.read(run, "log").decode()
-        copy.put(
-            run,
-            "log",
-            re.sub(r"'max_num_seqs': \d+", "'max_num_seqs': 4", log).encode(),
-        )
-
-
 WARNED = "(EngineCore pid=61) WARNING 11-21 16:01:33"
 COMPILED = rf"""{WARNED} [jit_monitor.py:106] Triton kernel JIT compilation during inference: _k. This causes a spike.
 Successful requests:"""
 FELL_BACK = rf"""{WARNED} [autotuner.py:88] Autotuning failed, falling back to default kernels.
 Starting initial single prompt test run"""
-
-
-def exchanged_loads(load: Document) -> None:
-    """One request at once is called two, and two are called one."""
-    for part in load["benchmarks"]:
-        part["concurrency"] = 3 - part["concurrency"]
 
 
 # -- llama-bench -------------------------------------------------------------------------------------------------
@@ -1110,7 +1092,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         one_log("Starting initial single prompt test run", FELL_BACK),
         check="unequal-environments",
     ),
-    of_client("fewer slots than requests at once", fewer_slots, check="queued"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
     of_client(
         "a second client on the server",
@@ -1211,13 +1192,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         "llama-benchy",
         "llama-benchy/vllm.json",
         ten_times_the_prompts,
-    ),
-    ImportFault(
-        "loads of one and two requests exchanged",
-        "llama-benchy",
-        "llama-benchy/depth-conc.json",
-        exchanged_loads,
-        check="swapped-loads",
     ),
     ImportFault("P99 is P95 (AIPerf)", "aiperf", CHAT, p99_below),
     ImportFault(

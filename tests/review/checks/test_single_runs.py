@@ -42,7 +42,7 @@ from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
 from sparkpub.review.checks.timing import time_consistency
-from sparkpub.review.checks.values import memory_gib, null_metric, unit
+from sparkpub.review.checks.values import memory_gib, unit
 from sparkpub.review.checks.view import View
 from tests.review.checks.in_memory import (
     a_run,
@@ -377,23 +377,6 @@ def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> No
     assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None
 
 
-def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
-    absent = sampled("gpu_power_mean_watt", None, "W", reason="no sensor")
-    lost = sampled("startup_seconds", None, "s", source="log", reason="not printed")
-    had = sampled("gpu_power_mean_watt", 9.0, "W")
-    one = with_metrics(absent | lost, iteration=1)
-    other = with_metrics(lost, iteration=2)
-    found = told(null_metric, a_view(one, other))
-    assert [text.partition(":")[0] for text in found] == ["info", "warning"]
-    assert "None of 1 runs" in found[0]
-    assert "None of 2 runs" in found[1]
-    assert "not printed" in found[1]
-    assert (
-        told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
-        == []
-    )
-
-
 def ledger(gpu_used: float | None) -> MemoryLedger:
     memory = Memory(
         total_gib=9.0,
@@ -617,13 +600,6 @@ def test_what_the_engine_warns_of_while_it_is_measured_is_told_by_its_cause(
     for line, part in zip(found, words, strict=True):
         assert line.startswith("warning: Iteration 1 of m/native/w ran on")
         assert part in line
-
-
-def test_preempted_requests_are_a_note() -> None:
-    """The figures are true, and of requests whose prompts were computed twice."""
-    view = a_view(a_run({"preemptions_per_request": 0.25}))
-    said("queued", view, "each was computed again 0.25 times on average")
-    assert told("queued", view)[0].startswith("info: ")
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
@@ -1137,30 +1113,6 @@ def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
         "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
     )
     said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
-
-
-@pytest.mark.parametrize(
-    ("metrics", "slots", "waited"),
-    [
-        ({"queue_time_percent": 9.9}, None, None),
-        ({"queue_time_percent": 49.1}, None, "49 % of their time on the server"),
-        ({}, 16, None),
-        ({}, 4, "16 requests at once, and 4 slots"),
-        # What the server counted decides: slots say only that requests may have waited.
-        ({"queue_time_percent": 0.0}, 4, None),
-    ],
-)
-def test_requests_that_waited_for_their_turn_are_told(
-    metrics: dict[str, float], slots: int | None, waited: str | None
-) -> None:
-    run = a_run(
-        metrics,
-        workload={"type": "llama-benchy", "url": "http://x", "concurrency": 16},
-        observed=Observed(batch_size=slots),
-    )
-    found = told("queued", a_view(run))
-    assert len(found) == (waited is not None)
-    assert all(waited is not None and waited in message for message in found)
 
 
 def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
