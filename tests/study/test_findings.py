@@ -167,13 +167,6 @@ def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
     )
 
 
-def test_a_ratio_that_no_container_makes_is_to_be_looked_at(phase1: Review) -> None:
-    """KV caches of 44.31 and 16.57 GiB are a factor of 2.67; they restate the peak memory."""
-    (finding,) = named(phase1, "implausible-ratio")
-    assert finding.evidence["metrics"] == ["peak_memory_gib", "kv_cache_gib"]
-    assert finding.evidence["ratio"] == pytest.approx(2.674, abs=2e-3)
-
-
 def test_two_versions_of_the_collector_stand_behind_one_campaign(
     phase1: Review,
 ) -> None:

@@ -221,12 +221,6 @@ def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
     )
 
 
-def half_as_much(runs: list[Run]) -> None:
-    for run in runs:
-        if run.environment == "container":
-            run.peak_gib /= 1.5
-
-
 HOT = Gate(
     name="max_start_temp_celsius",
     wanted=45.0,
@@ -375,11 +369,6 @@ FAULTS = [
         "memory-bookkeeping",
         "the weights are in GB",
         setting(change_metrics=in_gigabytes),
-    ),
-    Fault(
-        "implausible-ratio",
-        "the container needs two thirds of the memory",
-        half_as_much,
     ),
     Fault(
         "unjudged",

@@ -641,12 +641,6 @@ def cold_start(copy: Copy) -> None:
     _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
 
 
-def much_faster(copy: Copy) -> None:
-    """The container is a third faster in every figure."""
-    for run in copy.of("container"):
-        _slower_batches(copy, run, 6 * [0.75])
-
-
 def unlike_by_two_percent(copy: Copy) -> None:
     """The container is 2 % faster: in every figure and every file."""
     for run in copy.of("container"):
@@ -807,7 +801,6 @@ PLANTED = [
     Planted("somebody held 4 GiB of the GPU", "foreign-tenant", tenant),
     Planted("the first batch takes 5 % longer", "warmed-up", cold_batches),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
-    Planted("the container is a third faster", "implausible-ratio", much_faster),
     Planted(
         "the container is 2 % faster, in every file, but for what each user gets",
         "inconsistent-report",

@@ -32,7 +32,6 @@ NEW = {
     "step",
     "foreign-telemetry",
     "memory-bookkeeping",
-    "implausible-ratio",
     "unjudged",
     "metric-mismatch",
     "fact-mismatch",

@@ -42,7 +42,6 @@ from sparkpub.review.checks.integrity import (
 from sparkpub.review.checks.levels import drifts, step
 from sparkpub.review.checks.order import order_confound
 from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
-from sparkpub.review.checks.ratios import implausible_ratio
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
 from sparkpub.review.checks.roofline import roofline
 from sparkpub.review.checks.spread import high_variation, outlier, small_sample
@@ -1122,58 +1121,6 @@ def test_runs_begin_in_the_order_of_the_plan() -> None:
     repeat = placed(0, 2, repeat_of="another")
     assert list(order_confound(a_view(placed(1, 1), repeat))) == []
     assert list(order_confound(a_view(placed(1, 1), placed(0, 1)))) == []
-
-
-@pytest.mark.parametrize(
-    ("high", "is_found"),
-    [(124.9, False), (125.1, True)],
-)
-def test_environments_differ_by_less_than_a_quarter(
-    high: float, is_found: bool
-) -> None:
-    native, container = [100.0, 100.1, 99.9], [high, high + 0.1, high - 0.1]
-    assert len(list(implausible_ratio(sides(native, container)))) == is_found
-    assert len(list(implausible_ratio(sides(container, native)))) == is_found
-
-
-def test_a_ratio_of_units_is_told_as_one() -> None:
-    (found,) = implausible_ratio(sides([1.0, 1.0], [1000.0, 1000.0]))
-    assert "a factor of 1000.00" in found.message
-    assert "It is the ratio of seconds and milliseconds." in found.message
-    assert found.remedy == "Check the units."
-    gigabytes = 100 * 2**30 / 1e9  # 107.37: below a quarter, and still told
-    (found,) = implausible_ratio(sides([100.0, 100.0], [gigabytes, gigabytes]))
-    assert "the ratio of GB and GiB" in found.message
-    assert "In all" not in found.message
-    scattered = sides([100.0, 100.9], [gigabytes, gigabytes])
-    assert list(implausible_ratio(scattered)) == []
-
-
-def test_a_ratio_within_the_scatter_of_runs_is_none() -> None:
-    assert list(implausible_ratio(sides([100.0, 160.0], [130.0, 200.0]))) == []
-    assert len(list(implausible_ratio(sides([100.0], [130.0])))) == 1
-
-
-def test_ratios_of_one_cause_are_told_together() -> None:
-    """Rates and times tell of speed: both lie apart by half, and one finding says so."""
-    runs = []
-    for place, (side, rate, time) in enumerate(
-        (("native", 100.0, 10.0), ("container", 150.0, 20.0))
-    ):
-        metrics = {TPUT: rate, "ttft_p50_ms": time}
-        runs.append(a_run(metrics, environment=side, minute=place))
-    (found,) = implausible_ratio(a_view(*runs))
-    assert found.evidence["ratio"] == 2.0
-    assert found.evidence["metrics"] == [TPUT, "ttft_p50_ms"]
-    assert "this holds for output throughput and " in found.message
-
-
-def test_memory_near_zero_has_no_ratio() -> None:
-    """0.1 GiB is the least change of memory that counts, and ten times that is near zero."""
-    metric = "peak_memory_gib"
-    assert list(implausible_ratio(sides([0.5], [0.99], metric))) == []
-    assert len(list(implausible_ratio(sides([0.5], [1.0], metric)))) == 1
-    assert list(implausible_ratio(sides([0.0], [5.0], metric))) == []
 
 
 def test_a_level_changes_at_one_point() -> None:
