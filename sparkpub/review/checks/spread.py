@@ -226,7 +226,7 @@ def _by_cause(
 
 
 def _is_explained(view: View, cell: Cell, name: str) -> bool:
-    """Whether a metric varies because of what another finding tells: outliers, a first run, a trend or a step."""
+    """Whether a metric varies because of what another finding tells: outliers, a first run or a trend."""
     root = root_of(view, name)
     if (cell, root) in view.once(moved):
         return True

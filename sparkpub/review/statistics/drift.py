@@ -1,8 +1,7 @@
-"""Does the order of runs show in their values? Trends, changes of level, transients at the start of blocks; lines.
+"""Does the order of runs show in their values? Trends, transients at the start of blocks; lines.
 
-pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence; pyhomogeneity
-draws 20,000 samples without ties anew for each of Pettitt's tests, which takes a second and says p = 0 of rounded
-values. The tests show the first case, and hold all others against pymannkendall.
+pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence. The tests show
+that case, and hold all others against pymannkendall.
 """
 
 import math
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 
 from sparkpub.review.statistics.describe import (
     ALPHA,
-    MINIMUM_RUNS,
-    SEED,
     WANTED_POWER,
     Floats,
     autocorrelation,
@@ -40,10 +37,6 @@ _HALF_A_PLACE = 5e-3
 _DISTRIBUTIONS = 256
 """Distributions that are kept: cells of one design share theirs."""
 _TRUSTED_DIGITS = 9
-_ORDERS = 9999
-"""Random orders against which a change of level is held: the smallest p is 1/10,000."""
-_ORDERS_UP_TO = 200
-"""Values up to which orders are drawn; beyond, Pettitt's own limit is close enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,35 +235,6 @@ def _correlation(x: NDArray[Any], y: Floats) -> Any:
     sd_x = np.sqrt((apart_x**2).sum() * share)
     sd_y = np.sqrt((apart_y**2).sum(axis=-1) * share)
     return np.clip((apart_x * apart_y).sum(axis=-1) * share / sd_x / sd_y, -1, 1)
-
-
-def change_point_p(values: Sequence[float]) -> float:
-    """The p of Pettitt's (1979, Applied Statistics 28, 126-135) test for one change of level in run order.
-
-    It is the share of random orders of the same values with a statistic at least as large (9,999 orders, the same at
-    every call); Pettitt's limit, which cannot reject at n = 10, only beyond 200 values. 1 for fewer than four values
-    and for values that are all equal.
-    """
-    array, n = np.array(values, dtype=np.float64), len(values)
-    if n < MINIMUM_RUNS or array.min() == array.max():
-        return 1.0
-    ranks, _ = _ranks(array)
-    largest = float(_apart(ranks).max())
-    if n > _ORDERS_UP_TO:
-        return min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
-    orders = np.random.default_rng((SEED, n)).permuted(
-        np.tile(ranks, (_ORDERS, 1)), axis=1
-    )
-    as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
-    return (1 + as_large) / (1 + _ORDERS)
-
-
-def _apart(ranks: Floats) -> Floats:
-    """|U| of Pettitt's test for a change after the first value, after the second, …, along the last axis."""
-    n = ranks.shape[-1]
-    steps = np.arange(1, n)
-    scores: Floats = np.abs(2 * ranks.cumsum(axis=-1)[..., :-1] - steps * (n + 1))
-    return scores
 
 
 def theil_sen(values: Floats) -> Floats:

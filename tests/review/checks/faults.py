@@ -208,11 +208,6 @@ def other_driver(runs: list[Run]) -> None:
         run.machine = MACHINE.model_copy(update={"driver": "590.10"})
 
 
-def lower_level(runs: list[Run]) -> None:
-    for run in cell(runs)[5:]:
-        run.tok_s *= 0.96
-
-
 def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
     weights = metrics["weights_gib"]
     assert weights.value is not None
@@ -359,7 +354,6 @@ FAULTS = [
         "the GPU was busy before a run",
         setting(before={"gpu_utilization_percent": "60"}),
     ),
-    Fault("step", "the second half of a cell is 4 % slower", lower_level),
     Fault(
         "foreign-telemetry",
         "the samples begin at another temperature",

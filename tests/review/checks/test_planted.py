@@ -29,7 +29,6 @@ NEW = {
     "unequal-environments",
     "foreign-tenant",
     "warmed-up",
-    "step",
     "foreign-telemetry",
     "memory-bookkeeping",
     "unjudged",

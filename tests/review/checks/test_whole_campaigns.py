@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy
 
 from sparkpub.plan.matrix import from_document
 from sparkpub.record.record import (
@@ -39,7 +38,7 @@ from sparkpub.review.checks.integrity import (
     missing_log,
     missing_report,
 )
-from sparkpub.review.checks.levels import drifts, step
+from sparkpub.review.checks.levels import drifts
 from sparkpub.review.checks.order import order_confound
 from sparkpub.review.checks.proofs import does_not_fit, identity, same_numbers
 from sparkpub.review.checks.requested import flag_values, is_path, not_as_requested
@@ -1046,9 +1045,7 @@ def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
     ]
     # What another server of the campaign is says nothing of this one.
     for view in (a_view(*runs), a_view(*runs, *beside)):
-        found = [
-            line for check in (outlier, drifts, step) for line in told(check, view)
-        ]
+        found = [line for check in (outlier, drifts) for line in told(check, view)]
         assert bool(found) is is_found
 
 
@@ -1121,22 +1118,6 @@ def test_runs_begin_in_the_order_of_the_plan() -> None:
     repeat = placed(0, 2, repeat_of="another")
     assert list(order_confound(a_view(placed(1, 1), repeat))) == []
     assert list(order_confound(a_view(placed(1, 1), placed(0, 1)))) == []
-
-
-def test_a_level_changes_at_one_point() -> None:
-    low = [100.0, 100.2, 99.9, 100.1, 100.05]
-    steps = list(step(sides([*low, *[value + 5 for value in low]])))
-    assert len(steps) == 1
-    assert steps[0].evidence["at"] == {"m/native/w": 5}
-    assert steps[0].cell == "m/native/w"
-    # Five places leave three runs on either side: Bonferroni's factor on the p of the largest t.
-    p = scipy.stats.ttest_ind(low, [value + 5 for value in low]).pvalue
-    assert steps[0].evidence["p_value"] == pytest.approx(5 * p)
-    small = [
-        value + 0.3 for value in low
-    ]  # a third of a percent, and the margin is 1 %
-    assert list(step(sides([*low, *small]))) == []
-    assert list(step(sides([*low, *low]))) == []
 
 
 def batches(

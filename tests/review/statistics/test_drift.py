@@ -9,7 +9,6 @@ from scipy import stats
 
 from sparkpub.review.statistics import drift
 from sparkpub.review.statistics.drift import (
-    change_point_p,
     first_runs,
     least_squares,
     trend,
@@ -319,61 +318,6 @@ def test_the_corrected_trend_raises_fewer_alarms_in_dependent_runs() -> None:
     assert corrected < 0.75 * plain
 
 
-def pettitt(values: tuple[float, ...]) -> list[float]:
-    """|U| by definition: the sum of signs over pairs across the change (Pettitt 1979, equation 2.2)."""
-    return [
-        abs(
-            sum(
-                np.sign(one - other)
-                for one in values[:place]
-                for other in values[place:]
-            )
-        )
-        for place in range(1, len(values))
-    ]
-
-
-@pytest.mark.parametrize(
-    "values", [(3.0, 1.0, 2.0, 9.0, 8.0, 9.5), (1.0, 5.0, 2.0, 2.0, 6.0, 3.0)]
-)
-def test_its_p_is_the_share_of_all_orders(values: tuple[float, ...]) -> None:
-    largest = max(pettitt(values))
-    share = np.mean(
-        [max(pettitt(order)) >= largest for order in itertools.permutations(values)]
-    )
-    found = change_point_p(values)
-    assert found == pytest.approx(share, abs=4 * 0.5 / math.sqrt(9999))
-    assert change_point_p(values) == found
-
-
-def test_beyond_two_hundred_values_pettitts_limit_holds() -> None:
-    values = np.random.default_rng(3).normal(size=201)
-    values[100:] += 0.4
-    found = change_point_p(list(values))
-    largest = max(pettitt(tuple(values)))
-    assert found == pytest.approx(2 * math.exp(-6 * largest**2 / (201**3 + 201**2)))
-    shorter = change_point_p(list(values[:200]))
-    assert shorter == pytest.approx(
-        2 * math.exp(-6 * max(pettitt(tuple(values[:200]))) ** 2 / (200**3 + 200**2)),
-        abs=0.03,
-    )
-    assert shorter != pytest.approx(found, rel=1e-6)
-    assert change_point_p([0.0, 1.0] * 150) == 1
-
-
-def test_too_few_values_and_equal_ones_have_no_level_to_change() -> None:
-    assert change_point_p([1.0, 2.0, 9.0]) == 1
-    assert change_point_p([5.0] * 9) == 1
-    assert change_point_p([1.0, 2.0, 9.0, 9.5]) < 1
-
-
-def test_changes_of_level_raise_no_more_alarms_than_allowed() -> None:
-    generator = np.random.default_rng(9)
-    found = [change_point_p(list(generator.normal(size=10))) for _ in range(200)]
-    alarms = np.mean([p_value < 0.05 for p_value in found])
-    assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 200)
-
-
 def test_lines_are_scipys() -> None:
     x, y = [1.0, 2.0, 3.0, 5.0], [2.0, 4.1, 5.9, 10.2]
     found, expected = least_squares(x, y), stats.linregress(x, y)
@@ -381,12 +325,6 @@ def test_lines_are_scipys() -> None:
         (expected.slope, expected.intercept)
     )
     assert found.r_squared == pytest.approx(expected.rvalue**2)
-
-
-def test_a_change_that_no_random_order_equals_has_the_smallest_p() -> None:
-    """None of 9,999 random orders of 20 low and 20 high values is as clear (1 in 10¹¹ is): p = 1 / 10,000."""
-    steps = [float(place) for place in (*range(20), *range(50, 70))]
-    assert change_point_p(steps) == 1 / 10_000
 
 
 def test_a_long_sample_has_the_slope_of_a_thousand_of_its_values() -> None:
