@@ -630,12 +630,6 @@ def _reread(copy: Copy, run: Document) -> None:
             run["metrics"][name]["value"] = value.value
 
 
-def cold_batches(copy: Copy) -> None:
-    """The first batch of every native run takes 5 % longer."""
-    for run in copy.of("native"):
-        _slower_batches(copy, run, [1.05, 1, 1, 1, 1, 1])
-
-
 def cold_start(copy: Copy) -> None:
     """The first batch of one run takes twice as long."""
     _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
@@ -799,7 +793,6 @@ PLANTED = [
         "one environment ran at a tenth less clock", "unequal-environments", lower_clock
     ),
     Planted("somebody held 4 GiB of the GPU", "foreign-tenant", tenant),
-    Planted("the first batch takes 5 % longer", "warmed-up", cold_batches),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
     Planted(
         "the container is 2 % faster, in every file, but for what each user gets",
