@@ -772,11 +772,6 @@ PLANTED = [
         on_machine(power_mode="maxn"),
     ),
     Planted(
-        "half of the processors in one environment",
-        "unequal-environments",
-        on_machine(cpu_count=8),
-    ),
-    Planted(
         "another power limit in one environment",
         "unequal-environments",
         other_power_limit,

@@ -502,17 +502,6 @@ def one_log(old: str, new: str) -> Callable[[Copy], None]:
     return plant
 
 
-def power_stands_still(copy: Copy) -> None:
-    for run in copy.runs:
-        lines = copy.read(run, "telemetry").decode().splitlines()
-        at = lines[0].split(",").index("gpu_power_watt")
-        rows = [line.split(",") for line in lines[1:]]
-        for row in rows:
-            row[at : at + 1] = ["420.117"] if row[at : at + 1] else []
-        text = "\n".join([lines[0], *(",".join(row) for row in rows)])
-        copy.put(run, "telemetry", (text + "\n").encode())
-
-
 def layers_cut_out(copy: Copy) -> None:
     """24 of 28 layers, in the model's folder and in what the engine loaded, under the model's name."""
     for run in copy.runs:
@@ -1098,11 +1087,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         every_log(
             r"Running: [1-9]\d* reqs, Waiting: 0", "Running: 12 reqs, Waiting: 4"
         ),
-    ),
-    of_client(
-        "a power sensor that stands still",
-        power_stands_still,
-        check="foreign-telemetry",
     ),
     of_client("a model that only says !", only_exclamation_marks, check="sanity"),
     of_client("one seed for every run", same_prompts, check="not-as-requested"),

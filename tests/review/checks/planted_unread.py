@@ -268,13 +268,6 @@ def one_variable_in_one_environment(copy: Copy) -> None:
         run["reproducibility"]["variables"]["VLLM_USE_FLASHINFER_SAMPLER"] = "1"
 
 
-def variable_nobody_declared(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "0"
-    for run in copy.of("native"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "1"
-
-
 def tokens_missing(copy: Copy) -> None:
     """Answers half as long as asked for, counted as asked."""
     for run in ok_runs(copy, "native"):
@@ -381,12 +374,6 @@ def real_weights_asked_random_measured(copy: Copy) -> None:
 
 
 UNREAD = [
-    Planted(
-        "a variable that differs between environments",
-        "unequal-environments",
-        variable_nobody_declared,
-        campaign="h200-vllm",
-    ),
     Planted(
         "flash attention off in one environment",
         "not-as-requested",

@@ -1039,12 +1039,6 @@ APART = (*range(10), *range(21, 40))
             "the GPU was at rest",
         ),
         ({"times": (), "gpu_utilization_percent": 0.0}, {}, None),
-        ({"mem_available_gib": 9.0}, {"memory": ledger(None)}, None),
-        (
-            {"mem_available_gib": 9.1},
-            {"memory": ledger(None)},
-            "9.00 GiB were available before the run, and the samples begin with 9.10",
-        ),
     ],
 )
 def test_samples_are_those_of_their_run(
@@ -1073,46 +1067,8 @@ def test_recorded_figures_of_the_sampler_are_in_its_samples() -> None:
     said(foreign_telemetry, a_view(run, samples=samples), None)
 
 
-@pytest.mark.parametrize(
-    ("held", "words"),
-    [
-        (10.5, None),
-        (10.6, "the run held 10.60 GiB of GPU memory, and the samples show 10.00"),
-    ],
-)
-def test_a_run_holds_no_more_memory_than_its_samples_show(
-    held: float, words: str | None
-) -> None:
-    run = a_run({"allocated_peak_gib": held}, phases=MEASURED)
-    samples = quiet(metrics={"gpu_memory_peak_gib": (10.0,)})
-    said(foreign_telemetry, a_view(run, samples=samples), words)
-
-
 def test_without_a_measured_phase_samples_are_not_judged_by_it() -> None:
     said(foreign_telemetry, a_view(a_run(), samples=quiet()), "lacks data")
-
-
-def counted(*joule: tuple[float, float], ids: str = "gg") -> View:
-    """Runs one after another with an energy counter at start and end, on GPUs of these ids."""
-    runs = [
-        on_gpu(place, 9.0, gpu, phases=MEASURED)
-        for place, gpu in zip(range(len(joule)), ids, strict=False)
-    ]
-    view = a_view(*runs)
-    for run, (start, end) in zip(runs, joule, strict=True):
-        joule = np.linspace(start, end, 100)
-        view.evidence.samples[run.run_id] = quiet(gpu_energy_joule=joule)  # type: ignore[attr-defined]
-    return view
-
-
-def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
-    said(foreign_telemetry, counted((10.0, 20.0), (20.0, 30.0)), None)
-    said(
-        foreign_telemetry,
-        counted((10.0, 20.0), (19.0, 30.0)),
-        "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
-    )
-    said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
 
 
 def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
