@@ -209,7 +209,7 @@ def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
     return None
 
 
-def fact_mismatch(view: View) -> Iterator[Finding]:
+def mistaken_facts(view: View) -> Iterator[Finding]:
     """Records that say of engine, model, load or machine what their own log and report contradict."""
     wrong: dict[str, list[Case]] = defaultdict(list)
     for stored in view.happened:
@@ -220,7 +220,7 @@ def fact_mismatch(view: View) -> Iterator[Finding]:
             wrong[name].append((stored, problem))
     for name, cases in wrong.items():
         yield from view.cases(
-            "fact-mismatch",
+            "metric-mismatch",
             "error",
             cases,
             f"{_DIFFERS} {name}",
@@ -315,14 +315,6 @@ CHECKS = (
         metric_mismatch,
         thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
         remedy="Restore record and evidence from git, or import the results again.",
-    ),
-    Check(
-        "fact-mismatch",
-        "meaning",
-        ("error",),
-        "Do engine and machine in the record agree with log and report?",
-        fact_mismatch,
-        thresholds=(RELATIVE_TOLERANCE,),
-        remedy="Restore record and evidence from git, or import the results again.",
+        of_what_counts=mistaken_facts,
     ),
 )

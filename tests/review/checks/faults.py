@@ -293,9 +293,7 @@ FAULTS = [
     ),
     Fault("order-confound", "one environment ran after the other", blocks),
     Fault("outlier", "one run is 5 % slower", slow),
-    Fault(
-        "too-many-outliers", "two runs of 24 are 6 % slower", two_slow, iterations=24
-    ),
+    Fault("outlier", "two runs of 24 are 6 % slower", two_slow, iterations=24),
     Fault("high-variation", "peak memory of a cell scatters by 6 %", scattered),
     Fault("small-sample", "three runs per cell", iterations=3),
     Fault("thermal-gate", "a run started at 51 °C", setting(gates=(HOT,))),
@@ -350,7 +348,7 @@ FAULTS = [
         "unequal-environments", "one environment ran with another driver", other_driver
     ),
     Fault(
-        "foreign-tenant",
+        "foreign-load",
         "the GPU was busy before a run",
         setting(before={"gpu_utilization_percent": "60"}),
     ),

@@ -787,7 +787,7 @@ PLANTED = [
     Planted(
         "one environment ran at a tenth less clock", "unequal-environments", lower_clock
     ),
-    Planted("somebody held 4 GiB of the GPU", "foreign-tenant", tenant),
+    Planted("somebody held 4 GiB of the GPU", "foreign-load", tenant),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
     Planted(
         "the container is 2 % faster, in every file, but for what each user gets",

@@ -412,7 +412,7 @@ UNREAD = [
     ),
     Planted(
         "another GPU in the log",
-        "fact-mismatch",
+        "metric-mismatch",
         another_gpu_in_the_log,
         campaign="h200-llama",
     ),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sparkpub.record import telemetry
+from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.record import (
     Container,
     Event,
@@ -24,9 +25,11 @@ from sparkpub.record.record import (
     Spread,
 )
 from sparkpub.review.checks import CHECKS
+from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.conditions import (
     POWER_CAP,
     PRESSURES,
+    foreign_load,
     slow_clock,
     telemetry_gap,
     thermal_gate,
@@ -438,6 +441,13 @@ def test_memory_before_a_run_is_read_from_samples_then_ledger_then_tool() -> Non
     said(foreign_tenant, a_view(run, samples=quiet()), "6.00 of 80")
     bare = a_run({"device_used_before_gib": 7.0}, machine=CARD, memory=ledger(None))
     said(foreign_tenant, a_view(bare), "7.00 of 80")
+
+
+def test_what_was_acknowledged_as_a_foreign_tenant_is_a_foreign_load() -> None:
+    run = a_run({"device_used_before_gib": 4.1}, machine=CARD)
+    (found,) = foreign_load(a_view(run))
+    assert (found.check, found.severity) == ("foreign-load", "warning")
+    assert covers(Acknowledgement(check="foreign-tenant", reason="a desktop"), found)
 
 
 def test_the_runs_of_a_server_are_no_strangers_to_it() -> None:

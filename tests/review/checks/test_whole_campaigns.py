@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sparkpub.plan.matrix import from_document
+from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.record import (
     Analysis,
     Architecture,
@@ -23,6 +25,8 @@ from sparkpub.record.record import (
     Requested,
 )
 from sparkpub.record.store import Stored
+from sparkpub.review.checks import CHECKS, Review
+from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.completeness import (
     duplicate_iteration,
     missing_cell,
@@ -33,10 +37,10 @@ from sparkpub.review.checks.equality import unequal_environments
 from sparkpub.review.checks.evidence import FileSum, Warned
 from sparkpub.review.checks.integrity import (
     checksum,
-    fact_mismatch,
     metric_mismatch,
     missing_log,
     missing_report,
+    mistaken_facts,
 )
 from sparkpub.review.checks.levels import drifts
 from sparkpub.review.checks.order import order_confound
@@ -46,6 +50,7 @@ from sparkpub.review.checks.roofline import roofline
 from sparkpub.review.checks.spread import high_variation, outlier, small_sample
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
+from sparkpub.review.dataset import Dataset
 from sparkpub.review.traffic import bandwidth, batch_of
 from tests.review.checks.in_memory import (
     a_run,
@@ -573,12 +578,24 @@ def test_facts_are_those_of_the_log(
     machine = Machine(gpus=(Gpu(name="NVIDIA GB10"),))
     run = a_run(observed=Observed(**said), machine=machine)
     answer = answered(observed=Observed(**found))
-    findings = list(fact_mismatch(a_view(run, answer=answer)))
+    findings = list(mistaken_facts(a_view(run, answer=answer)))
     assert [item.evidence["what"] for item in findings] == (
         [] if what is None else [what]
     )
     cut = answered(observed=Observed(**found), truncated=True)
-    assert list(fact_mismatch(a_view(run, answer=cut))) == []
+    assert list(mistaken_facts(a_view(run, answer=cut))) == []
+
+
+def test_what_was_acknowledged_as_a_fact_mismatch_is_a_metric_mismatch() -> None:
+    """Its run counts as before, and claims that rest on it are void as before."""
+    run = a_run(observed=Observed(engine="a"))
+    view = a_view(run, answer=answered(observed=Observed(engine="b")))
+    (found,) = mistaken_facts(view)
+    assert (found.check, found.severity) == ("metric-mismatch", "error")
+    assert covers(Acknowledgement(check="fact-mismatch", reason="an alias"), found)
+    assert CHECKS["metric-mismatch"].of_what_counts is mistaken_facts
+    campaigns = {"c": view.reviewed}
+    assert Review(Dataset(Path(), {}), campaigns, (found,)).voiding("c") == (found,)
 
 
 # -- what the machine can do -----------------------------------------------------------------------------------
@@ -1047,6 +1064,16 @@ def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
     for view in (a_view(*runs), a_view(*runs, *beside)):
         found = [line for check in (outlier, drifts) for line in told(check, view)]
         assert bool(found) is is_found
+
+
+def test_many_outliers_of_a_cell_are_told_as_one_finding_under_either_name() -> None:
+    """Two of 24 runs lie beyond three standard deviations: 8 %, of which the methodology allows 5."""
+    (found,) = outlier(sides([99.5, 100.5] * 11 + [106.0, 106.0]))
+    assert found.message.startswith("2 of 24 runs of m/native/w are outliers in ")
+    assert found.check == "outlier"
+    assert covers(Acknowledgement(check="too-many-outliers", reason="known"), found)
+    (alone,) = outlier(sides([99.5, 100.5] * 11 + [106.0]))
+    assert alone.run is not None
 
 
 def test_variation_is_told_once_for_all_that_vary() -> None:
