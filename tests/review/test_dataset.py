@@ -58,12 +58,6 @@ def test_a_record_that_is_gone_is_gone(data: Path) -> None:
 NONSENSE: tuple[Any, ...] = ([1], {"a": 1}, "many")
 
 
-def second_of(data: Path) -> Path:
-    """The second record of the campaign."""
-    (path,) = data.glob("c/two.json")
-    return path
-
-
 @pytest.mark.parametrize("order", ["interleaved", "as-published"])
 @pytest.mark.parametrize("kind", [*WORKLOADS, "a-tool-of-others"])
 def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
