@@ -73,7 +73,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             addresses[name], content = _published(name, pieces)
             shared[addresses[name]] = content
         library = Library(publication, addresses, drawings)
-        templates = Templates(options.templates, options.compiled)
+        templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)

@@ -18,7 +18,6 @@ from sparkpub.review.dataset import load
 from sparkpub.site.browser import runtime
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
-from sparkpub.site.pages.template_code import KeptCode
 from tests.building import a_record
 
 POST = """---
@@ -185,13 +184,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "cache-of-sites"
 
 
-@pytest.fixture(scope="session")
-def compiled() -> KeptCode:
-    """Our templates, compiled once for all tests."""
-    return KeptCode()
-
-
-def options_of(folder: Path, cache: Path, compiled: KeptCode) -> SiteOptions:
+def options_of(folder: Path, cache: Path) -> SiteOptions:
     """Options of a site whose pages are below a folder."""
     return SiteOptions(
         sources=folder / "pages",
@@ -199,16 +192,13 @@ def options_of(folder: Path, cache: Path, compiled: KeptCode) -> SiteOptions:
         repository=folder,
         name="test",
         url="https://site.test/x/",
-        compiled=compiled,
     )
 
 
 @pytest.fixture
-def options(
-    sources: Path, tmp_path: Path, cache: Path, compiled: KeptCode
-) -> SiteOptions:
+def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
     """Options of a site below the test's own folder."""
-    return options_of(tmp_path, cache, compiled)
+    return options_of(tmp_path, cache)
 
 
 @dataclass(frozen=True)
@@ -220,15 +210,13 @@ class Built:
 
 
 @pytest.fixture(scope="session")
-def built(
-    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
-) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
     """The site of the small campaign as it is, for reading only."""
     folder = tmp_path_factory.mktemp("built")
     data = write_data(folder / "data")
     write_sources(folder / "pages")
     with without_the_machines_node():
-        return Built(data, build(load(data), options_of(folder, cache, compiled)))
+        return Built(data, build(load(data), options_of(folder, cache)))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
-from sparkpub.site.pages.template_code import KeptCode
 from tests.site.conftest import (
     options_of,
     without_the_machines_node,
@@ -56,13 +55,11 @@ def write_posts(pages: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def tree(
-    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
-) -> dict[str, str]:
+def tree(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str]:
     """Every text of a site with two posts and a draft, by address."""
     folder = tmp_path_factory.mktemp("feed")
     write_sources(folder / "pages")
-    options = options_of(folder, cache, compiled)
+    options = options_of(folder, cache)
     write_posts(options.sources)
     with without_the_machines_node():
         made = build(load(write_data(folder / "data")), options)
