@@ -66,7 +66,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             remedy="set repo_url, or leave evidence on the site",
         )
     cache = Cache(options.cache / WORK)
-    with runtime.begun(cache) as browser, Drawings(cache) as drawings:
+    with Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
         for name, pieces in programs.tables(publication).items():
@@ -101,7 +101,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             tree,
             {
                 address: Content(data=data)
-                for address, data in browser.result().files.items()
+                for address, data in runtime.files(cache).files.items()
             },
         )
     cache.prune()

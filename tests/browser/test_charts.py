@@ -66,8 +66,8 @@ FORM = """<form class="sp-filters"><fieldset><legend>Model</legend>
 </fieldset><output aria-live="polite"></output><button type="reset">All</button></form>"""
 
 
-def build(folder: Path, *, node: bool) -> None:
-    browser = runtime.files(Cache(folder.parent / "cache"), node=node)
+def build(folder: Path) -> None:
+    browser = runtime.files(Cache(folder.parent / "cache"))
     figures = ""
     for x in ("value", "position"):
         chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
@@ -103,17 +103,11 @@ def build(folder: Path, *, node: bool) -> None:
         (folder / address).write_bytes(content)
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param("slim", marks=pytest.mark.node), "vl-convert"]
-)
-def charts(
-    chromium: Any,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp(request.param) / "out"
+@pytest.fixture(scope="module")
+def charts(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("charts") / "out"
     folder.mkdir()
-    build(folder, node=request.param == "slim")
+    build(folder)
     yield from served(chromium, folder)
 
 

@@ -1,10 +1,9 @@
-"""A small campaign on disk, pages around it, and no Node: what the site is made of."""
+"""A small campaign on disk, and pages around it: what the site is made of."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
 from sparkpub.review.dataset import load
-from sparkpub.site.browser import runtime
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
 from tests.building import a_record
@@ -31,20 +29,6 @@ tags: [memory]
 
 {{ figure("output-throughput", campaign="c") }}
 """
-
-
-@contextmanager
-def without_the_machines_node() -> Iterator[None]:
-    """The converter's own chart runtime: a bundle made with npm is tested with the browser."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime.shutil, "which", lambda _: None)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def without_node() -> Iterator[None]:
-    with without_the_machines_node():
-        yield
 
 
 def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Record:
@@ -215,8 +199,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
     folder = tmp_path_factory.mktemp("built")
     data = write_data(folder / "data")
     write_sources(folder / "pages")
-    with without_the_machines_node():
-        return Built(data, build(load(data), options_of(folder, cache)))
+    return Built(data, build(load(data), options_of(folder, cache)))
 
 
 @pytest.fixture
