@@ -7,6 +7,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from pydantic_core import to_json
@@ -32,6 +33,7 @@ from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
+    found_by,
     placing,
     preview_pictures,
     programs,
@@ -56,6 +58,8 @@ __all__ = ["Content", "SiteOptions", "build"]
 
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
+GLOSSARY = "method/metrics.md"
+"""The page whose definitions the search finds one by one."""
 
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
@@ -236,6 +240,9 @@ def _written(
             page = path.read_text(encoding="utf-8")
             text = said.shown(page, uri, library)
             found[uri] = Content(text=text)
+    if GLOSSARY in found:
+        answers = tuple(found_by.of_glossary())
+        found[GLOSSARY] = replace(found[GLOSSARY], answers=answers)
     posts = blog.posts(found)
     return blog.with_series(found, posts, publication, templates), posts
 

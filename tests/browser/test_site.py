@@ -28,9 +28,6 @@ PAGES = [
     "models/deepseek-r1-distill-qwen-7b/",
     "measure/",
     "campaigns/phase1/diagnostics/",
-    "metrics/",
-    "metrics/peak-memory/",
-    "metrics/output-throughput/",
     "runs/",
     RUN,
     f"runs/{FAILED}/",
@@ -40,7 +37,7 @@ PAGES = [
     "data/",
     "blog/",
 ]
-TWINS = ["campaigns/phase1/", "metrics/peak-memory/"]
+TWINS = ["campaigns/phase1/"]
 """Pages that others of their kind speak for where looking takes long."""
 AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FIRST_LOAD_LIMIT = 90 * 1024
@@ -221,7 +218,6 @@ def test_pages_are_small(site: Host) -> None:
     assert {uri.partition("/")[0] for uri in pages} > {
         "runs",
         "campaigns",
-        "metrics",
         "models",
         "blog",
         "data",

@@ -46,7 +46,7 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "data/speeds.json",
         "campaigns/c/diagnostics.md",
         "campaigns/c/badge.svg",
-        "metrics/peak-memory.md",
+        "metrics/peak-memory/index.html",
         "runs/index.md",
         f"runs/{RUN}/index.html",
         "runs/view.md",
@@ -103,14 +103,23 @@ def test_a_failed_run_says_why_and_is_in_no_figure(built: Built, whole: Whole) -
     remedy = CHECKS["exit-status"].remedy
     assert f"→ {remedy}" in whole(tree, "review/index.md")
     assert f"→ {remedy}" in page_of(tree, FAILED)
-    page = whole(tree, "metrics/output-throughput.md")
-    assert "n = 3 runs per cell" in page
+    assert "n = 3 per cell." in whole(tree, "campaigns/c.md")
+
+
+def test_a_metric_is_defined_once_and_its_old_page_leads_there(
+    built: Built, whole: Whole
+) -> None:
+    tree = built.tree
+    glossary = whole(tree, "method/metrics.md")
+    assert "**Output throughput**{ #output-throughput }" in glossary
+    assert "method/metrics/#output-throughput" in whole(tree, "campaigns/c.md")
+    moved = (tree["metrics/output-throughput/index.html"].data or b"").decode()
+    assert 'url=../../method/metrics/#output-throughput"' in moved
 
 
 def test_figures_come_from_the_statistics(built: Built, whole: Whole) -> None:
     """Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %."""
-    page = whole(built.tree, "metrics/output-throughput.md")
-    assert "\u221210.00 tok/s (\u221210.0\u00a0%)" in page
+    assert "\u22129.98" in whole(built.tree, "campaigns/c.md")
 
 
 def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
@@ -125,15 +134,6 @@ def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
     assert answer.endswith(
         "Docker and native ran in separate blocks of time, so time may explain it."
     )
-
-
-def test_a_comparison_that_answers_no_question_is_called_exploratory(
-    built: Built, whole: Whole
-) -> None:
-    """A temperature is a state of the machine; throughput is what was asked."""
-    tree = built.tree
-    assert ">exploratory<" in whole(tree, "metrics/gpu-temp-end.md")
-    assert ">exploratory<" not in whole(tree, "metrics/output-throughput.md")
 
 
 def test_what_a_record_says_is_never_markup(
@@ -220,11 +220,9 @@ def test_a_metric_of_failed_runs_alone_draws_no_empty_charts(
     (folder / "campaign.json").write_text(
         to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
     )
-    page = whole(
-        build(load(tmp_path / "failed"), options), "metrics/output-throughput.md"
-    )
+    page = whole(build(load(tmp_path / "failed"), options), "campaigns/c.md")
     assert "<figure" not in page
-    assert "No run has a value for output throughput." in page
+    assert "No run of this campaign has a result yet." in page
 
 
 def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
@@ -367,33 +365,6 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     short = build(load(data), options)
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
-
-
-def test_pages_that_gather_campaigns_list_the_earlier_ones(
-    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the earlier campaign found is on its own page."""
-    later = data / "later"
-    shutil.copytree(data / "c", later)
-    for path in later.glob("*.json"):
-        text = path.read_text(encoding="utf-8")
-        text = text.replace('"c"', '"later"').replace('"c-', '"later-')
-        text = text.replace("2026-01-01T", "2026-01-02T")
-        path.write_text(text, encoding="utf-8")
-    everything = build(load(data), options)
-    monkeypatch.setattr("sparkpub.site.publication.SHOWN_IN_FULL", 1)
-    tree = build(load(data), options)
-    link = 'href="../../campaigns/c/"'
-    page = "metrics/output-throughput.md"
-    assert "## Earlier campaigns" in whole(tree, page)
-    assert link in whole(tree, page)
-    assert "## Earlier campaigns" not in whole(everything, page)
-    for campaign, shown in (("c", False), ("later", True)):
-        heading = f"{{ #{campaign} }}"
-        assert (heading in whole(tree, page)) is shown
-        assert heading in whole(everything, page)
-    # One chart for the question that both answer.
-    assert whole(everything, page).count("<figure") == 1
 
 
 @pytest.mark.parametrize(

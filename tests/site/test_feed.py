@@ -30,7 +30,7 @@ categories: [Notes]
 tags: [memory]
 ---
 
-Text with [a post](first.md#first), [a page](../../metrics/index.md?x=1), [itself](#here),
+Text with [a post](first.md#first), [a page](../../models/index.md?x=1), [itself](#here),
 [elsewhere](https://else.test/x.md).
 
 ## Here
@@ -113,7 +113,7 @@ def test_content_has_pictures_and_links_that_lead_back(
     links = re.findall(r'(?:href|src)="([^"]*)"', content)
     assert links == [
         "https://site.test/x/blog/first/#first",
-        "https://site.test/x/metrics/?x=1",
+        "https://site.test/x/models/?x=1",
         "#here",
         "https://else.test/x.md",
         "https://site.test/x/charts/c-output-throughput.png",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, span
 from sparkpub.review import differences
@@ -14,7 +15,8 @@ from sparkpub.review.statistics.describe import is_significant
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, campaign_table, findings, metric_page
+from sparkpub.site.figures.selection import Selection, scope
+from sparkpub.site.pages import campaign_kind, campaign_table, findings
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import Publication, slug
 
@@ -332,7 +334,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     for metric in publication.headlines(campaign)[:ANSWERS]:
         rows = publication.results.comparisons_of(campaign.name, metric.name)
         cells = publication.results.cells_of(campaign.name, metric.name)
-        shape = metric_page.shape(publication, campaign, metric)
+        shape = _shape(publication, campaign, metric)
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
@@ -342,6 +344,17 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
     others = [*compared[1:], *grown[1:], *ranked[1:]]
     return [*of_each, *others][:ANSWERS]
+
+
+def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+    """How a metric grows along the first axis of a campaign with a shape, empty without one."""
+    whole = Selection(publication, campaign, scope(publication.names, campaign), {}, {})
+    if sweeps.has_a_shape(whole.lines):
+        for axis in sweeps.AXES:
+            found = sweep.curves(whole, axis, metric)
+            if sweeps.has_a_shape([curve.line for curve in found]):
+                return sweep.sentence(metric, found)
+    return ""
 
 
 def together(publication: Publication, campaign: CampaignData) -> list[str]:

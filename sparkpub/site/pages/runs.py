@@ -85,13 +85,12 @@ class RunPages:
 
     @cached_property
     def _site(self) -> str:
-        """Changes with whatever writes every page, and with the metrics that have a page."""
+        """Changes with whatever writes every page."""
         publication = self.publication
         decides: list[Any] = [
             cache.program(),
             self.templates.shipped,
             publication.options.evidence_on_site,
-            sorted(publication.by_metric),
         ]
         if self.templates.own:  # which may show anything of a campaign
             decides += [self.templates.own, self._campaigns, list(self._cells.items())]
@@ -156,7 +155,6 @@ class RunPages:
             label=cell_label(self.publication.names, campaign, stored.record.cell),
             leading=leading,
             others=others,
-            measured=self.publication.by_metric,
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),

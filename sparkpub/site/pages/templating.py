@@ -55,8 +55,9 @@ def front_matter(**meta: Any) -> Markup:
 
 
 @lru_cache(maxsize=4)
-def _environment(override: Path | None) -> Environment:
-    """The engine of templates: kept, since who builds again finds them compiled, and those that were edited anew."""
+def _environment(override: Path | None, _names: tuple[str, ...]) -> Environment:
+    """The engine of templates: kept, since who builds again finds them compiled, and those that were edited anew. It
+    would not see that a template takes the place of a shipped one: with other names it is another."""
     folders = [folder for folder in (override, SHIPPED) if folder is not None]
     environment = Environment(
         loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
@@ -86,7 +87,7 @@ class Templates:
 
     def __init__(self, override: Path | None = None) -> None:
         self._override = override
-        self._environment = _environment(override)
+        self._environment = _environment(override, tuple(self.own))
 
     @property
     def own(self) -> dict[str, str]:

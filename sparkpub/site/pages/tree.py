@@ -19,7 +19,6 @@ from sparkpub.site.pages import (
     leaderboard_page,
     measure_page,
     metadata,
-    metric_page,
     model_page,
     preview_pictures,
     programs,
@@ -31,6 +30,9 @@ from sparkpub.site.publication import (
     newest_first,
     slug,
 )
+
+GLOSSARY = "method/metrics/"
+"""The page that defines every metric."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Pages:
             self._page("measure", measure=measure, found_by=found_by.MEASURE),
         )
         yield measure_page.FIGURES, measure_page.published(self.publication)
-        yield from self._metrics()
+        yield from self._moved()
         campaigns = self.publication.campaigns
         explorer = programs.explorer(self.publication, self.library)
         yield "runs/index.md", self._page("runs", explorer=explorer)
@@ -186,15 +188,19 @@ class Pages:
             words = found_by.of_model(model.speeds, found)
             yield model.uri, self._page("model", model=found, found_by=words)
 
-    def _metrics(self) -> Iterator[tuple[str, Content]]:
-        """The list of all metrics, and the page of each."""
-        metrics = self.publication.by_metric
-        yield "metrics/index.md", self._page("metrics", metrics=metrics)
-        for name, gathered in metrics.items():
-            found = metric_page.context(self.publication, self.library, gathered)
-            yield (
-                f"metrics/{slug(name)}.md",
-                self._page(
-                    "metric", found_by=found_by.of_metric(gathered.metric), **found
-                ),
-            )
+    def _moved(self) -> Iterator[tuple[str, Content]]:
+        """Pages at addresses that were public: each leads to where its text is now."""
+        yield "metrics/index.html", self._leading_to(f"../{GLOSSARY}")
+        metrics = {
+            metric.name
+            for campaign in self.publication.campaigns
+            for metric in self.publication.metrics(campaign)
+        }
+        for name in sorted(metrics):
+            anchor = slug(name)
+            page = self._leading_to(f"../../{GLOSSARY}#{anchor}")
+            yield f"metrics/{anchor}/index.html", page
+
+    def _leading_to(self, address: str) -> Content:
+        page = self.templates.text("moved.html.j2", address=address)
+        return Content(data=page.encode())
