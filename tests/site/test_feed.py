@@ -15,7 +15,6 @@ from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
 from tests.site.conftest import (
     options_of,
-    without_the_machines_node,
     write_data,
     write_sources,
 )
@@ -61,8 +60,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str
     write_sources(folder / "pages")
     options = options_of(folder, cache)
     write_posts(options.sources)
-    with without_the_machines_node():
-        made = build(load(write_data(folder / "data")), options)
+    made = build(load(write_data(folder / "data")), options)
     return {
         uri: content.text or (content.data or b"").decode(errors="replace")
         for uri, content in made.items()

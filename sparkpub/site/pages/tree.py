@@ -166,10 +166,9 @@ class Pages:
             yield f"campaigns/{campaign.name}.md", page
             shown = badge.badge_of(self.publication, campaign)
             yield badge.address(campaign), Content(data=badge.svg(shown))
-            behind = campaign_page.diagnostics(self.publication, self.library, campaign)
             yield (
-                f"campaigns/{campaign.name}/diagnostics.md",
-                self._page("diagnostics", lead=behind, source=source),
+                f"campaigns/{campaign.name}/diagnostics/index.html",
+                self._leading_to("../#diagnostics"),
             )
 
     def _models(self) -> Iterator[tuple[str, Content]]:
