@@ -12,7 +12,6 @@ from sparkpub.site.figures import (
     coverage,
     forest,
     heat,
-    ledger,
     machines,
     order,
     relative,
@@ -40,7 +39,6 @@ KINDS: tuple[Kind, ...] = (
     scatter.KIND,
     forest.KIND,
     machines.KIND,
-    ledger.KIND,
     coverage.KIND,
     heat.KIND,
 )

@@ -6,7 +6,7 @@
 <metric>-order      against run order        <metric>-sweep   against requests at once
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                    one metric against another
-comparison, pareto-front, memory-ledger, coverage, gpu-utilisation
+comparison, pareto-front, coverage, gpu-utilisation
 unified-memory, data-flow, turns             diagrams, of no campaign
 """
 

@@ -26,7 +26,7 @@ from sparkpub.site.figures.coverage import NAME as COVERAGE
 from sparkpub.site.figures.figure import Table
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.selection import Selection, scope
-from sparkpub.site.pages import campaign_kind, campaign_table, findings
+from sparkpub.site.pages import campaign_kind, campaign_table, findings, memory
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import Publication, slug
 
@@ -94,6 +94,7 @@ def context(
             *_asking(publication, library, campaign),
         ],
         "placed": library.placed,
+        "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),
         "recipes": _differences(publication, campaign),
@@ -285,9 +286,7 @@ def _asking(
         for metric in publication.headlines(campaign)[:2]
         if order.drifting(publication.results.cells_of(campaign.name, metric.name))
     ]
-    memory = _place(library, campaign, "memory-ledger")
     found = [
-        Section("Where memory goes", memory),
         Section("Does order matter?", _place(library, campaign, *drifting)),
         Section("The GPU over time", _place(library, campaign, "gpu-utilisation")),
     ]

@@ -25,7 +25,6 @@ from sparkpub.site.figures import (
     forest,
     heat,
     kinds,
-    ledger,
     order,
     overlay,
     relative,
@@ -137,16 +136,6 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "p": 0.01,
         }
     ],
-    "ledger": [
-        {
-            **AXES,
-            "part": "KV cache",
-            "rank": 1,
-            "gib": 40.0,
-            "run": "r1",
-            "href": "runs/r/",
-        }
-    ],
     "slots": [
         {
             **AXES,
@@ -185,7 +174,6 @@ CHARTS = {
     "scatter": Chart(scatter.draw, (CUT, PEAK, CACHE)),
     "relative": Chart(relative.draw, (PEAK, ROOM, "native", 1.0)),
     "forest": Chart(forest.draw, (CUT, "comparisons", GROUPS, 1.0, ("higher",))),
-    "ledger": Chart(ledger.draw, (("KV cache", "free"), PAIRS)),
     "coverage": Chart(coverage.draw, (PAIRS, ("one", "two"))),
     "heat": Chart(heat.draw, (PAIRS,)),
     "telemetry": Chart(telemetry.draw, ((("GPU power", "W"),),)),
@@ -382,7 +370,6 @@ LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), 24, ("native",))
                 ("higher",),
             ),
         ),
-        (ledger.draw, (("KV cache",), LONG_ROOM)),
         (strip.draw, (PEAK, LONG_ROOM)),
     ],
 )
@@ -476,9 +463,8 @@ def test_a_run_that_is_left_out_is_in_no_row_of_the_table() -> None:
     assert relative._table(scope, shown).rows == [expected]
 
 
-@pytest.mark.parametrize("kind", ["bars", "ledger"])
-def test_bars_start_at_zero(kind: str) -> None:
-    found = json.loads(compiled(kind).vega_json)
+def test_bars_start_at_zero() -> None:
+    found = json.loads(compiled("bars").vega_json)
     scale = next(scale for scale in found["scales"] if scale["name"] == "x")
     assert scale.get("zero") is True
 
