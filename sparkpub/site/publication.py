@@ -237,11 +237,6 @@ def run_file(run: Stored) -> str:
     return f"runs/{run.run_id}/{RUN_FILE}"
 
 
-def samples_address(run: Stored) -> str:
-    """The run's telemetry as its chart draws it: a file, and the member of its document."""
-    return f"{run_file(run)}#samples"
-
-
 def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
     """Campaigns by their last run, the newest first; campaigns without a run last."""
 

@@ -690,15 +690,6 @@ def test_what_a_button_copies(site: Host, uri: str, button: str, start: str) -> 
 # ---- Compare -----------------------------------------------------------------------------------------------------
 
 
-def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None:
-    visit = site.open(f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w")
-    page = visit.page
-    page.wait_for_selector("#overlay .mark-line path")
-    row = page.locator("tr", has_text="Output throughput")
-    assert "lower" in row.inner_text()
-    assert visit.errors == []
-
-
 def test_compare_says_what_the_build_says(site: Host) -> None:
     """The verdict, the difference and its interval are those of `data/comparisons.parquet`, to the digit."""
     page = site.open(

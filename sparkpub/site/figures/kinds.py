@@ -42,7 +42,7 @@ KINDS: tuple[Kind, ...] = (
     coverage.KIND,
     heat.KIND,
 )
-"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `overlay`, `models`,
+"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `models`,
 `versions`) are asked for by those pages."""
 
 

@@ -10,7 +10,7 @@ from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.names import parts_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import found_in
-from sparkpub.site.figures import explore, kinds, overlay
+from sparkpub.site.figures import explore, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
@@ -215,9 +215,6 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
     if not known:
         return None
     listed = publication.results.comparison_rows[:MOST_LISTED]
-    figure = overlay.figure(
-        [run for campaign in publication.campaigns for run in campaign.runs]
-    )
     return {
         "settings": {
             "rows": library.sources["runs"],
@@ -226,7 +223,6 @@ def compare(publication: Publication, library: Library) -> dict[str, Any] | None
             "names": library.sources[NAMES],
             "metrics": _described(known),
         },
-        "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
         "more": len(publication.results.comparison_rows) - len(listed),
     }
