@@ -236,10 +236,14 @@ def _written(
         has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
     )
     for uri, path in shipped.items():
-        if uri not in found:
+        if uri in found:
+            continue
+        if path.suffix == ".md":
             page = path.read_text(encoding="utf-8")
             text = said.shown(page, uri, library)
             found[uri] = Content(text=text)
+        else:
+            found[uri] = Content(copy_of=path)
     if GLOSSARY in found:
         answers = tuple(found_by.of_glossary())
         found[GLOSSARY] = replace(found[GLOSSARY], answers=answers)

@@ -7,7 +7,6 @@
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                    one metric against another
 comparison, pareto-front, coverage, gpu-utilisation
-unified-memory, data-flow, turns             diagrams, of no campaign
 """
 
 import difflib
@@ -17,7 +16,7 @@ from functools import lru_cache
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures import diagram, kinds
+from sparkpub.site.figures import kinds
 from sparkpub.site.figures.compile import Job
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.figure import Figure
@@ -104,9 +103,7 @@ class Library:
         return self.add(figure)
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
-        """A figure by name; a diagram belongs to no campaign."""
-        if campaign is None and not part and name in diagram.names():
-            return diagram.figure(name)
+        """A figure by name."""
         data = self._campaign(campaign)
         selection = self._selection(data, self._cut(data, part))
         return self._maker(data, name)(selection, _key(data.name, name, part))
