@@ -45,7 +45,7 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "measure/index.md",
         "data/speeds.json",
         "campaigns/c/diagnostics/index.html",
-        "campaigns/c/badge.svg",
+        "campaigns/c/badge.json",
         "metrics/peak-memory/index.html",
         "runs/index.md",
         f"runs/{RUN}/index.html",

@@ -164,8 +164,8 @@ class Pages:
                 ),
             )
             yield f"campaigns/{campaign.name}.md", page
-            shown = badge.badge_of(self.publication, campaign)
-            yield badge.address(campaign), Content(data=badge.svg(shown))
+            shown = badge.of_campaign(self.publication, campaign)
+            yield badge.address(campaign), Content(data=shown)
             yield (
                 f"campaigns/{campaign.name}/diagnostics/index.html",
                 self._leading_to("../#diagnostics"),
