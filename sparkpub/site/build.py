@@ -26,7 +26,7 @@ from sparkpub.site.content import (
     SiteOptions,
     packed_pieces,
 )
-from sparkpub.site.figures import kinds, telemetry
+from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
@@ -73,15 +73,14 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
     with Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
-        for name, pieces in programs.tables(publication).items():
-            addresses[name], content = _published(name, pieces)
-            shared[addresses[name]] = content
-        library = Library(publication, addresses, drawings)
+        library = Library(publication, drawings)
         templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        pages = Pages(publication, library, templates, frozenset(written), posts)
+        pages = Pages(
+            publication, library, templates, addresses, frozenset(written), posts
+        )
         of_runs = RunPages(publication, templates)
         generated = [*pages.all(), *_short_pages(publication, of_runs)]
         generated.append((runs.VIEW, templates.page("view")))
@@ -178,7 +177,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
-    library = Library(publication, {})
+    library = Library(publication)
     for campaign in publication.campaigns:
         for name in library.makers(campaign.name):
             yield (
@@ -190,12 +189,12 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
 def publish_tables(
     publication: Publication,
 ) -> tuple[dict[str, str], dict[str, Content]]:
-    """Name of a table to its address, which changes with its content; and the files at these addresses: JSON,
-    compressed."""
+    """Name of a table of the whole site to its address, which changes with its content; and the files at these
+    addresses: JSON, compressed."""
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
-    for name in kinds.tables():
-        address, content = _published(name, kinds.text(publication, name))
+    for name, pieces in programs.tables(publication).items():
+        address, content = _published(name, pieces)
         addresses[name] = address
         files[address] = content
     return addresses, files

@@ -18,7 +18,6 @@ _ADDRESSES = (
     'href="',
     'src="',
     'data-sp-chart="',
-    'data-sp-log="',
     'data-sp-raw="',
     'data-sp-root="',
 )

@@ -345,8 +345,7 @@ def test_a_run_is_two_small_files(built: Built) -> None:
     specification = re.findall('data-sp-chart="../../([^"]*)"', page)[0]
     assert set(unpacked_of(tree, specification)) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
-    assert 'id="L2"' not in failed
-    assert "data-sp-log" in failed
+    assert 'id="L2"' in failed
 
 
 def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
@@ -356,7 +355,6 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     tables = {uri.split(".")[0]: uri for uri in tree if uri.endswith(".packed")}
     assert len(unpacked_of(tree, tables["data/runs"])) == 13
     assert "data/runs.csv" in tree
-    assert not [uri for uri in tree if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)]
     rows = (tree["data/runs.csv"].data or b"").count(b"\n") - 1  # below the header
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)
     assert "data/runs.csv" in build(load(data), options)
@@ -468,8 +466,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
         assert f'href="{blob}/data/c/{name}"' in stub
         assert not [uri for uri in tree if name in uri]
     assert "missing" not in text
-    assert 'id="L1"' in text, "another host is asked for nothing"
-    assert "data-sp-log" not in text
+    assert 'id="L1"' in text
     other = load(data).by_id[RUN]
     assert f"evidence/c/{other.path.name}" in tree
     with pytest.raises(SiteError, match="repo_url"):

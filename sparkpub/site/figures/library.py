@@ -31,22 +31,19 @@ PARTS = frozenset({"model", "environment", "workload"})
 class Library:
     """The figures of a publication. Asking for one has it drawn, so that only what is shown gets drawn.
 
-    `sources` are the addresses at which the tables of `kinds` are published. Without `drawings` figures are named and
-    not drawn.
+    Without `drawings` figures are named and not drawn.
     """
 
     def __init__(
-        self,
-        publication: Publication,
-        sources: Mapping[str, str],
-        drawings: Drawings | None = None,
+        self, publication: Publication, drawings: Drawings | None = None
     ) -> None:
         self.publication = publication
-        self.sources = sources
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
         self.placed: dict[str, Figure] = {}
         """Placeholder to the figure that it stands for."""
+        self.files: dict[str, bytes] = {}
+        """Address to the rows of figures."""
         self.later: list[Job] = []
         """Drawings that come into their pages as these are written."""
         self.pictures: set[str] = set()
@@ -81,12 +78,13 @@ class Library:
         ]
 
     def add(self, figure: Figure) -> str:
-        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in the tables alone."""
+        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in its files alone."""
         place = placeholder(figure.block)
         if figure.key in self.wanted:
             return place
         if self._drawings is not None:
             self._drawings.want(figure.job)
+            self.files |= figure.files()
         self.wanted[figure.key] = self.placed[place] = figure.without_rows
         return place
 
@@ -145,7 +143,7 @@ class Library:
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
         tables = kinds.tables_of(self.publication, campaign.name)
-        return Selection(self.publication, campaign, cut, tables, self.sources)
+        return Selection(self.publication, campaign, cut, tables)
 
 
 def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:

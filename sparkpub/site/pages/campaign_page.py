@@ -361,7 +361,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
 
 def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
     """How a metric grows along the first axis of a campaign with a shape, empty without one."""
-    whole = Selection(publication, campaign, scope(publication.names, campaign), {}, {})
+    whole = Selection(publication, campaign, scope(publication.names, campaign), {})
     if sweeps.has_a_shape(whole.lines):
         for axis in sweeps.AXES:
             found = sweep.curves(whole, axis, metric)

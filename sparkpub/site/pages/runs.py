@@ -137,10 +137,7 @@ class RunPages:
         }
 
     def page(self, campaign: CampaignData, index: int, figure: str) -> str:
-        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.
-
-        The browser fetches the lines of the log, as it does the data of the figure.
-        """
+        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         leading, others = self._by_rank(campaign, stored)
@@ -159,7 +156,7 @@ class RunPages:
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
             figure=figure,
-            log=_log(files, here=not self.publication.options.evidence_on_site),
+            log=_log(files),
             plan=_plan(stored.record),
             previous=previous,
             next=following,
@@ -259,17 +256,13 @@ def _plan(record: Record) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _log(files: Sequence[Published], *, here: bool) -> dict[str, Any] | None:
-    """The log of a run, or None where there is none; `here`, with the last of its lines and their numbers: a browser
-    asks no other host for them."""
+def _log(files: Sequence[Published]) -> dict[str, Any] | None:
+    """The log of a run with the last of its lines and their numbers, or None where there is none."""
     there = (item for item in files if item.address or item.repository)
     log = next((item for item in there if item.role == "log"), None)
     if log is None:
         return None
-    lines: list[tuple[int, str]] = []
-    if here:
-        lines = _last_lines(log.path)
-    return {"file": log, "lines": lines}
+    return {"file": log, "lines": _last_lines(log.path)}
 
 
 def _last_lines(log: Path) -> list[tuple[int, str]]:

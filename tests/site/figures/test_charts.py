@@ -1,6 +1,5 @@
 """Every kind of chart is valid, holds no rows, compiles, and takes its colours from variables."""
 
-import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import pytest
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.review.dataset import load
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures import (
     bars,
@@ -266,7 +265,7 @@ def test_a_legend_names_what_parts_lines_under_what_they_share_and_its_signs_are
 def library(data: Path, options: SiteOptions) -> Library:
     """The figures of the small campaign, named and not drawn."""
     publication = publish(load(data), options)
-    return Library(publication, publish_tables(publication)[0])
+    return Library(publication)
 
 
 def test_rows_are_made_once_for_proofreading_files_and_charts(
@@ -282,8 +281,7 @@ def test_rows_are_made_once_for_proofreading_files_and_charts(
     dataset = load(data)
     for _ in ("proofread", "built"):
         publication = publish(dataset, options)
-        sources, _ = publish_tables(publication)
-        Library(publication, sources).figure("peak-memory", "c")
+        Library(publication).figure("peak-memory", "c")
     assert made == ["c"]
     elsewhere = replace(options, home="elsewhere")
     assert publish(dataset, elsewhere) is not publication
@@ -336,16 +334,14 @@ def test_a_new_kind_is_one_module_and_one_line(
     new = Kind(of_campaign=offers, tables={"counts": counts})
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, new))
     kinds.tables_of.cache_clear()  # the fixture has made the rows of the kinds before
-    sources, files = publish_tables(library.publication)
-    made = Library(library.publication, sources).figure("count", "c")
-    assert made.data["counts"] == [{**AXES, "count": 13}]
-    data = files[made.sources["counts"]].data
-    assert data is not None
-    assert (
-        gzip.decompress(files[made.sources["counts"]].data or b"")
-        == b'[{"campaign":"c","model":"m","environment":"native",'
-        b'"workload":"w","cell":"m \xc2\xb7 native","count":13}]'
-    )
+    made = Library(library.publication).figure("count", "c")
+    row = {**AXES, "count": 13}
+    assert made.data["counts"] == [row]
+    files = made.files()
+    assert json.loads(files[made.address("json")]) == {"counts": [row]}
+    assert made.sources == {"counts": f"{made.address('json')}#counts"}
+    head, line = files[made.address("csv")].decode().split("\n")[:2]
+    assert dict(zip(head.split(","), line.split(","), strict=True))["count"] == "13"
 
 
 LONG = "a-model-with-a-long-name"
