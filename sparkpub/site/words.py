@@ -17,7 +17,7 @@ from sparkpub.record import package
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding, Review
@@ -181,7 +181,7 @@ class Words:
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
         self._environment.globals |= {
             "figure": self.figure,
-            "reference": reference.of,
+            "reference": self.reference,
         }
 
     def render(self, text: str, uri: str) -> str:
@@ -546,6 +546,17 @@ class Words:
         if data is not None and data.unfinished_cells and not data.runs:
             return f"*{NOT_YET}*"
         return self._figure(*name, **scope)
+
+    def reference(self, name: str) -> str:
+        """A part of the method that is made from the registries: `reference("metrics")`."""
+        if name != "metrics":
+            return reference.of(name)
+        own: dict[str, Metric] = {}
+        for campaign in self._dataset.campaigns.values():
+            own |= campaign.metrics
+        return reference.metrics(
+            metric for name, metric in own.items() if name not in METRICS
+        )
 
     def _findings(
         self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""
