@@ -48,9 +48,9 @@ def root(folder: Path) -> Path:
         git = place / ".git"
         if git.is_file() or os.path.lexists(git / "HEAD"):
             if git.stat().st_uid not in _trusted() and not _declared_safe(place):
-                raise GitError(
-                    f"{place} belongs to another user; if you trust it: git config --global --add safe.directory {place}"
-                )
+                remedy = f"git config --global --add safe.directory {place}"
+                what = f"{place} belongs to another user"
+                raise GitError(f"{what}; if you trust it: {remedy}")
             return place
     raise GitError(f"{folder} lies in no git repository; make one with git init")
 
