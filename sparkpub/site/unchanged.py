@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from sparkpub.record import package
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.store import file_sha256
+from sparkpub.record.store import everything, file_sha256
 from sparkpub.review import committed
 from sparkpub.review.claims import facts
 from sparkpub.site import sources
@@ -124,7 +124,7 @@ def _name(folders: Sequence[Path], options: SiteOptions) -> str:
 def read_files(folders: Sequence[Path], options: SiteOptions) -> Iterator[Path]:
     """Every file that a build reads besides the program's own."""
     for folder in folders:
-        yield from sorted(folder.glob("*/*"))
+        yield from (Path(entry.path) for entry in everything(folder))
     for path, _ in sources.files(options.sources):
         yield path
     if options.templates is not None:
@@ -137,8 +137,8 @@ def read_files(folders: Sequence[Path], options: SiteOptions) -> Iterator[Path]:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file; None for what is no file, or cannot be read."""
+    """SHA-256 of a file; None for a link and for what is no file, or cannot be read."""
     with suppress(OSError):
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             return file_sha256(path)
     return None

@@ -8,6 +8,7 @@ from sparkpub.review.checks import (
     copies,
     dependence,
     equality,
+    foreign,
     identities,
     integrity,
     levels,
@@ -63,6 +64,7 @@ _MODULES = (
     sanity,
     samples,
     unjudged,
+    foreign,
     acknowledging,
     pages,
 )
