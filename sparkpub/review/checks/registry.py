@@ -8,6 +8,7 @@ from sparkpub.review.checks import (
     copies,
     dependence,
     equality,
+    foreign,
     identities,
     integrity,
     levels,
@@ -55,6 +56,7 @@ _MODULES = (
     sanity,
     samples,
     unjudged,
+    foreign,
     acknowledging,
     pages,
 )
