@@ -42,6 +42,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import MetricValue
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
+_WITH_KEY = "with_key.py"
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
 BEGINS = r"Run 1/\d+ \("
@@ -166,6 +167,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
+            _WITH_KEY: reading.payload(_WITH_KEY),
             _TEXT: reading.payload(_TEXT),
             _WANTED: json.dumps(wanted).encode(),
         },

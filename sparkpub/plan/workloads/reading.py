@@ -36,6 +36,8 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
+_NO_NUMBER = 10**18
+"""More bytes, tokens or parameters than anything has."""
 STOPWATCH = "stopwatch.py"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -166,9 +168,9 @@ def numbers(values: Any) -> list[float]:
 
 
 def positive_int(value: Any) -> int | None:
-    """A whole number above zero, or None."""
+    """A whole number above zero, or None; a number of nothing here is as large as 10**18."""
     found = number(value)
-    if found is None or found < 1 or found != int(found):
+    if found is None or not 1 <= found < _NO_NUMBER or found != int(found):
         return None
     return int(found)
 
