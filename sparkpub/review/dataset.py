@@ -5,7 +5,7 @@ its log).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -187,6 +187,12 @@ class Dataset:
                 remedy=f"there are: {', '.join(self.campaigns) or 'none'}",
             )
         return self.campaigns[name]
+
+    def only(self, name: str) -> "Dataset":
+        """The same with one campaign, and its damage."""
+        campaigns = {name: self.campaigns[name]} if name in self.campaigns else {}
+        damage = {name: self.damage[name]} if name in self.damage else {}
+        return replace(self, campaigns=campaigns, damage=damage)
 
 
 def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:
