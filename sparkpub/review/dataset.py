@@ -132,6 +132,15 @@ class CampaignData:
             return ()
         return {cell for cell, found in self.covered.items() if found.missing}
 
+    def awaits(self, cells: Collection[tuple[str, str, str]] | None = None) -> bool:
+        """Whether good runs of these cells, by default of any, are all still to come."""
+        if self.imported or self.info.ended is not None:
+            return False
+        return not any(
+            record.status == "ok" and (cells is None or record.cell in cells)
+            for record in self.records
+        )
+
     @property
     def planned_and_done(self) -> tuple[int, int]:
         """How many runs are planned, and how many of them are done."""
