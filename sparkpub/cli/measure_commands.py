@@ -89,6 +89,7 @@ def quick_(
 
     say = partial(click.echo, err=as_json)
     alone = _alone() if open_page else None
+    quick.refuse_without_client()
     found = quick.look(url, model, random=random_weights)
     for line in found.lines:
         say(coloured(line))
