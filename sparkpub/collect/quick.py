@@ -20,12 +20,15 @@ from sparkpub.collect import session
 from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
+from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -146,6 +149,16 @@ class FoundServer:
         if shown:
             found.append(f"answer: {shown}")
         return found
+
+
+def refuse_without_client() -> None:
+    """Raise CollectError where nothing here makes the load."""
+    options = HostOptions()
+    lines = endpoints.no_client(
+        ENVIRONMENTS[options.type], options, LlamaBenchyOptions(), ENVIRONMENT
+    )
+    for line in lines:
+        raise CollectError(line)
 
 
 def look(

@@ -86,6 +86,14 @@ class Review(ReviewedDataset):
             if item.severity in severe and self.acknowledgement(item) is None
         )
 
+    def only(self, campaign: str) -> "Review":
+        """The same of one campaign: what was found by looking at the others, too."""
+        campaigns = {
+            name: found for name, found in self.campaigns.items() if name == campaign
+        }
+        findings = (item for item in self.findings if item.campaign == campaign)
+        return Review(self.dataset.only(campaign), campaigns, tuple(findings))
+
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
         """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
         cells are void, and an acknowledgement does not mend that."""
