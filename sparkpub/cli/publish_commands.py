@@ -40,7 +40,7 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
 )
 @click.option(
     "--table",
-    type=click.Choice(["runs", "cells", "comparisons"]),
+    type=click.Choice(["runs", "cells", "comparisons", "capacities"]),
     default="runs",
     help="Which table.",
 )
@@ -57,10 +57,11 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
     help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
 def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
-    """Write a table of the results: runs, cells or comparisons.
+    """Write a table of the results: runs, cells, comparisons or capacities.
 
     The table of runs has a row per run and metric, excluded runs with the
-    reason. Cells are described, comparisons are of environments.
+    reason. Cells are described, comparisons are of environments, capacities
+    are the highest arrival rates that hold.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
