@@ -96,6 +96,7 @@ def quick_(
 
     say = partial(click.echo, err=as_json)
     alone = _alone() if open_page else None
+    quick.refuse_without_client()
     found = quick.look(url, model, random=random_weights)
     for line in found.lines:
         say(coloured(line))
@@ -263,7 +264,7 @@ def collect(
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
     the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record or a run
-    is not committed.
+    is not committed; with --max-runs, if a run of this call failed.
     With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native

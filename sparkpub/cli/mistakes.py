@@ -13,7 +13,7 @@ def install_command(extra: str) -> str:
     """What to run where packages of an extra are missing."""
     from sparkpub.record import package
 
-    return f"pip install '{package.requirement(extra)}'"
+    return package.install_command(extra)
 
 
 _REMEDIES = {

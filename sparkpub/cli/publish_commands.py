@@ -40,7 +40,7 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
 )
 @click.option(
     "--table",
-    type=click.Choice(["runs", "cells", "comparisons"]),
+    type=click.Choice(["runs", "cells", "comparisons", "capacities"]),
     default="runs",
     help="Which table.",
 )
@@ -57,10 +57,11 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
     help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
 def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
-    """Write a table of the results: runs, cells or comparisons.
+    """Write a table of the results: runs, cells, comparisons or capacities.
 
     The table of runs has a row per run and metric, excluded runs with the
-    reason. Cells are described, comparisons are of environments.
+    reason. Cells are described, comparisons are of environments, capacities
+    are the highest arrival rates that hold.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
@@ -158,7 +159,9 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.site import disk, unchanged
+    from sparkpub.review.dataset import load
+    from sparkpub.site import disk
+    from sparkpub.site.build import build, refuse
     from sparkpub.site.content import SiteOptions
     from sparkpub.site.history import last_commits
 
@@ -167,7 +170,9 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    tree = unchanged.tree(folders, options)
+    dataset = load(*folders)
+    refuse(dataset, options)
+    tree = build(dataset, options)
     written = disk.write(tree, out)
     assets = disk.page_assets(tree)
     print_as(
@@ -212,14 +217,19 @@ def build(
 ) -> None:
     """Check runs and claims, then build the site.
 
-    An error that campaign.json does not acknowledge stops the build.
+    An error that campaign.json does not acknowledge stops the build. A site that nothing has changed since is left as
+    it is.
 
     Example: sparkpub build
     """
     from sparkpub.site.mkdocs import build_site
 
-    built = build_site(config, site_dir, data, sources)
-    print_as(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
+    site, built = build_site(config, site_dir, data, sources)
+    print_as(
+        as_json,
+        lambda: {"site": str(site), "built": built},
+        lambda: [f"{'built' if built else 'unchanged'}: {site}"],
+    )
     next_step("sparkpub serve, or git push")
 
 

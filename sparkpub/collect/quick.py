@@ -5,6 +5,7 @@ runs it as it runs any other.
 """
 
 import math
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +20,15 @@ from sparkpub.collect import session
 from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
+from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -140,12 +144,21 @@ class FoundServer:
             said.append(f"weights {self.weights}")
         if self.context is not None:
             said.append(f"context {self.context:,}")
-        text = " ".join(str(self.answer.get("text", "")).split())
-        shown = text if len(text) <= 100 else f"{text[:100]} ..."
-        found = [", ".join(said)]
+        shown = pages.told(str(self.answer.get("text", "")), 100)
+        found = [", ".join(pages.told(part) for part in said)]
         if shown:
             found.append(f"answer: {shown}")
         return found
+
+
+def refuse_without_client() -> None:
+    """Raise CollectError where nothing here makes the load."""
+    options = HostOptions()
+    lines = endpoints.no_client(
+        ENVIRONMENTS[options.type], options, LlamaBenchyOptions(), ENVIRONMENT
+    )
+    for line in lines:
+        raise CollectError(line)
 
 
 def look(
@@ -171,7 +184,7 @@ def look(
     if refused is not None:
         raise UsageError(refused)
     said = pages.who(url)
-    chosen = model or _chosen(url, said)
+    chosen = model or _chosen(url, pages.loaded(said) or pages.listed(page.document))
     if said.get("/api/version") is not None:
         said[pages.SHOW] = pages.shown(url, chosen)
     try:
@@ -212,12 +225,10 @@ def elsewhere(ports: Sequence[int]) -> str:
     return f"{len(ports)} answer on this machine: {commands}"
 
 
-def _chosen(url: str, said: Mapping[str, Any]) -> str:
+def _chosen(url: str, names: list[str]) -> str:
     """The model that a server holds, or the only one that it lists. Raises UsageError where it lists several."""
-    names = pages.loaded(said) or pages.listed(said[pages.MODELS])
     if len(names) > 1:
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        what = f"the server has {len(names)} models: {shown}"
+        what = f"the server has {len(names)} models: {pages.some(names)}"
         raise UsageError(what, where=url, remedy="choose one with --model")
     return names[0]
 
@@ -234,7 +245,7 @@ def declare(
     title = f"{found.key} on {found.engine}"
     model: dict[str, Any] = {"id": found.model}
     path = found.identity.get("model_path")
-    if isinstance(path, str) and Path(path).is_absolute() and Path(path).exists():
+    if isinstance(path, str) and Path(path).is_absolute() and os.access(path, os.F_OK):
         model["path"] = path
     if found.random_weights:
         model["random_weights"] = True

@@ -116,6 +116,10 @@ class Environment(ABC):
         """Whether a program is installed here; None where that shows only inside."""
         return None
 
+    def has_module(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+        """Whether the Python of a command has a module; None where that shows only inside."""
+        return None
+
     @abstractmethod
     def launch(self, launch: Launch, options: Any) -> Running:
         """Start the command. Raises CollectError where it cannot be started."""
