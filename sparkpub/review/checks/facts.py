@@ -12,7 +12,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Severity
 from sparkpub.review.checks.requested import SLOWING, flag_values, is_path
-from sparkpub.review.checks.values import memory_gib
+from sparkpub.review.checks.rules import memory_gib
 from sparkpub.review.grouping import grouped
 
 ABSENT = "absent"
