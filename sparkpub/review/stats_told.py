@@ -55,7 +55,8 @@ _COLUMNS = {
         "Capacities (requests a second at which 95 % get their first token within the limit)",
     ),
     "bandwidths": (
-        "campaign model environment workload weights output_throughput_tok_s milliseconds_per_token share_percent",
+        "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
+        " milliseconds_per_token share_percent",
         "Memory bandwidth that one request at once gets",
     ),
 }

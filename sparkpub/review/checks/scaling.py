@@ -16,8 +16,8 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, label
+from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.traffic import THROUGHPUT
 
 LESS_SHARE = Threshold(
     "less share",
