@@ -17,7 +17,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations, pairwise
-from math import isclose
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,17 +24,17 @@ import scipy
 from numpy.typing import NDArray
 
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric
+from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.arithmetic import share_computed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View
+from sparkpub.review.physics import share_computed
 
-Column = NDArray[np.float64]
+PerRun = NDArray[np.float64]
 """A figure of each run."""
 
 REPORT = Threshold(
@@ -185,7 +184,7 @@ OTHERS: Mapping[str, float] = {
 """What holds by any definition."""
 
 
-class Columns(dict[str, Any]):
+class FiguresOfRuns(dict[str, Any]):
     """The figures of some runs by name, an array each; a figure that no run has is NaN."""
 
     def __init__(self, rows: Sequence[Mapping[str, float | None]]) -> None:
@@ -201,15 +200,15 @@ class Columns(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         return FUNCTIONS.get(name, np.full(self.count, np.nan))
 
-    def of(self, expression: str) -> Column:
+    def of(self, expression: str) -> PerRun:
         """The value of an expression for each run."""
         with np.errstate(all="ignore"):
             value = eval(expression, {"__builtins__": {}}, self)  # noqa: S307 - the rules are ours
-        found: Column = np.full(self.count, value, dtype=np.float64)
+        found: PerRun = np.full(self.count, value, dtype=np.float64)
         return found
 
 
-def known(*columns: Any) -> Column:
+def known(*columns: Any) -> PerRun:
     """The first of these that is known."""
     found = np.asarray(columns[0], dtype=np.float64)
     for column in columns[1:]:
@@ -217,7 +216,7 @@ def known(*columns: Any) -> Column:
     return found
 
 
-def digits(*figures: Column) -> Column:
+def digits(*figures: PerRun) -> PerRun:
     """What printed figures have lost: half a unit of the last decimal, as a share of each, added up. A whole figure may
     be a number of things, or was printed like others with two decimals."""
     lost = np.zeros_like(figures[0])
@@ -230,7 +229,7 @@ def digits(*figures: Column) -> Column:
     return np.nan_to_num(lost)
 
 
-def step(*times: Column) -> Column:
+def step(*times: PerRun) -> PerRun:
     """The largest power of ten, in ms, of which all times of a run are multiples; NaN where there is none from 0.01 on,
     or fewer than three times, or only one."""
     table = np.array(times)
@@ -299,7 +298,7 @@ def memory_gib(record: Record) -> float | None:
     return sum(known) if known else None
 
 
-def define(c: Columns) -> None:
+def define(c: FiguresOfRuns) -> None:
     """Add the figures that follow from others, times in seconds."""
     requests, asked = c["requests"], c["asked_output_tokens"]
     rate, served = _positive(c["request_throughput_req_s"]), _positive(requests)
@@ -328,11 +327,11 @@ def define(c: Columns) -> None:
     c["prompts_ms"] = 1e3 * prompts / c["prompt_throughput_tok_s"]
 
 
-def _positive(figures: Column) -> Column:
+def _positive(figures: PerRun) -> PerRun:
     return np.where(figures > 0, figures, np.nan)
 
 
-def _least_share(c: Columns) -> Column:
+def _least_share(c: FiguresOfRuns) -> PerRun:
     """The share of the asked concurrency that an honest closed loop has at least: all but what a client needs between
     requests, and but the end of the run, when fewer are in flight; 0 where it is not known."""
     most, span, slowest = c["most"], c["span"], c["slowest"]
@@ -353,7 +352,7 @@ def _least_share(c: Columns) -> Column:
     return known(np.where(np.isnan(span), uncounted, counted), np.zeros(c.count))
 
 
-def _arrivals(c: Columns) -> tuple[Column, Column]:
+def _arrivals(c: FiguresOfRuns) -> tuple[PerRun, PerRun]:
     """Seconds until the last request of an open loop arrived: so early, and so late, that chance does not explain it.
     Intervals are those of a gamma process, whose shape is the burstiness: 1 for arrivals at random."""
     gaps = np.where((c["requests"] > 1) & ~c["lost_some"], c["requests"] - 1, np.nan)
@@ -481,6 +480,7 @@ PERCENTILES = (
                 f"S_{low}_ms != S_{high}_ms",
                 f"{{label}}: {low} and {high} are both {{left:.10g}} ms: those of several requests differ",
                 where=f"{SEVERAL} & {told}",
+                share="1e-6",
             )
             for low, high, told in (
                 *(
@@ -632,9 +632,9 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "card": CARD,
 }
 """What expressions call the numbers that decide."""
-_SIGNS: Mapping[type[ast.cmpop], Callable[[Column, Column, Column], Any]] = {
+_SIGNS: Mapping[type[ast.cmpop], Callable[[PerRun, PerRun, PerRun], Any]] = {
     ast.Eq: lambda left, right, off: np.abs(left - right) > off,
-    ast.NotEq: lambda left, right, _: left == right,
+    ast.NotEq: lambda left, right, off: np.abs(left - right) <= off,
     ast.LtE: lambda left, right, off: left > right + off,
     ast.GtE: lambda left, right, off: left < right - off,
     ast.Gt: lambda left, right, _: left <= right,
@@ -645,7 +645,7 @@ _SIGNS: Mapping[type[ast.cmpop], Callable[[Column, Column, Column], Any]] = {
 # -- asking --------------------------------------------------------------------------------------------------------
 
 
-def broken(rule: Rule, c: Columns) -> Iterator[tuple[int, str]]:
+def broken(rule: Rule, c: FiguresOfRuns) -> Iterator[tuple[int, str]]:
     """The places of the runs that break a rule, each with what is wrong in words."""
     compared = ast.parse(rule.holds, mode="eval").body
     assert isinstance(compared, ast.Compare)
@@ -661,7 +661,7 @@ def broken(rule: Rule, c: Columns) -> Iterator[tuple[int, str]]:
         told |= {"left": one, "right": other, "label": _words(sides[0])}
         beside = {ast.LtE: "more than", ast.GtE: "less than"}.get(sign, "and")
         words = rule.says.format(**told) or _both(sides, beside, one, other)
-        yield int(place), words + _hint(one, other)
+        yield int(place), words + mixed_units(one, other)
 
 
 def _both(sides: Sequence[str], beside: str, left: float, right: float) -> str:
@@ -680,19 +680,9 @@ def _words(expression: str) -> str:
     return re.sub(r"[a-z]\w+", named, expression.replace("*", "×"))
 
 
-def _hint(one: float, other: float) -> str:
-    """What lies between two figures that are apart by a well-known factor."""
-    ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 0.0
-    if isclose(ratio, GIB / 1e9, rel_tol=0.005):
-        return " (GB was taken for GiB)"
-    if isclose(ratio, 1000, rel_tol=0.005) or isclose(ratio, 1024, rel_tol=0.005):
-        return " (a unit 1,000 times as large)"
-    return ""
-
-
-def columns(view: View) -> Columns:
+def columns(view: View) -> FiguresOfRuns:
     """The figures of the runs of a campaign that happened."""
-    c = Columns([figures(view, stored) for stored in view.happened])
+    c = FiguresOfRuns([figures(view, stored) for stored in view.happened])
     for name, value in (*THRESHOLDS.items(), ("GIB", GIB)):
         c[name] = np.full(c.count, float(value))
     with np.errstate(all="ignore"):
