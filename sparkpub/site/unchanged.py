@@ -124,7 +124,8 @@ def _name(folders: Sequence[Path], options: SiteOptions) -> str:
 def read_files(folders: Sequence[Path], options: SiteOptions) -> Iterator[Path]:
     """Every file that a build reads besides the program's own."""
     for folder in folders:
-        yield from (Path(entry.path) for entry in everything(folder))
+        if folder.is_dir():
+            yield from (Path(entry.path) for entry in everything(folder))
     for path, _ in sources.files(options.sources):
         yield path
     if options.templates is not None:

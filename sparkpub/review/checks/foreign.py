@@ -81,30 +81,32 @@ def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, Kind]]:
     # Who compares two folders loads the campaigns that differ.
     looked_at = {*dataset.campaigns, *dataset.damage}
     skipped = {folder.name for folder in campaign_folders(data)} - looked_at
-    names: dict[str, set[str]] = defaultdict(set)
-    unread: dict[str, Collection[str]] = {}
+    names: dict[Path, set[str]] = defaultdict(set)
+    unread: dict[Path, bool] = {}
     for entry in everything(data):
         path = Path(entry.path)
-        top = path.relative_to(data).parts[0]
-        if top in skipped:
+        if path.relative_to(data).parts[0] in skipped:
             continue
-        folder = str(path.parent)
+        folder = path.parent
         names[folder].add(entry.name.lower())
         if names[folder] >= _OF_A_REPOSITORY:
-            yield path.parent / "HEAD", _REPOSITORY
+            yield folder / "HEAD", _REPOSITORY
             names[folder].clear()  # it is told once
-        if path.parent.parent == data and folder not in unread:
-            unread[folder] = _unread(path.parent, known)
-        kind = _kind(entry, known, unread.get(folder, ()))
-        if kind is not None:
-            yield path, kind
+        kind = _kind(entry)
+        if kind is None or (kind is _OTHER and entry.path in known):
+            continue
+        if kind is _OTHER and folder.parent == data:
+            if entry.name == CAMPAIGN_FILE:
+                continue
+            if folder not in unread:
+                unread[folder] = _has_unread(folder, known)
+            if unread[folder]:
+                continue
+        yield path, kind
 
 
-def _kind(
-    entry: DirEntry[str], known: Collection[str], unread: Collection[str]
-) -> Kind | None:
-    """What is wrong with an entry of a data folder; None where nothing is. `unread` are the beginnings of names beside
-    it that may be evidence of records that were not read."""
+def _kind(entry: DirEntry[str]) -> Kind | None:
+    """What is wrong with an entry of a data folder that no record names; None where nothing is."""
     if entry.is_symlink():
         return _LINK
     if entry.is_dir():
@@ -113,15 +115,12 @@ def _kind(
         return _DEVICE
     if entry.name.lower() in _OF_GIT:
         return _SETTINGS
-    if entry.path in known or _ABOUT.fullmatch(entry.name):
-        return None
-    return None if entry.name.startswith(tuple(unread)) else _OTHER
+    return None if _ABOUT.fullmatch(entry.name) else _OTHER
 
 
-def _unread(folder: Path, known: Collection[str]) -> list[str]:
-    """How names in a campaign's folder begin of which no loaded run says that they belong to it."""
-    records = [path for path in record_paths(folder) if str(path) not in known]
-    return [CAMPAIGN_FILE, *(f"{path.stem}." for path in records)]
+def _has_unread(folder: Path, known: Collection[str]) -> bool:
+    """Whether a campaign's folder has records that are in no loaded run: nothing tells what evidence is theirs."""
+    return any(str(path) not in known for path in record_paths(folder))
 
 
 CHECKS = (
