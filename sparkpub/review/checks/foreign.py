@@ -18,7 +18,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import Dataset
 
 
-class Kind(NamedTuple):
+class ForeignKind(NamedTuple):
     """How bad it is that such a file is there, what it is, and what comes of it."""
 
     severity: Severity
@@ -26,17 +26,19 @@ class Kind(NamedTuple):
     so: str
 
 
-_REPOSITORY = Kind(
+_REPOSITORY = ForeignKind(
     "error",
     "a git repository in the place of data",
     "Git runs the programs that its configuration names",
 )
-_LINK = Kind("error", "a link", "Links are not followed here")
-_DEVICE = Kind(
+_LINK = ForeignKind("error", "a link", "Links are not followed here")
+_DEVICE = ForeignKind(
     "error", "neither a file nor a folder", "Whoever opens it may wait for ever"
 )
-_SETTINGS = Kind("error", "settings of git", "They change what git does with the data")
-_OTHER = Kind("info", "named by no record", "Nothing here reads it")
+_SETTINGS = ForeignKind(
+    "error", "settings of git", "They change what git does with the data"
+)
+_OTHER = ForeignKind("info", "named by no record", "Nothing here reads it")
 
 _ABOUT = re.compile(
     r"\.gitkeep|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
@@ -51,26 +53,29 @@ _LISTED = 3
 
 
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
-    """One finding for each kind of foreign file in each folder of a data folder."""
+    """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
     for data in sorted(folders | {dataset.folder}):
-        found: dict[tuple[str, Kind], list[str]] = defaultdict(list)
+        found: dict[tuple[str | None, ForeignKind], list[str]] = defaultdict(list)
         if data.is_dir():
             for path, kind in _foreign(dataset, data):
                 name = path.relative_to(data)
-                found[name.parts[0], kind].append(name.as_posix())
-        for (top, kind), names in found.items():
+                top = name.parts[0]
+                campaign = top if top in dataset.campaigns else None
+                found[campaign, kind].append(name.as_posix())
+        for (campaign, kind), names in found.items():
+            about = campaign or names[0].partition("/")[0]
             listed = ", ".join(names[:_LISTED])
             if len(names) > _LISTED:
                 listed += f" and {len(names) - _LISTED} more"
             text = f"No part of a campaign: {listed} ({kind.what}). {kind.so}."
             evidence = {"what": kind.what, "files": names}
             yield Finding(
-                "foreign-file", kind.severity, top, None, None, text, evidence
+                "foreign-file", kind.severity, about, None, None, text, evidence
             )
 
 
-def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, Kind]]:
+def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, ForeignKind]]:
     """What lies in a data folder and does not belong there, by name."""
     known = {
         str(file)
@@ -105,7 +110,7 @@ def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, Kind]]:
         yield path, kind
 
 
-def _kind(entry: DirEntry[str]) -> Kind | None:
+def _kind(entry: DirEntry[str]) -> ForeignKind | None:
     """What is wrong with an entry of a data folder that no record names; None where nothing is."""
     if entry.is_symlink():
         return _LINK
