@@ -69,4 +69,5 @@ def build(campaign: Path, title: str, folder: Path, address: str) -> Path:
     words = {"title": title, "address": address, "data": str(folder / "data")}
     quoted = {name: json.dumps(text) for name, text in words.items()}
     config.write_text(_CONFIG.format(**quoted), encoding="utf-8")
-    return build_site(config, None)
+    site, _ = build_site(config, None)
+    return site

@@ -38,6 +38,8 @@ class Check:
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
+    of_what_counts: Run | None = None
+    """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
 
 
 def of_each_run(

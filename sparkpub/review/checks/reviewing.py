@@ -86,15 +86,31 @@ class Review(ReviewedDataset):
             if item.severity in severe and self.acknowledgement(item) is None
         )
 
+    def only(self, campaign: str) -> "Review":
+        """The same of one campaign: what was found by looking at the others, too."""
+        campaigns = {
+            name: found for name, found in self.campaigns.items() if name == campaign
+        }
+        findings = (item for item in self.findings if item.campaign == campaign)
+        return Review(self.dataset.only(campaign), campaigns, tuple(findings))
+
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
-        """A campaign's errors of meaning: claims about the world that rest on their cells are void, and an
-        acknowledgement does not mend that."""
+        """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
+        cells are void, and an acknowledgement does not mend that."""
         errors = (
             item
             for item in self.findings
             if item.campaign == campaign and item.severity == "error"
         )
-        return tuple(item for item in errors if CHECKS[item.check].kind == "meaning")
+        return tuple(
+            item
+            for item in errors
+            if CHECKS[item.check].kind == "meaning"
+            or (
+                CHECKS[item.check].kind == "happened"
+                and not self.excluded.keys() >= set(item.runs)
+            )
+        )
 
 
 _Key = TypeVar("_Key")
@@ -171,6 +187,8 @@ def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
     for check in CHECKS.values():
         if check.run is not None and (check.kind == "happened") is happened:
             yield check, check.run
+        if check.of_what_counts is not None and not happened:
+            yield check, check.of_what_counts
 
 
 def _with_remedy(finding: Finding) -> Finding:

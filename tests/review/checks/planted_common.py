@@ -103,11 +103,6 @@ def gpu(**fields: object) -> Change:
     return change
 
 
-def ecc_off_in_container(copy: Copy) -> None:
-    for run in copy.runs:
-        run["machine"]["gpus"][0]["ecc"] = run["environment"] == "native"
-
-
 def clocked(column: str, mhz: float, copy: Copy) -> None:
     """Locked by hand: nothing in the samples says why."""
     for run in copy.runs:
@@ -258,9 +253,6 @@ COMMON: tuple[Planted, ...] = (
         "a lowered power limit on both sides",
         everywhere(gpu(power_limit_watt=450.0, power_default_watt=700.0)),
         check="throttled",
-    ),
-    of_client(
-        "ECC off on one side", ecc_off_in_container, check="unequal-environments"
     ),
     of_client(
         "another governor of the processors on one side",

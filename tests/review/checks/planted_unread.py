@@ -5,7 +5,6 @@ decoding with our own payload (h200), llama-bench (h200-llama) and a vLLM server
 """
 
 import json
-import re
 from collections.abc import Callable
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -177,16 +176,6 @@ def client_of_the_other_server(copy: Copy) -> None:
         run["observed"]["settings"]["server"] = source["observed"]["settings"]["server"]
 
 
-def smaller_cache_in_container(copy: Copy) -> None:
-    for run in ok_runs(copy, "container"):
-        text = copy.read(run, "log").decode()
-        text = re.sub(r"GPU KV cache size: [\d,]+", "GPU KV cache size: 842,120", text)
-        text = re.sub(r"KV cache memory: [\d.]+", "KV cache memory: 44.97", text)
-        copy.put(run, "log", text.encode())
-        run["metrics"]["kv_cache_tokens"]["value"] = 842120.0
-        run["metrics"]["kv_cache_gib"]["value"] = 44.97
-
-
 def requests_failed(copy: Copy) -> None:
     """Half of the requests failed; the other half had the machine for itself."""
     for run in ok_runs(copy, "native"):
@@ -261,13 +250,6 @@ def report_of_another_day(copy: Copy) -> None:
 def one_variable_in_one_environment(copy: Copy) -> None:
     for run in copy.of("native"):
         run["reproducibility"]["variables"]["VLLM_USE_FLASHINFER_SAMPLER"] = "1"
-
-
-def variable_nobody_declared(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "0"
-    for run in copy.of("native"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "1"
 
 
 def tokens_missing(copy: Copy) -> None:
@@ -377,12 +359,6 @@ def real_weights_asked_random_measured(copy: Copy) -> None:
 
 UNREAD = [
     Planted(
-        "a variable that differs between environments",
-        "unequal-environments",
-        variable_nobody_declared,
-        campaign="h200-vllm",
-    ),
-    Planted(
         "flash attention off in one environment",
         "not-as-requested",
         flash_attention_off_in_container,
@@ -420,7 +396,7 @@ UNREAD = [
     ),
     Planted(
         "another GPU in the log",
-        "fact-mismatch",
+        "metric-mismatch",
         another_gpu_in_the_log,
         campaign="h200-llama",
     ),
@@ -446,12 +422,6 @@ UNREAD = [
         "a client that talked to the other server",
         "not-as-requested",
         client_of_the_other_server,
-        campaign="h200-vllm",
-    ),
-    Planted(
-        "a smaller KV cache in one environment",
-        "implausible-ratio",
-        smaller_cache_in_container,
         campaign="h200-vllm",
     ),
     Planted(
