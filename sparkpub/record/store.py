@@ -221,7 +221,10 @@ def _is_file(path: Path) -> bool:
 
 
 def everything(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """What lies below a folder, by name, but for what is in the collector's own folders. Links are not followed."""
+    """What lies below a folder, by name, but for what is in the collector's own folders; nothing where there is no
+    folder. Links are not followed."""
+    if not folder.is_dir():
+        return
     with os.scandir(folder) as listed:
         entries = sorted(listed, key=lambda entry: entry.name)
     for entry in entries:
