@@ -21,13 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import (
-    agreement,
-    llama_server,
-    reading,
-    server_pages,
-    vllm_bench,
-)
+from sparkpub.plan.workloads import llama_server, server_pages, vllm_bench
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -38,10 +32,12 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    payload,
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record import package
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _WITH_KEY = "with_key.py"
@@ -173,10 +169,10 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: reading.payload(_DRIVER),
-            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
-            _WITH_KEY: reading.payload(_WITH_KEY),
-            _TEXT: reading.payload(_TEXT),
+            _DRIVER: payload(_DRIVER),
+            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
+            _WITH_KEY: payload(_WITH_KEY),
+            _TEXT: payload(_TEXT),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},

@@ -19,11 +19,12 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads import llama_benchy, reading
-from sparkpub.plan.workloads.base import Answer, RunCase
+from sparkpub.plan.workloads import llama_benchy
+from sparkpub.plan.workloads.base import Answer, RunCase, payload
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
+from sparkpub.tools import reading
 from tests.plan.workloads.running import run
 from tests.plan.workloads.serving import (
     CHARACTERS_PER_TOKEN,
@@ -460,7 +461,7 @@ def test_where_there_is_no_tokenizer_the_server_counts(folder: Path) -> None:
 def test_a_server_that_says_its_tokens_has_them_used(
     folder: Path, said: Callable[[list[str]], Any]
 ) -> None:
-    text = reading.payload("prose.txt").decode()
+    text = payload("prose.txt").decode()
     tokens = re.findall(r"\s?\w{1,5}|\s", text)
     assert "".join(tokens) == text
     with serving(Served(PAGES | {"/tokenize": said(tokens)})) as server:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkpub.plan.workloads import reading
 from sparkpub.record.percentiles import quantiles
+from sparkpub.tools import reading
 
 SAME = 1e-6
 """Relative difference of two figures that are one: what adding and printing floats may change."""
