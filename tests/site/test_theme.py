@@ -11,7 +11,6 @@ from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.mkdocs import build_site, published_address
 from tests.site.conftest import (
     POST,
-    without_the_machines_node,
     write_data,
     write_sources,
 )
@@ -71,7 +70,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, st
     (sources / "quoted.md").write_text(QUOTED, encoding="utf-8")
     post = POST.replace("tags: [memory]", "authors: [A. Writer]\ncategories: [Notes]")
     (sources / "blog" / "posts" / "first.md").write_text(post, encoding="utf-8")
-    with without_the_machines_node(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NO_MKDOCS_2_WARNING", "1")
         site = build(folder)
     return {
