@@ -20,7 +20,7 @@ from pydantic_core import to_json
 
 from sparkpub.record import package
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.store import file_sha256, write_atomic
+from sparkpub.record.store import everything, file_sha256, write_atomic
 from sparkpub.review import committed
 from sparkpub.review.claims import facts
 from sparkpub.site import sources
@@ -75,7 +75,7 @@ def read_files(
 ) -> Iterator[tuple[str, Path]]:
     """Every file that a build reads besides the packages' own, with a name that does not depend on where it lies."""
     for number, folder in enumerate(folders):
-        for path in sorted(folder.glob("*/*")):
+        for path in (Path(entry.path) for entry in everything(folder)):
             yield f"data {number} {path.relative_to(folder)}", path
     for path, uri in sources.files(options.sources):
         yield f"page {uri}", path
@@ -98,8 +98,8 @@ def _named(setting: object) -> str:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file; None for what is no file, or cannot be read."""
+    """SHA-256 of a file; None for a link and for what is no file, or cannot be read."""
     with suppress(OSError):
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             return file_sha256(path)
     return None

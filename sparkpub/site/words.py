@@ -93,7 +93,7 @@ _GIVE_VERDICTS = frozenset(
 
 
 NOT_YET = "not measured yet"
-"""What stands in place of a figure of an unfinished campaign whose runs are still to be measured."""
+"""What stands in place of a figure of a campaign whose runs are still to be measured, or all failed."""
 
 
 def _perhaps_later(say: Callable[..., str]) -> Callable[..., str]:
@@ -541,9 +541,9 @@ class Words:
                 yield call, self.compare(statistic, row.metric, decimals=None, **scope)
 
     def figure(self, *name: str, **scope: str) -> str:
-        """A chart by name, or a line in its place while no run of its campaign is measured."""
+        """A chart by name, or a line in its place while no run of its campaign is good."""
         data = self._dataset.campaigns.get(scope.get("campaign", ""))
-        if data is not None and data.unfinished_cells and not data.runs:
+        if data is not None and data.awaits():
             return f"*{NOT_YET}*"
         return self._figure(*name, **scope)
 

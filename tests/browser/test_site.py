@@ -665,7 +665,7 @@ def test_a_command_can_be_copied(site: Host) -> None:
     page.locator("#use-these-data pre", has_text="archive").locator("button").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.strip() == f"sparkpub archive {NAME} -o {NAME}.tar"
+    assert copied.strip() == f"git archive -o {NAME}.tar HEAD data/comprehensive/{NAME}"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------
