@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from sparkpub.collect import session
+from sparkpub.collect import endpoints, session
 from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice

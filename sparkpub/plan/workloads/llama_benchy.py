@@ -450,10 +450,19 @@ def _settings(
     return found
 
 
+def fallback_tokenizer(log: str) -> str | None:
+    """The tokenizer that the tool took in place of the model's, as its output says: then nobody knows how many tokens
+    of its own the model read."""
+    if "Falling back to 'gpt2'" not in log:
+        return None
+    return "gpt2, since that of the model could not be loaded"
+
+
 def _tokenizer(used: Any, log: str) -> str | None:
     """What cut the prompts, in words."""
-    if "Falling back to 'gpt2'" in log:
-        return "gpt2, since that of the model could not be loaded"
+    fallback = fallback_tokenizer(log)
+    if fallback is not None:
+        return fallback
     if not isinstance(used, dict):
         return None
     if used.get("by") == "server":

@@ -25,8 +25,8 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
 
@@ -222,16 +222,14 @@ def _with_unit(fact: str, value: int | float) -> str:
 
 def ceiling(model: str, machine: str, batch: int) -> str:
     """The output throughput that a machine's memory bandwidth allows a model at a batch size."""
-    step = physics.bytes_per_step(catalogue.models()[model], batch)
+    step = bytes_per_step(catalogue.models()[model], batch)
     if step is None:
         raise ClaimError(
             f"the catalogue does not say what {model} reads per step",
             remedy="add it to models.yaml",
         )
-    tokens = physics.throughput_ceiling(
-        catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch
-    )
-    return f"{tokens:.1f} tok/s"
+    memory = catalogue.machines()[machine].bandwidth_bytes_s
+    return f"{batch * memory / step.expected:.1f} tok/s"
 
 
 def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:

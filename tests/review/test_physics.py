@@ -6,61 +6,36 @@ import pytest
 from sparkpub.record import catalogue
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import Architecture
-from sparkpub.review.statistics import physics
+from sparkpub.review import physics
 
-SEVEN, SEVENTY_TWO, MIXTURE = (
+SEVEN, SEVENTY_TWO, MIXTURE, SMALL_MIXTURE = (
     catalogue.models()[name]
     for name in (
         "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
         "Qwen/Qwen2.5-72B-Instruct",
         "openai/gpt-oss-120b",
+        "openai/gpt-oss-20b",
     )
 )
 SPARK = catalogue.machines()["dgx-spark"]
 
 
-def test_steps_run_in_waves_and_the_last_one_counts_whole() -> None:
-    """50 requests at batch 8 are 7 waves of 128 steps."""
-    assert physics.steps(50, 8, 128) == 7 * 128
-    assert physics.steps(48, 8, 128) == 6 * 128
-    assert physics.steps(1, 1, 0.5) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("requests", "batch", "output_tokens"), [(0, 8, 128), (50, 0, 128), (50, 8, 0)]
-)
-def test_there_are_no_steps_without_requests_batch_or_tokens(
-    requests: int, batch: int, output_tokens: float
-) -> None:
-    with pytest.raises(ValueError, match="at least one request"):
-        physics.steps(requests, batch, output_tokens)
-
-
-def test_a_token_takes_two_operations_for_each_parameter() -> None:
-    """0.8 billion parameters at 275,040 tokens a second: 1.6e9 x 275,040."""
-    assert physics.implied_flops(275_040, 0.8e9) == pytest.approx(440.064e12)
-
-
 def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
-    """119.5 tok/s over 50 requests of 128 tokens at batch 8: 6,400 tokens in 53.56 s, 896 steps, 16.73 a second."""
-    assert physics.steps_per_second(119.5, 8, 128, 50) == pytest.approx(
-        896 / (6400 / 119.5)
+    """119.5 tok/s over 50 requests of 128 tokens at batch 8: 6,400 tokens in 53.56 s, 7 waves of 128 steps, 16.73 a
+    second; without the number of requests at least 119.5 / 8."""
+    steps, least = (
+        physics.steps_per_second(119.5, 8, requests) for requests in (50, None)
     )
+    assert steps == pytest.approx(7 * 128 / (6400 / 119.5))
+    assert least == 119.5 / 8
     seven, seventy_two = (
-        physics.bytes_per_step(SEVEN, 8),
-        physics.bytes_per_step(SEVENTY_TWO, 8),
+        physics.bytes_per_step(model, 8) for model in (SEVEN, SEVENTY_TWO)
     )
     assert seven is not None
     assert seventy_two is not None
-    assert physics.implied_bandwidth(
-        119.5, seven.at_least, 8, 128, 50
-    ) / 1e9 == pytest.approx(237, abs=0.5)
-    assert physics.implied_bandwidth(
-        119.5, seven.at_least, 8, 128
-    ) / 1e9 == pytest.approx(211, abs=0.5)
-    assert physics.implied_bandwidth(
-        119.5, seventy_two.at_least, 8, 128
-    ) / 1e9 == pytest.approx(2135, abs=1)
+    assert steps * seven.at_least / 1e9 == pytest.approx(237, abs=0.5)
+    assert least * seven.at_least / 1e9 == pytest.approx(211, abs=0.5)
+    assert least * seventy_two.at_least / 1e9 == pytest.approx(2135, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +53,7 @@ def test_ceilings_of_a_spark(model: Architecture, batch: int, ceiling: float) ->
     """273 GB/s over 14.14, 142.9, 5.0 and 16.8 GB a step."""
     step = physics.bytes_per_step(model, batch)
     assert step is not None
-    found = physics.throughput_ceiling(SPARK.bandwidth_bytes_s, step.expected, batch)
+    found = batch * SPARK.bandwidth_bytes_s / step.expected
     assert found == pytest.approx(ceiling, rel=0.01)
 
 
@@ -96,9 +71,11 @@ def test_the_expected_share_of_experts_is_that_of_random_draws() -> None:
         / 128
         for _ in range(4000)
     ]
-    least, expected = physics.expert_share(128, 4, 8)
-    assert least == 4 / 128
-    assert expected == pytest.approx(np.mean(draws), abs=0.002)
+    model = MIXTURE.model_copy(update={"dense_bytes_per_step": 1, "expert_bytes": 1})
+    step = physics.bytes_per_step(model, 8)
+    assert step is not None
+    assert step.at_least == 1 + 4 / 128
+    assert step.experts == pytest.approx(np.mean(draws), abs=0.002)
 
 
 def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
@@ -110,6 +87,23 @@ def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
     alone = physics.bytes_per_step(MIXTURE, 1)
     assert alone is not None
     assert alone.at_least == pytest.approx(alone.expected)
+
+
+def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> None:
+    """Of gpt-oss-20b a token reads 24 layers of 26,648,096 parameters, an output head of 201,088 x 2,880 and the last
+    norm in 16 bits: 2.437 GB; and in each layer 4 experts of 3 x 2,880^2 weights in 4.25 bits with 8,640 biases in 16:
+    1.271 GB. Were all in 4.25 bits, 3.61 billion parameters would be 1.918 GB."""
+    head = 201_088 * 2_880
+    dense = 2 * (24 * 26_648_096 + head + 2_880)
+    experts = 24 * 4 * (3 * 2_880**2 * 4.25 / 8 + 8_640 * 2)
+    step = physics.bytes_per_step(SMALL_MIXTURE, 1)
+    assert step is not None
+    assert (step.at_least, step.expected, step.experts) == (
+        dense + experts,
+        pytest.approx(dense + experts),
+        pytest.approx(experts),
+    )
+    assert SMALL_MIXTURE.weight_bytes == dense + 2 * head + experts * 32 / 4
 
 
 @pytest.mark.parametrize(
