@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from sparkpub.record.errors import ClaimError, SparkpubError
 
-Words = Mapping[str, Callable[..., object]]
+Vocabulary = Mapping[str, Callable[..., object]]
 """What a page may call, by name."""
 MOST_CHARACTERS = 10_000_000
 """Characters that a page may become."""
@@ -26,7 +26,7 @@ _PART = re.compile(
 )
 
 
-def render(words: Words, text: str, uri: str, offset: int) -> str:
+def render(words: Vocabulary, text: str, uri: str, offset: int) -> str:
     """The text with what each call says in its place; `offset` lines of the file stand before it. Raises ClaimError
     with file and line, whatever goes wrong in it."""
     pieces: list[str] = []
@@ -45,7 +45,7 @@ def render(words: Words, text: str, uri: str, offset: int) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def _said(words: Words, call: str | None, where: str) -> str:
+def _said(words: Vocabulary, call: str | None, where: str) -> str:
     remedy = "see the page on writing for the arguments"
     try:
         name, given, scope = parsed(call)
@@ -63,7 +63,7 @@ def _said(words: Words, call: str | None, where: str) -> str:
     raise ClaimError(what[:_LONGEST_MESSAGE], where=where, remedy=remedy)
 
 
-def _word(words: Words, name: str) -> Callable[..., object]:
+def _word(words: Vocabulary, name: str) -> Callable[..., object]:
     if name in words:
         return words[name]
     remedy = "sparkpub values lists the names there are"
