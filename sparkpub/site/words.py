@@ -76,7 +76,6 @@ _SHOWN = (
     "max",
     "cv_percent",
     "n",
-    "spearman",
     "trend_p",
 )
 
