@@ -12,6 +12,7 @@ from sparkpub.record import catalogue, telemetry
 from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
+from sparkpub.review.checks import leaks
 from sparkpub.review.checks.check import Check, of_each_run
 from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
 from sparkpub.review.checks.finding import Finding
@@ -440,8 +441,9 @@ CHECKS = (
         "evidence",
         "warning",
         "Any memory leaks?",
-        lambda _, stored: _events(stored, "leak"),
+        leaks.of_run,
         ("leaked memory",),
+        thresholds=(leaks.LEAK_GIB, leaks.LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
     of_each_run(

@@ -18,7 +18,6 @@ import scipy
 
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, mixed_units
 from sparkpub.record.text import number
-from sparkpub.review.arithmetic import share_computed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.clients import (
     IDLE_SECONDS,
@@ -29,6 +28,7 @@ from sparkpub.review.checks.clients import (
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
+from sparkpub.review.physics import share_computed
 
 REPORT_TOLERANCE = Threshold(
     "report tolerance",

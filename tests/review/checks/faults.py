@@ -72,6 +72,10 @@ def cut_a_record(folder: Path) -> None:
     path.write_text(path.read_text()[:200])
 
 
+def link_a_log(folder: Path) -> None:
+    (folder / "more.log").symlink_to(next(folder.glob("*.log")).name)
+
+
 def change_a_log(folder: Path) -> None:
     path = first_file(folder, "*.log")
     path.write_bytes(path.read_bytes().replace(b"22:00:09", b"22:00:08"))
@@ -249,6 +253,7 @@ XID = Event(
 FAULTS = [
     Fault("schema", "a record is cut short", damage=cut_a_record),
     Fault("checksum", "one byte of a log differs", damage=change_a_log),
+    Fault("foreign-file", "a link lies beside the records", damage=link_a_log),
     Fault("exit-status", "a run was killed", setting(status="failed")),
     Fault(
         "missing-report",

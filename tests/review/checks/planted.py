@@ -295,18 +295,6 @@ def native_as_container(copy: Copy) -> None:
     )
 
 
-def scaled_copy(copy: Copy) -> None:
-    """The container's runs are the native ones, each a little slower, in every file."""
-    for native, container in zip(
-        copy.of("native")[:3], copy.of("container")[:3], strict=True
-    ):
-        report = copy.document(container, "report")
-        report["metrics"] = copy.document(native, "report")["metrics"]
-        copy.put(container, "report", json.dumps(report).encode())
-        copy.put(container, "requests", copy.read(native, "requests"))
-        _slower_batches(copy, container, 6 * [1.001])
-
-
 def keep_the_best(copy: Copy) -> None:
     """Every run of the container was measured twice, and the slower record deleted."""
     for run in copy.of("container"):
@@ -687,11 +675,6 @@ PLANTED = [
         "a native run is called one of the container",
         "copied-evidence",
         native_as_container,
-    ),
-    Planted(
-        "runs of the container are native ones, 0.1 % slower",
-        "copied-evidence",
-        scaled_copy,
     ),
     Planted("the first attempts are gone", "time-consistency", keep_the_best),
     Planted("the first two iterations are gone", "unbalanced", delete_the_first_runs),

@@ -514,6 +514,20 @@ def layers_cut_out(copy: Copy) -> None:
             run["observed"][name] = round(share * run["observed"][name])
 
 
+def short_answers(copy: Copy) -> None:
+    """Seven tokens of ten, as where a server stops at the end of the text."""
+    for run in copy.runs:
+        run["observed"]["output_tokens_mean"] *= 0.7
+
+
+def arrives_at_once(copy: Copy) -> None:
+    """As many requests a second as there are come within one second, and each takes longer than a fifth of it."""
+    for run in copy.runs:
+        asked = run["requested"]["workload"]
+        del asked["concurrency"]
+        asked["request_rate"] = asked["requests"]
+
+
 WARNED = "(EngineCore pid=61) WARNING 11-21 16:01:33"
 COMPILED = rf"""{WARNED} [jit_monitor.py:106] Triton kernel JIT compilation during inference: _k. This causes a spike.
 Successful requests:"""
@@ -1081,6 +1095,8 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         one_log("Starting initial single prompt test run", FELL_BACK),
         check="unequal-environments",
     ),
+    of_client("answers that end early", short_answers, check="answer-length"),
+    of_client("requests that all arrive", arrives_at_once, check="offered-load"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
     of_client(
         "a second client on the server",

@@ -160,22 +160,6 @@ def depth_not_reached(copy: Copy) -> None:
     copy.info["matrix"]["workloads"]["d0"]["depth"] = 8192
 
 
-def runs_made_of_another_run(copy: Copy) -> None:
-    """Three runs of the container are another one's, each rate a thousandth up."""
-    source = copy.of("container")[0]
-    original = {test["n_gen"]: test for test in llama_tests(copy, source)}
-    for number, run in enumerate(copy.of("container")[1:4], start=1):
-        factor = 1 + 0.001 * number
-
-        def scaled(test: Document, factor: float = factor) -> None:
-            first = original[test["n_gen"]]
-            test["samples_ts"] = [factor * rate for rate in first["samples_ts"]]
-            test["samples_ns"] = [int(time / factor) for time in first["samples_ns"]]
-
-        edit_llama(copy, run, scaled)
-        read_again(copy, run)
-
-
 # vLLM ----------------------------------------------------------------------------------------------------------------
 
 
@@ -426,12 +410,6 @@ UNREAD = [
         "a depth that was not reached",
         "not-as-requested",
         depth_not_reached,
-        campaign="h200-llama",
-    ),
-    Planted(
-        "runs made of another run, scaled",
-        "copied-evidence",
-        runs_made_of_another_run,
         campaign="h200-llama",
     ),
     Planted(

@@ -19,6 +19,7 @@ from sparkpub.record.record import (
     Gpu,
     Machine,
     MetricValue,
+    Moment,
     Observed,
     Plan,
     Reproducibility,
@@ -51,7 +52,7 @@ from sparkpub.review.checks.spread import high_variation, outlier, small_sample
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
 from sparkpub.review.dataset import Dataset
-from sparkpub.review.traffic import bandwidth, batch_of
+from sparkpub.review.physics import bandwidth, batch_of
 from tests.review.checks.in_memory import (
     a_run,
     a_view,
@@ -403,67 +404,33 @@ def test_runs_do_not_share_a_file(role: str, size: int, is_found: bool) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "is_found"),
     [
-        (123.456789, 123.456789, True),
-        (123.45678, 123.45678, False),
-        (123.456789, 123.456788, False),
-        (0.00123456789, 0.00123456789, True),
+        # Behind their third digit these have 3 + 2 and 3 + 1.
+        ((123.456, 23.456), (123.456, 23.456), True),
+        ((123.456, 23.45), (123.456, 23.45), False),
+        ((123.456, 23.456), (123.456, 23.457), False),
+        ((0.00123456789, 1.0), (0.00123456789, 1.0), True),
     ],
 )
-def test_runs_do_not_share_a_time_of_nine_digits(
-    one: float, other: float, is_found: bool
+def test_runs_do_not_share_all_their_figures(
+    one: tuple[float, float], other: tuple[float, float], is_found: bool
 ) -> None:
     runs = [
-        a_run({TPUT: value}, iteration=place)
-        for place, value in enumerate((one, other), 1)
+        a_run({TPUT: rate, "ttft_p50_ms": first}, iteration=place)
+        for place, (rate, first) in enumerate((one, other), 1)
     ]
     assert len(list(copied_evidence(a_view(*runs)))) == is_found
 
 
-TIMES = {
-    "ttft_p50_ms": 11.2345678,
-    "ttft_p90_ms": 21.3456789,
-    "ttft_p95_ms": 31.4567891,
-    "ttft_p99_ms": 41.5678912,
-    "ttft_max_ms": 51.6789123,
-}
-
-
-@pytest.mark.parametrize(("kept", "is_found"), [(5, True), (4, False)])
-def test_a_run_is_no_multiple_of_another(kept: int, is_found: bool) -> None:
-    times = dict(list(TIMES.items())[:kept])
-    double = {name: round(1.37 * value, 9) for name, value in times.items()}
-    runs = [a_run(times), a_run(double, iteration=2)]
-    assert len(list(copied_evidence(a_view(*runs)))) == is_found
-
-
 @pytest.mark.parametrize(
-    ("decimals", "same", "is_found"),
-    [(2, True, True), (2, False, False), (0, True, False)],
+    ("second", "is_found"), [("10:00:07", True), ("00:00:00", False)]
 )
-def test_a_published_run_is_not_another_one_with_another_start(
-    decimals: int, same: bool, is_found: bool
+def test_rounded_figures_are_a_copy_where_the_start_is_known_to_the_second(
+    second: str, is_found: bool
 ) -> None:
-    """Of ten runs within 9 tok/s and 45 GiB, in hundredths: 901 x 4,501 combinations, and no two agree by chance.
-    Rounded to whole numbers there are 10 x 46, and two may."""
-
-    def published(number: int, other: int) -> Stored:
-        # 7 and 10 have no common factor: the second figure follows from no line through the first.
-        figures = {TPUT: 100.0 + other + 0.01 * other}
-        figures["peak_memory_gib"] = 60.0 + 5.0 * (7 * other % 10) + 0.03 * other
-        run = a_run(iteration=number)
-        metrics = {
-            name: MetricValue(
-                value=round(value, decimals),
-                unit="tok/s" if name == TPUT else "GiB",
-                source="published",
-            )
-            for name, value in figures.items()
-        }
-        return Stored(run.record.model_copy(update={"metrics": metrics}), run.path)
-
-    runs = [published(number, number) for number in range(1, 10)]
-    last = published(10, 4 if same else 10)
-    assert bool(list(copied_evidence(a_view(*runs, last)))) is is_found
+    """Midnight is what is written where only the day is known."""
+    started = Moment(value=f"2026-11-20T{second}Z", zone="utc")
+    runs = [a_run({TPUT: 36.2}, iteration=number, started=started) for number in (1, 2)]
+    assert len(list(copied_evidence(a_view(*runs)))) == is_found
 
 
 def test_copies_are_told_by_the_first_thing_they_share() -> None:
@@ -474,16 +441,6 @@ def test_copies_are_told_by_the_first_thing_they_share() -> None:
     (found,) = copied_evidence(a_view(*runs))
     assert found.evidence["shared"] == "their report"
     assert found.message.endswith("3 runs share it with another.")
-
-
-@pytest.mark.parametrize(("distinct", "is_found"), [(19, False), (20, True)])
-def test_power_that_varies_is_a_trace_of_its_own(distinct: int, is_found: bool) -> None:
-    power = [min(place, distinct) for place in range(1, 101)]
-    runs = [a_run(iteration=number) for number in (1, 2)]
-    found = list(copied_evidence(a_view(*runs, samples=quiet(gpu_power_watt=power))))
-    assert [one.evidence["shared"] for one in found] == [
-        "the power drawn, sample by sample"
-    ] * is_found
 
 
 def test_a_log_is_missing_more_or_less() -> None:
