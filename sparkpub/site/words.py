@@ -75,7 +75,6 @@ _SHOWN = (
     "max",
     "cv_percent",
     "n",
-    "spearman",
     "trend_p",
 )
 

@@ -373,7 +373,7 @@ def _comparison(
         unit,
         definition,
         compute,
-        signed and (unit in {"metric", "%"} or name == "effect_size"),
+        signed and unit in {"metric", "%"},
     )
 
 
@@ -388,11 +388,6 @@ _ALL = (
         "with_log",
         "runs whose log is kept",
         lambda record: record.file("log") is not None,
-    ),
-    _count(
-        "with_telemetry",
-        "runs with telemetry",
-        lambda record: record.file("telemetry") is not None,
     ),
     _count("identified", "runs that show which model they ran", _identified),
     Statistic(
@@ -414,7 +409,6 @@ _ALL = (
         "mean time from launch to exit",
         lambda record: record.duration_seconds,
     ),
-    _phase("load"),
     _phase("warmup"),
     _phase("measure"),
     _sample("n", "", "runs with a value"),
@@ -433,15 +427,12 @@ _ALL = (
         "coefficient of variation (sample standard deviation over mean)",
     ),
     _sample("n_effective", "", "what n is worth under the lag-1 autocorrelation"),
-    _order("slope_per_run", "metric", "Theil-Sen slope against run order", "slope"),
     _order(
         "trend_p",
         "p",
         "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units",
         "p_value",
     ),
-    _order("spearman", "", "rank correlation with run order", "spearman"),
-    _order("lag1", "", "lag-1 autocorrelation", "lag1"),
     _relation("slope", "", "least-squares slope of the metric on the second one"),
     _relation(
         "intercept", "metric", "least-squares intercept of the metric on the second one"
@@ -492,7 +483,6 @@ _ALL = (
         "two-sided p of no difference; none where environments ran in blocks",
     ),
     _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
-    _comparison("effect_size", "", "Hedges' g"),
     Statistic(
         "pooled_difference",
         "comparison",
@@ -502,16 +492,6 @@ _ALL = (
         signed=True,
     ),
     _comparison("power_10_percent", "", "power against a difference of a tenth"),
-    _comparison(
-        "power",
-        "",
-        "power to show equivalence within the margin when there is no difference",
-    ),
-    _comparison(
-        "runs_required",
-        "",
-        "runs a side (or rounds) that show equivalence with a power of 0.8",
-    ),
     Statistic(
         "gap",
         "comparison",

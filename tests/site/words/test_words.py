@@ -136,10 +136,6 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
         ('value("runs", include="all")', "63"),
         ('value("with_log", include="all")', "0"),
         (
-            'value("spearman", "output_throughput_tok_s", model="deepseek", environment="native")',
-            "−0.92",
-        ),
-        (
             'value("slope", "kv_cache_gib", against="peak_memory_gib", include="all")',
             "−0.9000",
         ),
