@@ -17,14 +17,18 @@ from typing import Any
 import yaml
 
 from sparkpub.collect import endpoints, session
+from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
+from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -147,6 +151,16 @@ class FoundServer:
         return found
 
 
+def refuse_without_client() -> None:
+    """Raise CollectError where nothing here makes the load."""
+    options = HostOptions()
+    lines = endpoints.no_client(
+        ENVIRONMENTS[options.type], options, LlamaBenchyOptions(), ENVIRONMENT
+    )
+    for line in lines:
+        raise CollectError(line)
+
+
 def look(
     address: str, model: str | None = None, *, random: bool = False
 ) -> FoundServer:
@@ -220,7 +234,11 @@ def _chosen(url: str, names: list[str]) -> str:
 
 
 def declare(
-    found: FoundServer, wanted: Wanted, campaign: str, tokenizer: str | None = None
+    found: FoundServer,
+    wanted: Wanted,
+    campaign: str,
+    tokenizer: str | None = None,
+    gpus: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
     lengths = fitting(found, wanted)
@@ -231,6 +249,9 @@ def declare(
         model["path"] = path
     if found.random_weights:
         model["random_weights"] = True
+    host: dict[str, Any] = {"type": "host"}
+    if gpus:
+        host["gpus"] = list(gpus)
     text = str(found.answer.get("text", ""))
     workloads = {}
     for tokens in lengths:
@@ -255,7 +276,7 @@ def declare(
         "campaign": campaign,
         "title": title,
         "models": {found.key: model},
-        "environments": {ENVIRONMENT: {"type": "host"}},
+        "environments": {ENVIRONMENT: host},
         "workloads": workloads,
         "iterations": wanted.rounds,
         "gates": dict(_OPEN_GATES),
@@ -291,13 +312,12 @@ def free_name(found: FoundServer, data: Path) -> str:
 
 
 def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
-    """The matrix file, and the matrix in it. Raises CollectError before it writes where the client is missing."""
+    """The matrix file, and the matrix in it. Raises CollectError before it writes where something stands in the way: a
+    client that is missing, several GPUs of which none is named."""
     path = MATRICES / f"{document['campaign']}.yaml"
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     matrix = matrices.parse(text, str(path))
-    absent = endpoints.absent(matrix, plan(matrix))
-    if absent:
-        raise CollectError(absent[0], others=absent[1:])
+    refuse_obstacles(matrix, plan(matrix))
     path.parent.mkdir(parents=True, exist_ok=True)
     comment = "# Written by `sparkpub quick`. `sparkpub collect` with this file continues or repeats it.\n"
     path.write_text(comment + text, encoding="utf-8")
