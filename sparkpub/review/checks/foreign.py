@@ -41,10 +41,10 @@ _SETTINGS = ForeignKind(
 _OTHER = ForeignKind("info", "named by no record", "Nothing here reads it")
 
 _ABOUT = re.compile(
-    r"\.gitkeep|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
+    r"\.gitkeep|\.collecting|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
     re.IGNORECASE,
 )
-"""Names of what keeps an empty folder in git, and of what says where data come from."""
+"""Names of what keeps an empty folder in git, of what a collector locks, and of what says where data come from."""
 _OF_A_REPOSITORY = frozenset({"head", "objects", "refs"})
 """By which git takes a folder for a repository (gitrepository-layout(5)). Some file systems know no capitals."""
 _OF_GIT = frozenset({".gitmodules", ".gitattributes"})
