@@ -35,7 +35,8 @@ while [ $# -gt 0 ]; do
 done
 echo "  Run 1/1 (batch size $at_once)..."
 sleep 0.2
-printf '{"version": "0.4.0", "benchmarks": [{"concurrency": %s, "prompt_size": %s, ' $at_once $prompt > report.json
+printf '{"version": "0.4.0", "latency_mode": "api", "latency_ms": 0.%s, ' $(date +1%N) > report.json
+printf '"benchmarks": [{"concurrency": %s, "prompt_size": %s, ' $at_once $prompt >> report.json
 printf '"tg_throughput": {"mean": %s0.0}, "e2e_ttft": {"values": [12.5]}}]}' $at_once >> report.json
 echo 'Saving results to report.json'
 """
@@ -312,6 +313,12 @@ def test_one_command_makes_a_campaign(
     ]
     assert lines[-1] == f"page: sparkpub serve data/comprehensive/{name}"
     assert any(line == f"campaign data/comprehensive/{name}" for line in lines)
+    # What the client measured before a run, another time in each, is no setting of the server.
+    review = sparkpub(user, variables, "check", name, "--json")
+    found = {item["check"] for item in json.loads(review.stdout)["findings"]}
+    assert "mixed-machines" not in found
+    delays = {record.observed.settings["latency"] for record in records}
+    assert len(delays) > 1
     assert "0 runs measured, 0 failed, 0 to do" in again.stdout
     document = json.loads(third.stdout)
     assert document["campaign"] == f"{name}-2"
