@@ -223,7 +223,12 @@ def parse(
         complete = False
         problems.append("the report holds no rate of output tokens")
     return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+        metrics,
+        observed,
+        complete=complete,
+        problems=tuple(problems),
+        notes=server_pages.answered(server),
+        samples=samples,
     )
 
 

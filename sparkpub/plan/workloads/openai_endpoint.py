@@ -276,6 +276,7 @@ def parse(
         observed,
         complete=complete,
         problems=tuple(problems),
+        notes=server_pages.answered(server),
         deviations=deviations,
     )
 
