@@ -4,7 +4,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from sparkpub.record.text import counted, rounded
+from sparkpub.record.text import (
+    counted,
+    extent,
+    rounded,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site.figures import kind, marks, theme
@@ -77,7 +81,7 @@ def figure(selection: Selection, key: str) -> Figure:
 def _sentence(shown: Sequence[Row], limit: float) -> str:
     shares = [row["percent"] for row in shown]
     text = (
-        f"One user takes {rounded(min(shares), 2)} to {rounded(max(shares), 2)} % of the memory's {limit:g} GB/s, "
+        f"One user takes {extent(shares)} % of the memory's {limit:g} GB/s, "
         f"half of the {counted(len(shown), 'build')} {rounded(median(shares), 2)} % or more."
     )
     above = sum(share > 100 for share in shares)

@@ -6,7 +6,11 @@ from typing import Any
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.record.text import listed, spread
+from sparkpub.record.text import (
+    between,
+    listed,
+    spread,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -161,7 +165,7 @@ def _largest(rows: Sequence[Row]) -> str:
     if not sizes:
         return "The records do not show where memory went."
     part = max(sizes, key=lambda name: sum(sizes[name]))
-    amounts = spread([f"{size:.1f}" for size in sorted(sizes[part])], "GiB")
+    amounts = spread([between(min(sizes[part]), max(sizes[part]), 1)], "GiB")
     if part == "used, not broken down":
         return f"{amounts} are in use; the records do not show for what."
     return f"Most of the memory in use is {part}: {amounts}."
