@@ -56,7 +56,8 @@ _COLUMNS = {
         "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
     ),
     "bandwidths": (
-        "campaign model environment workload weights output_throughput_tok_s milliseconds_per_token share_percent",
+        "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
+        " milliseconds_per_token share_percent",
         "Memory bandwidth that one request at once gets",
     ),
 }

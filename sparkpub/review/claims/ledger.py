@@ -236,7 +236,9 @@ def _like_these(records: Sequence[Record]) -> str:
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:
-    """Whether a cell that the claim is about has runs that are still to be measured."""
+    """Whether a cell that the claim is about has runs that are still to be measured, or the campaign no good run."""
+    if campaign.awaits():
+        return True
     environments = claim.environments
     if claim.compare is not None:
         environments += tuple(claim.compare.split(" / "))

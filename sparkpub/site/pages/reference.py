@@ -14,7 +14,7 @@ from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.metrics import GIB, METRICS
+from sparkpub.record.metrics import GIB, METRICS, Metric, slug
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.record.text import (
@@ -33,8 +33,8 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
 
@@ -69,10 +69,12 @@ _BETTER = {
 }
 
 
-def _metrics() -> str:
+def metrics(own: Iterable[Metric] = ()) -> str:
+    """The definition of every metric under an anchor of its name; those of campaigns of their `own` come last."""
     lines = []
-    for metric in METRICS.values():
-        line = f"- `{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {metric.definition}"
+    for metric in (*METRICS.values(), *own):
+        line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} "
+        line += f"`{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
         if metric.derived_from:
             names = ", ".join(f"`{name}`" for name in metric.derived_from)
             line += f" Derived from {names}."
@@ -228,16 +230,14 @@ def _with_unit(fact: str, value: int | float) -> str:
 
 def ceiling(model: str, machine: str, batch: int) -> str:
     """The output throughput that a machine's memory bandwidth allows a model at a batch size."""
-    step = physics.bytes_per_step(catalogue.models()[model], batch)
+    step = bytes_per_step(catalogue.models()[model], batch)
     if step is None:
         raise ClaimError(
             f"the catalogue does not say what {model} reads per step",
             remedy="add it to models.yaml",
         )
-    tokens = physics.throughput_ceiling(
-        catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch
-    )
-    return f"{tokens:.1f} tok/s"
+    memory = catalogue.machines()[machine].bandwidth_bytes_s
+    return f"{batch * memory / step.expected:.1f} tok/s"
 
 
 def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:
@@ -271,7 +271,7 @@ def _over_machines() -> str:
 
 
 _REFERENCES: Mapping[str, Callable[[], str]] = {
-    "metrics": _metrics,
+    "metrics": metrics,
     "statistics": _statistics,
     "checks": _checks,
     "thresholds": _thresholds,

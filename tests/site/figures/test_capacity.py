@@ -6,7 +6,7 @@ import pytest
 
 from sparkpub.record.record import Record
 from sparkpub.record.text import SPACE
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.figure import Figure
@@ -55,7 +55,7 @@ def capacity_of(builds: dict[str, tuple[float, ...]], sources: Path) -> Figure:
         record for name, waits in builds.items() for record in sweep(name, waits)
     ]
     publication = publish(dataset_of(*records), SiteOptions(sources))
-    library = Library(publication, publish_tables(publication)[0])
+    library = Library(publication)
     return library.figure("capacity")
 
 
