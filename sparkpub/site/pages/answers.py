@@ -11,11 +11,10 @@ from typing import Any
 
 from sparkpub.record.text import (
     SPACE,
+    between,
     counted,
     extent,
     listed,
-    number,
-    outward,
     percent,
     rounded,
     span,
@@ -201,10 +200,7 @@ class Cost:
     def words(self) -> str:
         """`at most 0.8 % of throughput`, or between which bounds."""
         if self.low > 0:
-            low, high = self.low, self.high
-            if self.row.verdict in sentences.BOUNDED:
-                low, high = outward(low, high)
-            return f"{number(low, 1)} to {number(high, 1)}{SPACE}% of throughput"
+            return f"{between(self.low, self.high, 1)}{SPACE}% of throughput"
         if self.high <= 0:
             return "no throughput"
         return f"{sentences.at_most(self.high)} of throughput"
@@ -247,10 +243,8 @@ def _containers(publication: Publication) -> FrontAnswer | None:
 
 def _measured(cost: Cost) -> str:
     """`+0.1 %, −0.8 to +0.9`: the change of throughput, which is the cost with its sign turned."""
-    low, high = -cost.high, -cost.low
-    if cost.row.verdict in sentences.BOUNDED:
-        low, high = outward(low, high)
-    return f"{percent(-cost.measured)}, {number(low, 1, signed=True)} to {number(high, 1, signed=True)}"
+    ends = between(-cost.high, -cost.low, 1, signed=True)
+    return f"{percent(-cost.measured)}, {ends}"
 
 
 def _one(machine: str) -> str:
