@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.tables.column import TableRow
-from sparkpub.site import sweeps
+from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row, Tables, cell_of
@@ -130,6 +131,13 @@ class Selection:
                 found[table] = [row for row in rows if row["metric"] == metric.name]
         return found
 
+    @property
+    def _records(self) -> list[Record]:
+        """The records of this part."""
+        return [
+            record for record in self.campaign.records if self.scope.holds(*record.cell)
+        ]
+
     def runs_about(self, *metrics: Metric) -> list[Row]:
         """The rows of runs without their other metrics."""
         kept = {metric.name for metric in metrics}.union(_RUN_FIELDS)
@@ -191,6 +199,9 @@ class Selection:
         """A figure of this selection that shows rows of the site's tables, with the findings on it."""
         sources = {name: self.sources[name] for name in data if name in self.sources}
         found = flags(self.publication, self.scope, flagged)
+        if flagged is not None:
+            about = sentences.about_prompts(flagged, self._records)
+            members["sample"] = f"{members.get('sample', '')} {about}".strip()
         return Figure(
             key=key, chart=chart, data=data, sources=sources, flags=found, **members
         )
