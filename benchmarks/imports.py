@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import re
-import sqlite3
 import sys
 import tarfile
 import tempfile
@@ -43,7 +42,9 @@ def unpacked(folder: Path) -> list[Path]:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(folder, filter="data")
     return sorted(
-        path for path in folder.rglob("*") if path.suffix != ".txt" and path.is_file()
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not {".sql", ".txt"} & set(path.suffixes)
     )
 
 
@@ -65,14 +66,7 @@ def _tests(text: str, suffix: str) -> list[dict[str, Any]]:
         return list(json.loads(text))
     if suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines()]
-    if suffix == ".csv":
-        return list(csv.DictReader(io.StringIO(text)))
-    base = sqlite3.connect(":memory:")
-    base.row_factory = sqlite3.Row
-    base.executescript(text)
-    found = [dict(test) for test in base.execute("SELECT * FROM llama_bench")]
-    base.close()
-    return found
+    return list(csv.DictReader(io.StringIO(text)))
 
 
 def figures(values: list[float]) -> Counter[str]:

@@ -144,7 +144,7 @@ def ours(folder: Path, data: Path) -> Path:
     subprocess.run(argv, check=True, cwd=harness.ROOT, env=environment)
 
     publication = publish(load(data), SiteOptions(sources=folder / "docs"))
-    library = Library(publication, {})
+    library = Library(publication)
     pages = Pages(publication, library, Templates(), frozenset())
     made = dict(itertools.islice(pages.all(), 3))  # the rows of a chart come first
     for uri, root in (("index", ""), ("leaderboard/index", "../")):

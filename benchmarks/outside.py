@@ -113,8 +113,8 @@ def main() -> None:
         "Kinds: " + "; ".join(inputs.kinds()) + ".",
         f"Seeds {SEED:,} to {SEED + count - 1:,} of tests/adversarial/mutations.py: "
         "insertions, cuts, repetitions, changed bytes, numbers and words, other codings; "
-        "other values and keys in documents that stay whole (values); headers with right sums (archive). "
-        "Runs, evidence and archives are reviewed, summed up and exported, too.",
+        "other values and keys in documents that stay whole (values). "
+        "Runs and evidence are reviewed, summed up and exported, too.",
     ]
     question = "Does anything that comes from outside crash or hang a command, or leave a secret in a file?"
     harness.save(

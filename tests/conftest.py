@@ -81,12 +81,6 @@ def _torch() -> str | None:
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
-def _node() -> str | None:
-    return (
-        None if shutil.which("node") and shutil.which("npm") else "no Node.js on PATH"
-    )
-
-
 def _ray() -> str | None:
     return None if importlib.util.find_spec("ray") else "Ray is not installed"
 
@@ -98,7 +92,6 @@ NEEDS: dict[str, Callable[[], str | None]] = {
     "nspawn": _nspawn,
     "gpu": _gpu,
     "torch": _torch,
-    "node": _node,
     "ray": _ray,
 }
 

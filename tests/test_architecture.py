@@ -47,7 +47,6 @@ READS_WITH = {
 """Left of the disk, what each may import all the same, within a function, and when."""
 STARTS_PROCESSES = {
     "site/figures/drawings.py": "draws charts in worker processes",
-    "site/browser/runtime.py": "has Node.js make the bundle of the chart runtime",
 }
 """Right of the disk, and why each may."""
 

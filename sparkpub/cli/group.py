@@ -1,6 +1,5 @@
 """The command `sparkpub` itself: defaults of options, and help."""
 
-import difflib
 import os
 from pathlib import Path
 from typing import Any
@@ -84,10 +83,7 @@ def help_(context: click.Context, name: str | None) -> None:
     if name is None:
         click.echo(parent.get_help())
         return
-    command = cli.get_command(parent, name)
-    if command is None:
-        near = difflib.get_close_matches(name, cli.commands, n=1)
-        hint = f"did you mean {near[0]}" if near else "sparkpub help lists them"
-        raise click.UsageError(f"no command {name!r}; {hint}")
+    _, command, _ = cli.resolve_command(parent, [name])
+    assert command is not None
     with click.Context(command, info_name=name, parent=parent) as asked:
         click.echo(command.get_help(asked))

@@ -59,6 +59,12 @@ if TYPE_CHECKING:
     "--rounds", type=click.IntRange(min=1, max=100), default=3, help="Rounds."
 )
 @click.option(
+    "--gpus",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="GPU of the server, by its index, on a machine with several. Can be repeated.",
+)
+@click.option(
     "--random-weights",
     is_flag=True,
     help="Measure a model whose answers make no sense. Every page says so.",
@@ -72,6 +78,7 @@ def quick_(
     data: Path,
     model: str | None,
     tokenizer: str | None,
+    gpus: tuple[int, ...],
     random_weights: bool,
     open_page: bool,
     as_json: bool,
@@ -89,6 +96,7 @@ def quick_(
 
     say = partial(click.echo, err=as_json)
     alone = _alone() if open_page else None
+    quick.refuse_without_client()
     found = quick.look(url, model, random=random_weights)
     for line in found.lines:
         say(coloured(line))
@@ -96,7 +104,9 @@ def quick_(
     left_out = found.left_out(wanted, quick.fitting(found, wanted))
     if left_out is not None:
         say(left_out)
-    document = quick.declare(found, wanted, quick.free_name(found, data), tokenizer)
+    document = quick.declare(
+        found, wanted, quick.free_name(found, data), tokenizer, gpus
+    )
     path, matrix = quick.write_matrix(document)
     say(f"matrix {path}; if you interrupt it: {quick.continuing(path, data)}")
     outcome = quick.measure(matrix, data, say if as_json else None)
@@ -254,7 +264,7 @@ def collect(
 
     You can interrupt it and start it again. Press Ctrl-C once to stop after the current run, twice to stop at once;
     the run is then recorded as interrupted. The exit status is 1 if a planned run has no successful record or a run
-    is not committed.
+    is not committed; with --max-runs, if a run of this call failed.
     With --on the runs are measured on the machines of a Ray cluster and recorded here.
 
     Example: sparkpub collect matrix/demo.yaml --data local --only environment=native

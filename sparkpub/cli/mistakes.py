@@ -1,14 +1,11 @@
-"""What went wrong, in one line each: of errors, and of commands and options that people try."""
+"""What went wrong, in one line each: of errors, and of how a command was called."""
 
-import difflib
 import errno
-import re
 import traceback
 from pathlib import Path
 
 import click
 
-from sparkpub.cli.group import cli
 from sparkpub.record.errors import SparkpubError, said_by_system
 
 
@@ -16,7 +13,7 @@ def install_command(extra: str) -> str:
     """What to run where packages of an extra are missing."""
     from sparkpub.record import package
 
-    return f"pip install '{package.requirement(extra)}'"
+    return package.install_command(extra)
 
 
 _REMEDIES = {
@@ -30,33 +27,6 @@ _REMEDIES = {
 """What to do about an error of the system, where it is not to look for the file."""
 
 
-_INSTEAD = {
-    "--dry-run": "sparkpub plan MATRIX shows the runs, sparkpub import --preview what would come in",
-    "-n": "sparkpub plan MATRIX shows the runs and starts nothing",
-    "-v": "--version shows the version, and --json what a command knows in full",
-    "--verbose": "--json shows what a command knows in full",
-    "--force": "sparkpub collect --retry-failed runs failed runs again; finished runs are never run again",
-    "--resume": "start the same command again; it continues by itself",
-}
-"""Options that people try, and what does what they want."""
-
-
-_MEANT = {
-    "bench": "sparkpub quick URL, or sparkpub collect MATRIX",
-    "compare": "sparkpub stats --campaign C --against C2",
-    "create": "sparkpub init DIR",
-    "measure": "sparkpub quick URL, or sparkpub collect MATRIX",
-    "new": "sparkpub init DIR",
-    "publish": "sparkpub build, and git push",
-    "push": "sparkpub collect MATRIX --push",
-    "report": "sparkpub stats, or sparkpub build",
-    "resume": "sparkpub collect MATRIX, which continues by itself",
-    "run": "sparkpub collect MATRIX",
-    "start": "sparkpub collect MATRIX",
-    "validate": "sparkpub check",
-}
-"""Commands that people try, and those that do what they want."""
-_UNKNOWN_COMMAND = re.compile(r"No such command '([^']*)'")
 _OF_A_REPOSITORY = ("mkdocs.yml", "site_src")
 """What a command of the site looks for in the current folder."""
 
@@ -64,12 +34,6 @@ _OF_A_REPOSITORY = ("mkdocs.yml", "site_src")
 def _misused(error: click.UsageError) -> str | None:
     """A mistake of first contact, with the line to type instead; None for any other."""
     command = None if error.ctx is None else error.ctx.command
-    unknown = _UNKNOWN_COMMAND.search(error.message)
-    if unknown is not None:
-        name = unknown[1]
-        near = difflib.get_close_matches(name, cli.commands, n=1)
-        hint = _MEANT.get(name) or (f"did you mean {near[0]}?" if near else None)
-        return f"no command {name!r}; {hint or 'sparkpub help lists them'}"
     if isinstance(error, click.MissingParameter) and command is not None:
         example = (command.help or "").rpartition("Example: ")[2].strip()
         name = error.param.human_readable_name if error.param else "an argument"
@@ -92,8 +56,6 @@ def explained(error: Exception) -> tuple[list[str], int]:
         return error.lines(), error.exit_code
     if isinstance(error, click.Abort):
         return ["interrupted; start the command again to continue"], 1
-    if isinstance(error, click.NoSuchOption) and error.option_name in _INSTEAD:
-        return [f"no option {error.option_name}; {_INSTEAD[error.option_name]}"], 2
     if isinstance(error, click.UsageError):
         said = _misused(error)
         if said is not None:

@@ -50,6 +50,32 @@ def on_folder(command: Callable[..., None]) -> Callable[..., None]:
     return with_folder
 
 
+def on_campaign(command: Callable[..., None]) -> Callable[..., None]:
+    """The same, where the argument may also name a campaign of the data folder, or be its folder."""
+
+    @on_folder
+    @wraps(command)
+    def with_campaign(data: Path, **given: Any) -> None:
+        named = click.get_current_context().params["folder"]
+        if named is not None:
+            data, campaign = _named(named, click.get_current_context().params["data"])
+            given["campaign"] = given.get("campaign") or campaign
+        command(data=data, **{"campaign": None, **given})
+
+    return with_campaign
+
+
+def _named(path: Path, data: Path) -> tuple[Path, str | None]:
+    """The data folder and the campaign that an argument means; None for all of them."""
+    from sparkpub.record.store import CAMPAIGN_FILE
+
+    if (path / CAMPAIGN_FILE).is_file():
+        return path.parent, path.resolve().name
+    if not path.exists() and (data / path / CAMPAIGN_FILE).is_file():
+        return data, path.name
+    return path, None
+
+
 def typed() -> tuple[str, ...]:
     """The command that runs, in words: its argument, and the options that were given."""
     context = click.get_current_context()

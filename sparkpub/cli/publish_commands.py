@@ -1,9 +1,7 @@
-"""What leaves the repository: `export`, `recipe`, `archive`, `unpack`, `render`, `build` and `serve`."""
+"""What leaves the repository: `export`, `recipe`, `render`, `build` and `serve`."""
 
 import logging
-import shlex
-import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from sparkpub.cli.group import cli
 from sparkpub.cli.options import DATA, FOLDER, JSON, PATH, PRESENT, SOURCES, on_folder
 from sparkpub.cli.printing import next_step, print_as
 from sparkpub.cli.review_commands import without_collection
-from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 
@@ -43,7 +40,7 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
 )
 @click.option(
     "--table",
-    type=click.Choice(["runs", "cells", "comparisons"]),
+    type=click.Choice(["runs", "cells", "comparisons", "capacities"]),
     default="runs",
     help="Which table.",
 )
@@ -60,10 +57,11 @@ def _refuse_output(output: Path, *, folder: bool = False) -> None:
     help="Write one Parquet file per campaign, for DuckDB, Polars or Spark.",
 )
 def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -> None:
-    """Write a table of the results: runs, cells or comparisons.
+    """Write a table of the results: runs, cells, comparisons or capacities.
 
     The table of runs has a row per run and metric, excluded runs with the
-    reason. Cells are described, comparisons are of environments.
+    reason. Cells are described, comparisons are of environments, capacities
+    are the highest arrival rates that hold.
 
     Example: sparkpub export --format parquet -o runs.parquet
     """
@@ -126,71 +124,6 @@ def recipe(campaign: str, cell: str, data: Path, output: Path | None) -> None:
         write_atomic(output, text)
 
 
-@cli.command("archive")
-@click.argument("campaign")
-@DATA
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, allow_dash=True, dir_okay=False),
-    required=True,
-    help="File to write, - for standard output.",
-)
-@JSON
-def archive_(campaign: str, data: Path, output: Path, as_json: bool) -> None:
-    """Write a campaign to one tar file with checksums (BagIt).
-
-    The same data give the same bytes.
-
-    Example: sparkpub archive demo -o demo.tar
-    """
-    from sparkpub.record import archive
-    from sparkpub.record.store import CAMPAIGN_FILE, file_sha256
-    from sparkpub.record.text import file_size
-
-    folder = data / campaign
-    if not (folder / CAMPAIGN_FILE).is_file():
-        what = f"no campaign {campaign!r}"
-        raise UsageError(what, where=str(data), remedy="name one of its folders")
-    if str(output) == "-":
-        archive.write_to(folder, sys.stdout.buffer)
-        return
-    _refuse_output(output)
-    written = archive.write(folder, output)
-    digest = file_sha256(output)
-    print_as(
-        as_json,
-        lambda: {"archive": str(output), "sha256": digest, **asdict(written)},
-        lambda: [
-            f"{output}: {written.runs} runs, {written.files} files, {file_size(written.size)}",
-            f"sha256 {digest}",
-        ],
-    )
-
-
-@cli.command()
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@DATA
-@JSON
-def unpack(file: Path, data: Path, as_json: bool) -> None:
-    """Add the campaign of an archive to the data folder.
-
-    The checksums are verified first.
-
-    Example: sparkpub unpack demo.tar --data others
-    """
-    from sparkpub.record import archive
-
-    name = archive.unpack(file, data)
-    print_as(
-        as_json,
-        lambda: {"campaign": name, "folder": str(data / name)},
-        lambda: [
-            f"{data / name} is written; check it with: sparkpub check {shlex.quote(str(data))}"
-        ],
-    )
-
-
 @cli.command()
 @click.argument("folder", metavar="[DIR]...", nargs=-1, type=PATH)
 @click.option(
@@ -226,7 +159,9 @@ def render(
 
     Example: sparkpub render --out docs
     """
-    from sparkpub.site import disk, unchanged
+    from sparkpub.review.dataset import load
+    from sparkpub.site import disk
+    from sparkpub.site.build import build, refuse
     from sparkpub.site.content import SiteOptions
     from sparkpub.site.history import last_commits
 
@@ -235,7 +170,9 @@ def render(
     if given["repo_url"]:
         commits = last_commits(Path.cwd(), folders)
     options = SiteOptions(commits=commits, **given)
-    tree = unchanged.tree(folders, options)
+    dataset = load(*folders)
+    refuse(dataset, options)
+    tree = build(dataset, options)
     written = disk.write(tree, out)
     assets = disk.page_assets(tree)
     print_as(
@@ -280,14 +217,19 @@ def build(
 ) -> None:
     """Check runs and claims, then build the site.
 
-    An error that campaign.json does not acknowledge stops the build.
+    An error that campaign.json does not acknowledge stops the build. A site that nothing has changed since is left as
+    it is.
 
     Example: sparkpub build
     """
     from sparkpub.site.mkdocs import build_site
 
-    built = build_site(config, site_dir, data, sources)
-    print_as(as_json, lambda: {"site": str(built)}, lambda: [f"built: {built}"])
+    site, built = build_site(config, site_dir, data, sources)
+    print_as(
+        as_json,
+        lambda: {"site": str(site), "built": built},
+        lambda: [f"{'built' if built else 'unchanged'}: {site}"],
+    )
     next_step("sparkpub serve, or git push")
 
 

@@ -12,7 +12,15 @@ import click
 
 from sparkpub.cli.group import cli
 from sparkpub.cli.mistakes import install_command
-from sparkpub.cli.options import DATA, JSON, PRESENT, SITE, SOURCES, on_folder
+from sparkpub.cli.options import (
+    DATA,
+    JSON,
+    PRESENT,
+    SITE,
+    SOURCES,
+    on_campaign,
+    on_folder,
+)
 from sparkpub.cli.printing import finish, next_step, print_as
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @cli.command()
-@on_folder
+@on_campaign
 @JSON
 @click.option(
     "--github",
@@ -42,31 +50,30 @@ if TYPE_CHECKING:
 )
 def check(
     data: Path,
+    campaign: str | None,
     as_json: bool,
     github: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
 ) -> None:
-    """Run the data-quality checks over runs, claims and pages. DIR may be an archive of a campaign.
+    """Run the data-quality checks over runs, claims and pages. DIR may name a campaign.
 
     Example: sparkpub check --fail-on warning
     """
-    from sparkpub.record import archive
     from sparkpub.review.checks import annotations, reviewing
 
-    pages = _beside(data, sources)
+    pages = sources if campaign else _beside(data, sources)
     try:
-        with archive.as_folder(data) as folder:
-            found = _reviewed(folder, pages, asked=sources is not None)
-            text = reviewing.as_text
-            if github:
-                text = annotations.of_review
-            print_as(
-                as_json,
-                lambda: json.loads(reviewing.as_json(found)),
-                partial(text, found),
-            )
-            failed = found.unacknowledged(fail_on)
+        found = _reviewed(data, pages, asked=sources is not None)
+        if campaign is not None:
+            found = found.only(campaign)
+        text = annotations.of_review if github else reviewing.as_text
+        print_as(
+            as_json,
+            lambda: json.loads(reviewing.as_json(found)),
+            partial(text, found),
+        )
+        failed = found.unacknowledged(fail_on)
     except SparkpubError as error:
         if github:
             print_as(False, list, partial(annotations.of_error, error))
@@ -212,15 +219,17 @@ def values(
 
 
 @cli.command("quarantine")
-@click.argument("run_id")
+@click.argument("run", metavar="RUN")
 @click.option("--reason", help="Why the run is excluded; shown publicly.")
 @click.option("--undo", is_flag=True, help="Restore the run.")
 @DATA
 @JSON
 def quarantine_(
-    run_id: str, reason: str | None, undo: bool, data: Path, as_json: bool
+    run: str, reason: str | None, undo: bool, data: Path, as_json: bool
 ) -> None:
     """Exclude a run from the results (--undo restores it). Nothing is deleted.
+
+    RUN is the run's id, one of its files, the address of its page, or a beginning that no other run has.
 
     Example: sparkpub quarantine RUN_ID --reason "the fan was blocked"
     """
@@ -229,7 +238,9 @@ def quarantine_(
 
     if undo is (reason is not None):
         raise click.UsageError("give either --reason or --undo")
-    campaign = quarantine.quarantine(load(data), run_id, reason)
+    dataset = load(data)
+    run_id = quarantine.meant(dataset, run)
+    campaign = quarantine.quarantine(dataset, run_id, reason)
     done = "excluded from"
     if undo:
         done = "included in"
@@ -242,8 +253,10 @@ def quarantine_(
 
 
 @cli.command()
-@on_folder
-@click.option("--campaign", metavar="C", help="Only this campaign.")
+@on_campaign
+@click.option(
+    "--campaign", metavar="C", help="Only this campaign, like its name in place of DIR."
+)
 @click.option(
     "--against",
     metavar="C2",

@@ -51,6 +51,7 @@ def init(
     """
     from sparkpub import schemas
     from sparkpub.collect import beginning
+    from sparkpub.record import package
     from sparkpub.site import starter
 
     there = f"next: cd {shlex.quote(str(folder))} &&"
@@ -59,6 +60,10 @@ def init(
         beginning.declare_matrix(folder, starter.DEMO)
         schemas.write_into(folder)
         click.echo(beginning.first_commit(folder, title))
+        lacking = {"site", "demo"} - {*package.installed_extras()}
+        if lacking:
+            command = package.install_command(",".join(sorted(lacking)))
+            click.echo(f"first: {command}")
         click.echo(f"{there} sparkpub collect {starter.DEMO} && sparkpub serve")
         return
     from sparkpub.collect import importers

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from sparkpub.collect.declaring import declare
-from sparkpub.collect.git_process import GitError, started
+from sparkpub.collect.invoker import process_arguments
 from sparkpub.collect.public import public
 from sparkpub.plan import matrix
-from sparkpub.record import package
+from sparkpub.record import package, repository
+from sparkpub.record.repository import GitError
 from sparkpub.record.settings import DEFAULT_DATA
 
 
@@ -23,17 +24,21 @@ def first_commit(folder: Path, title: str) -> str:
     A folder within another repository stays a part of that one.
     """
     try:
-        around = started(folder, "rev-parse", "--show-toplevel")
-        if around.returncode == 0:
-            return f"{folder} lies in the git repository {around.stdout.strip()}; commit it there"
+        around = repository.root(folder)
+    except GitError:
+        around = None
+    if around is not None:
+        return f"{folder} lies in the git repository {around}; commit it there"
+    owner = process_arguments()
+    try:
+        repository.begin(folder, owner)
         for arguments in (
-            ("init", "--quiet", "--initial-branch", "main"),
             ("add", "--all"),
             ("commit", "--quiet", "--message", f"Start {title}"),
         ):
-            ended = started(folder, *arguments)
-            if ended.returncode != 0:
-                return f"not committed: {_reason(ended.stderr)}"
+            done = repository.ended(folder, *arguments, process=owner)
+            if done.returncode != 0:
+                return f"not committed: {_reason(done.stderr)}"
     except GitError as error:
         return f"no git repository was made: {error}"
     return f"{folder} is written: a git repository with its first commit{_not_yet()}"

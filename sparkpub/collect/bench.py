@@ -1,6 +1,7 @@
 """What a run needs: the bench that holds for all of them, and the job that is one; what stands in their way."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,17 +11,20 @@ from sparkpub.collect import endpoints
 from sparkpub.collect.environments import ENVIRONMENTS, client_place
 from sparkpub.collect.environments.base import Environment, Obstacle
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.machine import nvml
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.server import Serves
 from sparkpub.plan.address import port_of
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.references import unset
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.plan.workloads.base import Command, RunCase, Workload
 from sparkpub.record.errors import CollectError, WorkloadError
 from sparkpub.record.record import Machine
 from sparkpub.record.redaction import Redactor
+from sparkpub.record.telemetry import VISIBLE
 
 
 @dataclass
@@ -122,7 +126,6 @@ def prepare(matrix: Matrix, order: Order) -> RunJob:
         _seen(case, model.path, *client_place(options)), workload_options
     )
     inside = _seen(case, model.path, environment, options)
-    running = workload_options.running_server
     return RunJob(
         order,
         workload,
@@ -131,7 +134,7 @@ def prepare(matrix: Matrix, order: Order) -> RunJob:
         options,
         command,
         inside.server_command,
-        elsewhere=running is not None and not endpoints.is_here(running.url),
+        elsewhere=_elsewhere(workload_options),
     )
 
 
@@ -147,12 +150,10 @@ def _seen(
     return replace(case, model_path=environment.visible(path, options))
 
 
-def gpu_indices(options: Any) -> list[int] | None:
-    """The GPUs that a run may use where its options name them by index; None for all."""
-    named = getattr(options, "gpus", None)
-    if not isinstance(named, tuple):
-        named = options.env.get("CUDA_VISIBLE_DEVICES", "").split(",")
-    return [int(name) for name in named if name.strip().isdigit()] or None
+def gpu_indices(options: EnvironmentOptions) -> Sequence[int] | None:
+    """The GPUs that a run uses, by index; None for all that the collector itself may use."""
+    named = options.gpu_indices
+    return None if named == "all" else named
 
 
 def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obstacle]]:
@@ -166,7 +167,41 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
         member = ENVIRONMENTS[options.type]
         paths = [path for path in models if path is not None]
         found += [(name, item) for item in member.obstacles(options, paths)]
+        workloads = {run.workload for run in runs if run.environment == name}
+        found += [(name, item) for item in _unset(matrix, options, workloads)]
+        if not all(_elsewhere(matrix.workloads[key]) for key in workloads):
+            found += [(name, item) for item in _gpu_obstacles(options)]
     return found
+
+
+def _elsewhere(options: WorkloadOptions) -> bool:
+    """Whether a workload measures a server of another machine."""
+    running = options.running_server
+    return running is not None and not endpoints.is_here(running.url)
+
+
+def _unset(
+    matrix: Matrix, options: EnvironmentOptions, workloads: Iterable[str]
+) -> Iterator[Obstacle]:
+    """Variables that the matrix takes from the collector's environment, which does not have them."""
+    documents = [options, *(matrix.workloads[key] for key in workloads)]
+    names = {name for item in documents for name in unset(dict(item.declared))}
+    for name in sorted(names):
+        remedy = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
+        yield Obstacle(f"${name} is not set", remedy)
+
+
+def _gpu_obstacles(options: EnvironmentOptions) -> Iterator[Obstacle]:
+    """GPUs that are not there, and several of which nothing says which are used: sensors would be read of others."""
+    remedy = "name those that runs use by their indices, gpus: [0], or --gpus 0 of sparkpub quick"
+    named = options.gpu_indices
+    there = nvml.listed()
+    if named is None and there > 1 and VISIBLE not in os.environ:
+        yield Obstacle(f"this machine has {there} GPUs", remedy)
+    if named is None or named == "all" or not there:
+        return
+    for index in sorted(set(named) - set(range(there))):
+        yield Obstacle(f"this machine has no GPU {index}", remedy)
 
 
 def in_the_way(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:

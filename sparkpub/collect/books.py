@@ -41,11 +41,16 @@ class Outcome:
     lacking: int = 0
     uncommitted: str | None = None
     """What git did not take, in words."""
+    limited: bool = False
+    """Whether it ended after as many runs as were asked for, and others are still to do."""
 
     @property
     def exit_code(self) -> int:
-        """1 while a chosen run has no good record, or no commit, and where something was interrupted or skipped."""
-        return 1 if self.lacking or self.stopped or self.uncommitted else 0
+        """1 while a chosen run has no good record, or no commit, and where something was interrupted or skipped. Of as
+        many runs as were asked for, only these have to be good."""
+        if self.stopped or self.uncommitted:
+            return 1
+        return 1 if (self.failed if self.limited else self.lacking) else 0
 
     @property
     def summary(self) -> str:
@@ -55,6 +60,8 @@ class Outcome:
         given_up = self.lacking - self.left
         if given_up:
             text += f", {given_up} given up after their retries (try again with --retry-failed)"
+        if self.limited:
+            text += "; as many runs as --max-runs allows: the same command goes on"
         if self.stopped:
             text += f"; {self.stopped}"
         if self.uncommitted:
@@ -233,7 +240,10 @@ class Books:
         if stopped is None and self.refused:
             skipped = counted(len(self.refused), "run")
             stopped = f"{skipped} skipped because a gate was not met"
-        return Outcome(self.measured, self.failed, left, stopped, lacking, uncommitted)
+        limited = bool(left) and self.full()
+        return Outcome(
+            self.measured, self.failed, left, stopped, lacking, uncommitted, limited
+        )
 
     def _report(self, label: str, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)

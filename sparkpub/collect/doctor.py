@@ -16,7 +16,6 @@ from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
 from sparkpub.collect.git import Repository
-from sparkpub.collect.git_process import GitError
 from sparkpub.collect.machine import (
     cgroup,
     controls,
@@ -30,6 +29,7 @@ from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.metrics import GIB
+from sparkpub.record.repository import GitError
 from sparkpub.record.text import other_processes
 
 Readiness = Literal["ok", "warning", "missing"]

@@ -7,11 +7,14 @@ from functools import partial
 from typing import Any
 
 from sparkpub.collect.environments import ENVIRONMENTS, client_place
+from sparkpub.collect.environments.base import Environment
 from sparkpub.plan.address import host_of, is_loopback
+from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.plan.workloads.base import RunningServer
+from sparkpub.plan.workloads.base import Options, RunningServer
 from sparkpub.plan.workloads.payload import pages
+from sparkpub.record import package
 
 
 def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
@@ -20,7 +23,10 @@ def absent(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[str]:
     servers: dict[RunningServer, None] = {}
     lines: dict[str, None] = {}
     for environment, workload in pairs:
-        lines |= dict.fromkeys(_no_client(matrix, environment, workload))
+        options = matrix.workloads[workload]
+        place, around = client_place(matrix.environments[environment])
+        lines |= dict.fromkeys(no_client(place, around, options, environment))
+        lines |= dict.fromkeys(_no_module(place, around, options))
         server = matrix.workloads[workload].running_server
         if server is not None and _reached(matrix, environment, server):
             servers[server] = None
@@ -72,14 +78,25 @@ def _reached(matrix: Matrix, environment: str, server: RunningServer) -> bool:
     return shared or not is_loopback(server.url)
 
 
-def _no_client(matrix: Matrix, environment: str, workload: str) -> Iterator[str]:
+def no_client(
+    place: Environment, around: EnvironmentOptions, workload: Options, environment: str
+) -> Iterator[str]:
     """That no client of a workload is installed in an environment, where that can be seen from outside."""
-    place, options = client_place(matrix.environments[environment])
-    programs = matrix.workloads[workload].programs
-    has = partial(place.has_program, options=options)
+    programs = workload.programs
+    has = partial(place.has_program, options=around)
     if not programs or any(has(name) is not False for name in programs):
         return
     names = [name for name, install in programs.items() if install]
     ways = " or ".join(programs[name] for name in names)
     verb = "is" if len(names) == 1 else "are"
     yield f"{' and '.join(names)} {verb} not installed, environment {environment}; install with: {ways}"
+
+
+def _no_module(
+    place: Environment, around: EnvironmentOptions, workload: Options
+) -> Iterator[str]:
+    """That the engine of a payload of ours is not installed: every run would fail at its import."""
+    for name, extra in workload.modules.items():
+        if place.has_module(name, around) is False:
+            command = package.install_command(extra)
+            yield f"{name} is not installed, which the runs need; install it with: {command}"

@@ -13,9 +13,10 @@ from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.journal import Log
 from sparkpub.collect.progress import duration
 from sparkpub.collect.server import LiveServer
-from sparkpub.collect.standstill import beating
+from sparkpub.collect.standstill import Clocks, clocks_parted
 from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
+from sparkpub.plan.references import filled
 from sparkpub.record.errors import CollectError, NeverStartedError
 from sparkpub.record.record import Event, Isolation, Record, Status
 from sparkpub.record.redaction import Redactor
@@ -80,7 +81,13 @@ def follow(
 
 def for_run(bench: Bench, job: RunJob, place: Path) -> Redactor:
     """A redactor that also replaces the run's own folder, whose name changes with the machine."""
-    variables = dict(job.command.variables) | dict(job.environment_options.env)
+    variables = {
+        name: filled(value)
+        for name, value in (
+            *job.command.variables.items(),
+            *job.environment_options.env.items(),
+        )
+    }
     return bench.redactor.also(variables, {str((place / WORK).resolve()): "<workdir>"})
 
 
@@ -142,15 +149,15 @@ class _RunUnderWay:
                 return _not_started(self.job, self.watch, error.lines()[0])
             try:
                 sampler.launched(running.pid, self.launched)
-                with beating() as heart:
-                    ended, stopped = self._watched(running, sampler)
+                clocks = Clocks.now()
+                ended, stopped = self._watched(running, sampler)
                 took, at = time.monotonic() - self.launched, datetime.now(UTC)
             except BaseException:
                 running.stop()  # nobody would watch it any more
                 raise
             finally:
                 running.close()
-        for text in heart.findings():
+        for text in clocks_parted(clocks, Clocks.now()):
             self.watch.note("note", text)
         return Followed(
             running.argv,
@@ -196,7 +203,7 @@ class _RunUnderWay:
             ended = running.wait(TICK)
             elapsed = time.monotonic() - self.launched
             for row in sampler.fresh():
-                self.watch.sample(row, self._since_launch(self.log.began))
+                self.watch.sample(row)
                 temperature = (
                     f"{row['gpu_temp_celsius']} °C" if row["gpu_temp_celsius"] else ""
                 )
@@ -254,10 +261,6 @@ class _RunUnderWay:
         if self.server is None and not self.job.runs_already:
             self.watch.left_behind(telemetry)
         self.watch.kernel(took)
-        if self.log.began is None:
-            self.watch.unavailable["leaks"] = (
-                "nothing that was printed says where the measurement began"
-            )
         return telemetry
 
     def _since_launch(self, moment: float | None) -> float | None:

@@ -10,13 +10,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sparkpub.collect.git_process import LOCKING, TIMEOUT, GitError, Locks, started
+from sparkpub.collect import invoker
 from sparkpub.collect.progress import Progress
+from sparkpub.record import repository as repositories
 from sparkpub.record import store
+from sparkpub.record.repository import TIMEOUT, GitError
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 
 _ATTEMPTS = 3
+_HOOKED = ("commit", "push")
+"""Where the owner's hooks are called."""
+_OF_REBASE = ("rebase-merge", "rebase-apply")
+"""What is in the repository while a rebase is halted (git-rebase(1))."""
 
 
 @dataclass(frozen=True)
@@ -24,31 +30,35 @@ class Repository:
     """The work tree that a folder lies in."""
 
     root: Path
-    locks: Locks
     timeout: float = TIMEOUT
     """Seconds that each call of git may take."""
 
     @classmethod
     def of(cls, folder: Path, timeout: float = TIMEOUT) -> "Repository":
         """The repository around `folder`. Raises GitError where there is none, or where it ignores the folder."""
-        place = next(
-            path
-            for path in (folder.resolve(), *folder.resolve().parents)
-            if path.is_dir()
-        )
-        said = _git(place, "rev-parse", "--show-toplevel", "--absolute-git-dir")
-        root, own = map(Path, said.splitlines())
-        repository = cls(root, Locks(root, own), timeout)
+        repository = cls(repositories.root(folder), timeout)
+        repository._run("rev-parse", "--git-dir")
         probe = folder.resolve() / "probe.json"
         if repository._code("check-ignore", "-q", "--no-index", str(probe)) == 0:
             raise GitError(f"git ignores {folder}")
         return repository
+
+    def refuse_rebase(self) -> None:
+        """Raise GitError while a rebase is halted: `git rebase --abort` would take every commit made meanwhile away."""
+        for name in _OF_REBASE:
+            place = self.root / self._run("rev-parse", "--git-path", name).strip()
+            if place.exists():
+                raise GitError(
+                    "a rebase is halted, and to abort it would remove the runs committed meanwhile; end it with "
+                    "git rebase --continue or --abort"
+                )
 
     def commit(self, paths: Sequence[Path], message: str) -> None:
         """Commit exactly these files, as `git commit --only` does: what else is staged or edited stays as it is.
 
         Raises GitError; the index is then as before.
         """
+        self.refuse_rebase()
         names = [f":(literal){path.resolve().relative_to(self.root)}" for path in paths]
         new = [
             name for name in names if not self._run("ls-files", "--cached", "--", name)
@@ -157,58 +167,24 @@ class Repository:
         ).strip()
 
     def _run(self, *arguments: str) -> str:
-        return _said(self._started(*arguments), arguments[0])
+        return repositories.printed(self._ended(*arguments), arguments[0])
 
     def _code(self, *arguments: str) -> int:
-        return self._started(*arguments).returncode
+        return self._ended(*arguments).returncode
 
-    def _started(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Run git here; where it was killed, by us or by anybody, its locks go with it."""
-        if arguments[0] not in LOCKING:
-            return started(self.root, *arguments, timeout=self.timeout)
-        self.locks.clear()
-        before = self.locks.there()
-        killed = True
-        try:
-            ended = started(self.root, *arguments, timeout=self.timeout)
-            killed = ended.returncode < 0
-        finally:
-            if killed:
-                self.locks.left_since(before)
-                self.locks.clear()
-        return ended
-
-
-def _git(place: Path, *arguments: str) -> str:
-    return _said(started(place, *arguments), arguments[0])
-
-
-def _said(ended: "subprocess.CompletedProcess[str]", command: str) -> str:
-    """What git printed. Raises GitError where it failed."""
-    if ended.returncode != 0:
-        raise GitError(f"git {command}: {_reason(ended)}")
-    return ended.stdout
+    def _ended(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return repositories.ended(
+            self.root,
+            *arguments,
+            timeout=self.timeout,
+            hooks=arguments[0] in _HOOKED,
+            process=invoker.process_arguments(),
+        )
 
 
 def _literal(path: Path) -> str:
     """A path as git takes it for a name and not for a pattern."""
     return f":(literal){path.resolve()}"
-
-
-def _reason(ended: "subprocess.CompletedProcess[str]") -> str:
-    """Why git ended: its own error, which names a stale lock and hints at it in later lines, else the last line, which
-    is that of a hook."""
-    lines = [
-        line.strip()
-        for line in (ended.stderr or ended.stdout).splitlines()
-        if line.strip()
-    ]
-    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    if errors:
-        return errors[0].partition(": ")[2]
-    if ended.returncode < 0:
-        return f"killed by signal {-ended.returncode}"
-    return lines[-1] if lines else f"exit status {ended.returncode}"
 
 
 @dataclass(frozen=True)
@@ -252,6 +228,7 @@ class Committer:
     def _look_ahead(self, repository: Repository) -> None:
         """Say now what would make commits or pushes useless in the morning."""
         try:
+            repository.refuse_rebase()
             branch = repository.branch()
         except GitError as error:
             self._progress.line(f"git: {error}")
@@ -367,11 +344,9 @@ def _of_run(stored: Stored, *beside: Path) -> Waiting:
 def own_commit() -> tuple[str | None, bool | None]:
     """sparkpub's own commit and whether its tree is clean: from git, else from SPARKPUB_COMMIT, else unknown."""
     package = Path(__file__).resolve().parents[1]
-    try:
-        tracked = _git(package, "ls-files", "--", str(Path(__file__).resolve())).strip()
-        if tracked:
-            changed = _git(package, "status", "--porcelain", "--", ".").strip()
-            return _git(package, "rev-parse", "HEAD").strip(), not changed
-    except GitError:
-        pass
+    if repositories.told(package, "ls-files", "--", str(Path(__file__).resolve())):
+        commit = repositories.told(package, "rev-parse", "HEAD")
+        changed = repositories.told(package, "status", "--porcelain", "--", ".")
+        if commit is not None and changed is not None:
+            return commit, not changed
     return os.environ.get("SPARKPUB_COMMIT") or None, None

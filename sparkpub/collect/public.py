@@ -1,5 +1,6 @@
 """What of a matrix and of a record may be published: the same without secrets and private names."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
@@ -8,12 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.workloads.command import CommandOptions
+from sparkpub.plan.references import REFERENCE
 from sparkpub.record.errors import MatrixError, field_problems
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import is_secret_name, without_secrets
+from sparkpub.record.tokens import SECRET
 
+_FOR_A_SHELL = re.compile(r"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})")
 IDENTITY = (
     *("schema_version", "run_id", "campaign", "model", "environment", "workload"),
     *("iteration", "repeat_of", "specification", "status", "plan", "started", "ended"),
@@ -23,21 +26,20 @@ IDENTITY = (
 
 
 def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
-    """The matrix as it may be published, and what redacts everything else.
+    """The matrix as it may be published, without home folders and host names, and what redacts everything else.
 
-    Raises MatrixError where a secret stands in a field that cannot do without it.
+    Raises MatrixError where a secret stands in it.
     """
     document = matrix.document()
-    _refuse_secret_patterns(matrix)
-    words = {*_keys(document), *_schema_words()}
-    redactor = Redactor().also(dict(_variables(matrix)), words=words)
+    redactor = Redactor().also({}, words={*_keys(document), *_schema_words()})
+    _refuse_secrets(matrix)
     try:
         return Matrix.model_validate(redactor.options(document)), redactor
     except ValidationError as error:
         raise MatrixError(
             f"{field_problems(error)[0]}, once what is private in it is replaced",
             where=f"matrix of {matrix.campaign}",
-            remedy="keep secrets in env: or variables:, and host names out of names",
+            remedy="keep host names out of names",
         ) from None
 
 
@@ -60,47 +62,33 @@ def published(record: Record, redactor: Redactor) -> Record:
     return Record.model_validate(document | changed, strict=False)
 
 
-def _variables(matrix: Matrix) -> Iterator[tuple[str, str]]:
-    """The variables that a matrix sets, and what it gives to flags such as `--token`."""
-    for environment in matrix.environments.values():
-        yield from environment.env.items()
-    for workload in matrix.workloads.values():
-        if isinstance(workload, CommandOptions):
-            yield from workload.variables.items()
-    yield from _flagged(matrix.document())
+def _refuse_secrets(matrix: Matrix) -> None:
+    """Raise MatrixError where a secret stands in a matrix."""
+    place = next(_secrets(matrix.document()), None)
+    if place is not None:
+        raise MatrixError(
+            f"a secret stands in {place}",
+            where=f"matrix of {matrix.campaign}",
+            remedy="write $NAME there, and set NAME in the environment of the collector",
+        )
 
 
-def _flagged(document: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of a telling flag and the word after it, in every list of words."""
+def _secrets(document: Any, place: str = "", name: str = "") -> Iterator[str]:
+    """Where secrets stand, by dotted names: beside a telling name or flag, or by their own shape."""
     if isinstance(document, Mapping):
-        for value in document.values():
-            yield from _flagged(value)
-    elif isinstance(document, list):
-        for flag, word in pairwise(document):
-            telling = isinstance(flag, str) and flag.startswith("-")
-            if telling and is_secret_name(flag) and isinstance(word, str):
-                yield flag, word
-        for value in document:
-            yield from _flagged(value)
-
-
-def _refuse_secret_patterns(matrix: Matrix) -> None:
-    """A pattern cannot be redacted and still match."""
-    for name, workload in matrix.workloads.items():
-        if not isinstance(workload, CommandOptions):
-            continue
-        patterns = [item.regex for item in workload.metrics.values()]
-        for pattern in filter(None, [*patterns, workload.measured_from]):
-            if without_secrets(pattern) != pattern and _has_token(pattern):
-                raise MatrixError(
-                    f"a regular expression of workload {name} holds a secret",
-                    where=f"workloads.{name}",
-                    remedy="match what stands around it",
-                )
-
-
-def _has_token(pattern: str) -> bool:
-    return any(without_secrets(word) != word for word in pattern.split())
+        for key, value in document.items():
+            yield from _secrets(value, f"{place}.{key}".lstrip("."), str(key))
+    elif isinstance(document, list | tuple):
+        for index, (before, value) in enumerate(pairwise(["", *document])):
+            is_flag = isinstance(before, str) and before.startswith("-")
+            yield from _secrets(value, f"{place}.{index}", before if is_flag else name)
+    elif isinstance(document, str) and not REFERENCE.fullmatch(document):
+        # What a shell fills in is none; a placeholder in its place stays one.
+        text = _FOR_A_SHELL.sub(SECRET, document)
+        parts = (text, *text.split())
+        beside = bool(text) and text != SECRET and is_secret_name(name)
+        if beside or any(without_secrets(part) != part for part in parts):
+            yield place
 
 
 def _keys(document: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ runs it as it runs any other.
 """
 
 import math
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +17,18 @@ from typing import Any
 import yaml
 
 from sparkpub.collect import endpoints, session
+from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
+from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
+from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
+from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -139,12 +144,21 @@ class FoundServer:
             said.append(f"weights {self.weights}")
         if self.context is not None:
             said.append(f"context {self.context:,}")
-        text = " ".join(str(self.answer.get("text", "")).split())
-        shown = text if len(text) <= 100 else f"{text[:100]} ..."
-        found = [", ".join(said)]
+        shown = pages.told(str(self.answer.get("text", "")), 100)
+        found = [", ".join(pages.told(part) for part in said)]
         if shown:
             found.append(f"answer: {shown}")
         return found
+
+
+def refuse_without_client() -> None:
+    """Raise CollectError where nothing here makes the load."""
+    options = HostOptions()
+    lines = endpoints.no_client(
+        ENVIRONMENTS[options.type], options, LlamaBenchyOptions(), ENVIRONMENT
+    )
+    for line in lines:
+        raise CollectError(line)
 
 
 def look(
@@ -170,7 +184,7 @@ def look(
     if refused is not None:
         raise UsageError(refused)
     said = pages.who(url)
-    chosen = model or _chosen(url, said)
+    chosen = model or _chosen(url, pages.loaded(said) or pages.listed(page.document))
     if said.get("/api/version") is not None:
         said[pages.SHOW] = pages.shown(url, chosen)
     try:
@@ -211,28 +225,33 @@ def elsewhere(ports: Sequence[int]) -> str:
     return f"{len(ports)} answer on this machine: {commands}"
 
 
-def _chosen(url: str, said: Mapping[str, Any]) -> str:
+def _chosen(url: str, names: list[str]) -> str:
     """The model that a server holds, or the only one that it lists. Raises UsageError where it lists several."""
-    names = pages.loaded(said) or pages.listed(said[pages.MODELS])
     if len(names) > 1:
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        what = f"the server has {len(names)} models: {shown}"
+        what = f"the server has {len(names)} models: {pages.some(names)}"
         raise UsageError(what, where=url, remedy="choose one with --model")
     return names[0]
 
 
 def declare(
-    found: FoundServer, wanted: Wanted, campaign: str, tokenizer: str | None = None
+    found: FoundServer,
+    wanted: Wanted,
+    campaign: str,
+    tokenizer: str | None = None,
+    gpus: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The matrix that measures a server. Raises UsageError where no prompt fits into its context."""
     lengths = fitting(found, wanted)
     title = f"{found.key} on {found.engine}"
     model: dict[str, Any] = {"id": found.model}
     path = found.identity.get("model_path")
-    if isinstance(path, str) and Path(path).is_absolute() and Path(path).exists():
+    if isinstance(path, str) and Path(path).is_absolute() and os.access(path, os.F_OK):
         model["path"] = path
     if found.random_weights:
         model["random_weights"] = True
+    host: dict[str, Any] = {"type": "host"}
+    if gpus:
+        host["gpus"] = list(gpus)
     text = str(found.answer.get("text", ""))
     workloads = {}
     for tokens in lengths:
@@ -257,7 +276,7 @@ def declare(
         "campaign": campaign,
         "title": title,
         "models": {found.key: model},
-        "environments": {ENVIRONMENT: {"type": "host"}},
+        "environments": {ENVIRONMENT: host},
         "workloads": workloads,
         "iterations": wanted.rounds,
         "gates": dict(_OPEN_GATES),
@@ -293,13 +312,12 @@ def free_name(found: FoundServer, data: Path) -> str:
 
 
 def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
-    """The matrix file, and the matrix in it. Raises CollectError before it writes where the client is missing."""
+    """The matrix file, and the matrix in it. Raises CollectError before it writes where something stands in the way: a
+    client that is missing, several GPUs of which none is named."""
     path = MATRICES / f"{document['campaign']}.yaml"
     text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
     matrix = matrices.parse(text, str(path))
-    absent = endpoints.absent(matrix, plan(matrix))
-    if absent:
-        raise CollectError(absent[0], others=absent[1:])
+    refuse_obstacles(matrix, plan(matrix))
     path.parent.mkdir(parents=True, exist_ok=True)
     comment = "# Written by `sparkpub quick`. `sparkpub collect` with this file continues or repeats it.\n"
     path.write_text(comment + text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """One run: its draft, what was seen of it, the answer it gave, and the record of all that."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparkpub import __version__
 from sparkpub.collect import journal, phases
-from sparkpub.collect.bench import Bench, Order, RunJob
+from sparkpub.collect.bench import Bench, Order, RunJob, gpu_indices
 from sparkpub.collect.following import Followed, follow, for_run
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.git import own_commit
@@ -48,7 +48,6 @@ from sparkpub.record.record import (
     stem_of,
 )
 from sparkpub.record.store import Stored
-from sparkpub.record.telemetry import Telemetry
 
 OF_ANOTHER_MACHINE = (
     "the server runs on another machine, which the collector does not see"
@@ -251,7 +250,7 @@ def _record(
         "phases": stretches,
         "events": (*followed.events, *_noted(bench, draft, answer, status, server)),
         "container": _container(followed, server),
-        "machine": _with_gpus_used(draft.machine, followed.telemetry),
+        "machine": _with_gpus_used(draft.machine, gpu_indices(job.environment_options)),
         "isolation": followed.isolation,
         "memory": sampled_metrics.ledger(
             followed.telemetry, bench.machine.memory_total_gib or 0.0
@@ -287,15 +286,12 @@ def _container(followed: Followed, server: LiveServer | None) -> Container | Non
     return None if server is None else server.container
 
 
-def _with_gpus_used(machine: Machine, telemetry: Telemetry) -> Machine:
-    """The machine with the GPUs that the run's processes used, of several that are there; all where none was seen."""
-    if telemetry.used is None:
+def _with_gpus_used(machine: Machine, indices: Sequence[int] | None) -> Machine:
+    """The machine with the GPUs that the run used, of several that are there."""
+    if indices is None or len(machine.gpus) < 2:
         return machine
-    used = tuple(gpu for gpu in machine.gpus if gpu.index in telemetry.used)
-    count = len(machine.gpus)
-    return machine.model_copy(
-        update={"gpus": used or machine.gpus, "gpus_there": count}
-    )
+    used = tuple(gpu for gpu in machine.gpus if gpu.index in indices)
+    return machine.model_copy(update={"gpus": used, "gpus_there": len(machine.gpus)})
 
 
 def _without_sensors(

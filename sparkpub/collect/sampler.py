@@ -24,12 +24,8 @@ from sparkpub.record.telemetry import (
     USED,
     of_gpu,
     over_gpus,
-    summarised_anew,
 )
 
-WORKS_PERCENT, WORKS_GIB = 10.0, 2.0
-"""A GPU works for a run when it is busier than the one, or more of it is in use than the other beyond the start. CUDA
-programs open GPUs that they leave alone: on an H200 that took half a GiB, and 3 % for a moment."""
 PSS_EVERY = 10.0
 """Seconds between readings of PSS, which walks page tables and would disturb what is measured."""
 PSS_SHARE = 0.01
@@ -56,9 +52,6 @@ class Sampler:
         except NoGpuError as error:
             self.reasons |= _for_columns("gpu_", str(error))
         self._each = [] if self._gpus is None else self._gpus.apart()
-        self._opened: set[int] = set()
-        self._working: set[int] = set()
-        self._held_before: dict[int, float] = {}
         self._cpu = proc.CpuLoad()
         self._at_baseline: set[int] = set()
         self._server = None if server is None else ProcessTree(server)
@@ -102,21 +95,18 @@ class Sampler:
 
     @property
     def own_columns(self) -> list[str]:
-        """Columns of each GPU by itself, on a machine with several of them."""
+        """Columns of each GPU by itself, where the run uses several of them."""
         if len(self._each) < 2:
             return []
-        places = [gpu.indices[0] for gpu in self._each]
-        return [of_gpu(index, name) for index in places for name in GPU_COLUMNS]
+        return [of_gpu(index, name) for index in self.used for name in GPU_COLUMNS]
 
     @property
     def used(self) -> list[int]:
-        """The GPUs, as NVML counts them, that worked for processes of the run; where none did, those that the run
-        opened, and where the driver shows none of its processes, all."""
-        found = self._opened & self._working or self._opened
-        return sorted(found) or [gpu.indices[0] for gpu in self._each]
+        """The GPUs of the run, as NVML counts them."""
+        return [gpu.indices[0] for gpu in self._each]
 
     def _sampled(self) -> dict[str, Any]:
-        """What the GPUs of the run gave together, and on a machine with several each of them by itself."""
+        """What the GPUs of the run gave together, and where it uses several each of them by itself."""
         computing = {gpu.indices[0]: gpu.processes() for gpu in self._each}
         self._look_for_listener(computing)
         each = {
@@ -124,25 +114,11 @@ class Sampler:
             | self._processes(gpu, computing[gpu.indices[0]])
             for gpu in self._each
         }
-        for index, columns in each.items():
-            self._notice(index, columns)
-        row = over_gpus([each[index] for index in self.used])
+        row = over_gpus(list(each.values()))
         if len(each) > 1:
             for index, columns in each.items():
                 row |= {of_gpu(index, name): columns.get(name) for name in GPU_COLUMNS}
         return row
-
-    def _notice(self, index: int, columns: Mapping[str, Any]) -> None:
-        """Whether a GPU works while the run is on."""
-        held, busy = (
-            columns[name] or 0.0
-            for name in ("gpu_memory_used_gib", "gpu_utilization_percent")
-        )
-        before = self._held_before.setdefault(index, held)
-        if self._run is not None and (
-            busy >= WORKS_PERCENT or held - before >= WORKS_GIB
-        ):
-            self._working.add(index)
 
     def _trees(self) -> list[ProcessTree]:
         return [tree for tree in (self._server, self._run) if tree is not None]
@@ -190,8 +166,6 @@ class Sampler:
             foreign = {
                 pid for pid in pids if pid in self._at_baseline or self._is_foreign(pid)
             }
-        if self._run is not None and set(pids) - foreign:
-            self._opened.add(gpu.indices[0])
         return {"gpu_processes": len(set(pids)), "gpu_foreign_processes": len(foreign)}
 
     def _is_foreign(self, pid: int) -> bool:
@@ -218,7 +192,6 @@ class TelemetryFile:
     """telemetry.csv as it grows; baseline rows wait until the launch gives them their time."""
 
     def __init__(self, path: Path, own_columns: Sequence[str] = ()) -> None:
-        self._path = path
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._names = [*COLUMNS, *own_columns]
@@ -250,20 +223,13 @@ class TelemetryFile:
         self._file.flush()
 
     def close(self, reasons: Mapping[str, str], used: Sequence[int] = ()) -> None:
-        """Say which GPUs the run used, where there are several, and why columns are empty throughout.
-
-        Which they are shows only while the run is on: what they gave together is written anew for all samples.
-        """
+        """Say which GPUs the run used, where they are several, and why columns are empty throughout."""
         notes = {
             name: reasons[name]
             for name in COLUMNS
             if name not in self._filled and name in reasons
         }
         if len(self._names) > len(COLUMNS):
-            self._file.close()
-            text = summarised_anew(self._path.read_text(encoding="utf-8"), used)
-            self._file = self._path.open("w", encoding="utf-8", newline="")
-            self._file.write(text)
             notes[USED] = " ".join(map(str, used))
         for name, reason in notes.items():
             self._file.write(f"# {name}: {' '.join(reason.split())}\n")

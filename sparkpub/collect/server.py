@@ -4,10 +4,12 @@ Its processes and containers carry the collector's marks as those of a run do, s
 killed one left.
 """
 
-import http.client
+import http
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -300,31 +302,19 @@ def clear_server(folder: Path) -> None:
 
 
 def _healthy(address: str, server: Server) -> bool:
-    """Whether the server says that it is ready. Asked directly: a proxy of the operator's is none of its."""
-    connection = http.client.HTTPConnection(
-        address, server.port, timeout=ANSWER_SECONDS
-    )
-    try:
-        connection.request("GET", server.health)
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+    """Whether the server says that it is ready."""
+    url = f"http://{address}:{server.port}"
+    page = pages.ask(url, server.health, limit=ANSWER_SECONDS, keyed=False)
+    return page.status == http.HTTPStatus.OK
 
 
 def _answers(address: str, server: Server) -> bool:
     """Whether anything takes connections on the server's port."""
-    connection = http.client.HTTPConnection(
-        address, server.port, timeout=ANSWER_SECONDS
-    )
-    try:
-        connection.connect()
-    except OSError:
-        return False
-    finally:
-        connection.close()
-    return True
+    with suppress(OSError):
+        place = (address, server.port)
+        socket.create_connection(place, ANSWER_SECONDS).close()
+        return True
+    return False
 
 
 def _how(ended: Exit) -> str:

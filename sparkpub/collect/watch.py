@@ -1,14 +1,19 @@
-"""What goes wrong while a run is on: throttling, foreign processes, stuck clocks, leaks, memory, kernel messages."""
+"""What goes wrong while a run is on: throttling, foreign processes, stuck clocks, memory, kernel messages."""
 
 import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from sparkpub.collect.leaks import FLOOR_GIB, LeakWatch
 from sparkpub.record.record import Event
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.telemetry import LOAD_PERCENT, THROTTLES, Telemetry, clock_is_stuck
+from sparkpub.record.telemetry import (
+    LEAK_GIB,
+    LOAD_PERCENT,
+    THROTTLES,
+    Telemetry,
+    clock_is_stuck,
+)
 
 SLOW_CLOCK_SAMPLES = 3
 KMSG = "/dev/kmsg"
@@ -38,7 +43,6 @@ class Watch:
         self._redactor, self._clock_max, self._say = redactor, clock_max_mhz, say
         self._said: set[tuple[str, str]] = set()
         self._slow = 0
-        self._leaks = LeakWatch()
         self._kernel: int | None = None
         try:
             self._kernel = os.open(KMSG, os.O_RDONLY | os.O_NONBLOCK)
@@ -57,14 +61,8 @@ class Watch:
             )
             self._say(kind, text)
 
-    def sample(
-        self, row: Mapping[str, str], measured_from: float | None = None
-    ) -> None:
-        """Look at one telemetry row; rows from before the launch count only as a baseline.
-
-        Growing memory is looked for from `measured_from` on (in seconds after the launch), since loading a model
-        and warming up may well take more and more of it.
-        """
+    def sample(self, row: Mapping[str, str]) -> None:
+        """Look at one telemetry row; rows from before the launch count only as a baseline."""
         at = float(row["elapsed_seconds"])
         self.available_gib = _number(row["mem_available_gib"])
         if at < 0:
@@ -76,14 +74,6 @@ class Watch:
         if _number(row["gpu_foreign_processes"]):
             self.note("foreign-process", "another process computes on the GPU", at)
         self._look_at_clock(row, at)
-        if measured_from is not None and at >= measured_from:
-            memory = {
-                name: _number(text)
-                for name, text in row.items()
-                if name.endswith("_gib")
-            }
-            for text in self._leaks.sample(at, memory):
-                self.note("leak", text, at)
 
     def _look_at_clock(self, row: Mapping[str, str], at: float) -> None:
         clock, use = (
@@ -107,7 +97,7 @@ class Watch:
             "mem_shmem_gib": "shared",
         }.items():
             before, after = telemetry.before(column), telemetry.last(column)
-            if before is not None and after is not None and after - before > FLOOR_GIB:
+            if before is not None and after is not None and after - before > LEAK_GIB:
                 gone = f"{after - before:.2f} GiB of {words} memory"
                 self.note("leak", f"{gone} in use after the run that were free before")
 

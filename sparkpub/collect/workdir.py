@@ -1,15 +1,13 @@
-"""The folder that a command works in: its collector's alone, and whoever else has to work in it is let in by name.
+"""The folder that a command works in: below one of its collector's alone, where nobody else on the machine gets.
 
-What a command writes there becomes figures, so that nobody else on the machine may write there. A command that runs as
-another user, in a container or under another root, becomes the folder's owner where the collector is root. Any other
-collector may not give folders away, and names the user in the folder's access list (POSIX ACL, acl(5)).
+What a command writes there becomes figures. A command that runs as another user, in a container or under another root,
+reaches the folder through a mount, and may write there like anybody who does; by its path on the machine only the
+collector reaches it.
 """
 
 import os
 import shutil
 import stat
-import struct
-from collections.abc import Sequence
 from pathlib import Path
 
 from sparkpub.record.errors import CollectError
@@ -18,12 +16,8 @@ WORK = "work"
 PRIVATE = 0o700
 OWN = "0700, the collector's own"
 """How a record calls a folder that nobody else was let into."""
-_ACL_ENTRY = struct.Struct("<HHI")
-_ACL_VERSION = struct.pack("<I", 2)
-_OWNER, _USER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
-"""Kinds of entries of an access list, as the kernel numbers them (linux/posix_acl.h)."""
-_ALL, _READ_WRITE = 7, 6
-_NO_ID = 0xFFFFFFFF
+SHARED = "0777 below the collector's own 0700, for a command that runs as another user"
+"""How it calls one into which a mount leads."""
 
 
 def new(place: Path) -> Path:
@@ -37,7 +31,7 @@ def new(place: Path) -> Path:
             where=str(place / WORK),
             remedy="remove them as root, or give the environment user: with your own id",
         )
-    place.mkdir(mode=0o755)  # whoever may write to it could put another `work` there
+    place.mkdir(mode=PRIVATE)
     (place / WORK).mkdir(mode=PRIVATE)
     (place / ".gitignore").write_text("*\n")
     return place / WORK
@@ -65,62 +59,10 @@ def refuse_planted(place: Path) -> None:
         )
 
 
-def admit(folder: Path, user: int | None) -> str:
-    """Let a user of this machine work in a folder and on the files in it; returns how, for the record. None is a user
-    that is not known here. Raises CollectError where the file system knows no access lists."""
-    own = os.geteuid()
-    if user in (None, 0, own):
-        return OWN
-    paths = [folder, *folder.rglob("*")]
-    if own == 0:
-        for path in paths:
-            os.chown(path, user, -1, follow_symlinks=False)
-        return f"0700, owned by user {user}, as whom the command runs"
-    try:
-        for path in paths:
-            _list_user(path, user)
-    except OSError as error:
-        raise CollectError(
-            f"user {user}, as whom the command runs, cannot be let into the run's folder: {error.strerror}",
-            where=str(folder),
-            remedy="collect as root, keep the data on a file system with access lists, or give the environment "
-            "user: with your own id",
-        ) from None
-    return f"the collector's own, with user {user}, as whom the command runs, in its access list"
-
-
-def _list_user(path: Path, user: int) -> None:
-    """Name a user in the access list of a file or folder. What is made in a folder later is for both, too: else the
-    collector could not remove what the user leaves."""
-    if path.is_symlink():
-        return
-    if not path.is_dir():
-        _set(path, "access", _acl([user], _READ_WRITE))
-        return
-    _set(path, "access", _acl([user], _ALL))
-    _set(path, "default", _acl(sorted((user, os.geteuid())), _ALL))
-
-
-def _acl(users: Sequence[int], rights: int) -> bytes:
-    """The bytes of an access list: everything for the owner, `rights` for these users, nothing for anybody else."""
-    entries = [(_OWNER, rights, _NO_ID)]
-    entries += [(_USER, rights, user) for user in users]
-    entries += [(_GROUP, 0, _NO_ID), (_MASK, rights, _NO_ID), (_OTHER, 0, _NO_ID)]
-    return _ACL_VERSION + b"".join(_ACL_ENTRY.pack(*entry) for entry in entries)
-
-
-def _set(path: Path, kind: str, content: bytes) -> None:
-    os.setxattr(path, f"system.posix_acl_{kind}", content, follow_symlinks=False)
-
-
-def user_number(spec: str | None, passwd: str) -> int | None:
-    """The id behind `name`, `id` or either with a group, by the lines of an /etc/passwd; root's where nothing is said,
-    None for a name that is not in it."""
-    name = (spec or "0").partition(":")[0].removeprefix("+") or "0"
-    if name.isdecimal():
-        return int(name)
-    for line in passwd.splitlines():
-        fields = line.split(":")
-        if fields[0] == name and len(fields) > 2 and fields[2].isdecimal():
-            return int(fields[2])
-    return None
+def share(folder: Path) -> str:
+    """Let every user who reaches a folder through a mount work in it and on the files in it; returns how, for the
+    record."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o777 if path.is_dir() else 0o666)
+    return SHARED

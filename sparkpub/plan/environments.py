@@ -4,7 +4,7 @@ What is done with them is `sparkpub.collect.environments`; a kind there has the 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from sparkpub.plan.durations import Seconds
 from sparkpub.plan.options import TypedOptions
 from sparkpub.record.record import Declared
+from sparkpub.record.telemetry import VISIBLE
 
 # A matrix as published has `<home>` in place of home folders.
 _BIND = re.compile(
@@ -114,8 +115,33 @@ class LaunchOptions(TypedOptions):
     """A server that lives for several runs, and that workloads measure as its clients; its options stand under `server`
     below."""
 
+    @property
+    def gpu_indices(self) -> Sequence[int] | Literal["all"] | None:
+        """The GPUs of the machine that runs use, by index; None where the options do not say."""
+        return _indices(self.env.get(VISIBLE, "").split(","))
 
-class HostOptions(LaunchOptions):
+
+def _indices(names: Sequence[str]) -> tuple[int, ...] | None:
+    """GPUs by index; None where one of them is named otherwise."""
+    if not all(name.strip().isdecimal() for name in names):
+        return None
+    return tuple(int(name) for name in names)
+
+
+class SharedGpus(LaunchOptions):
+    """Options of every environment whose commands see the machine's GPUs as the collector does."""
+
+    gpus: tuple[Annotated[int, Field(ge=0)], ...] | None = None
+    """The GPUs that runs use, by the index of `nvidia-smi`: `CUDA_VISIBLE_DEVICES` shows a command these alone. Needed
+    on a machine with several GPUs."""
+
+    @property
+    def gpu_indices(self) -> Sequence[int] | Literal["all"] | None:
+        """What `gpus` names, else what `CUDA_VISIBLE_DEVICES` in `env` does."""
+        return super().gpu_indices if self.gpus is None else self.gpus
+
+
+class HostOptions(SharedGpus):
     """Options of `type: host`. The command inherits the collector's variables; `env` is added to them."""
 
     type: Literal["host"] = "host"
@@ -137,7 +163,7 @@ Limit = Annotated[str, AfterValidator(_limit)]
 """A limit of a process, as setrlimit(2) knows it."""
 
 
-class RootOptions(LaunchOptions):
+class RootOptions(SharedGpus):
     """Options of every environment with a root file system of its own in a folder."""
 
     rootfs: Annotated[str, Field(pattern=r"^(/.|<home>)")]
@@ -154,6 +180,8 @@ class ChrootOptions(RootOptions):
     type: Literal["chroot"] = "chroot"
 
 
+_GPU_DEVICE = re.compile(r"(?:/dev/nvidia|nvidia\.com/gpu=)(all|\d+)(?::.*)?")
+"""A GPU as a device: its file, or its name in CDI."""
 Size = (
     Annotated[str, Field(pattern=r"^\d+(\.\d+)?[bkmgBKMG]?$")]
     | Annotated[int, Field(gt=0)]
@@ -189,7 +217,7 @@ class DockerOptions(LaunchOptions):
     image: Annotated[str, Field(min_length=1)]
     """The image, by tag, digest or id. It has to be on this machine: it is never pulled."""
     gpus: Literal["all"] | Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
-    """`--gpus`: all, a number, or a list of GPU indices or UUIDs. Needs the NVIDIA container toolkit."""
+    """`--gpus`: all, a number, or a list of GPU indices. Needs the NVIDIA container toolkit."""
     devices: tuple[Annotated[str, AfterValidator(_device)], ...] = ()
     """`--device`: `/dev/nvidia0[:/inside[:rwm]]`, or CDI names such as `nvidia.com/gpu=all`."""
     ipc: str | None = None
@@ -225,6 +253,19 @@ class DockerOptions(LaunchOptions):
     recipe: RecipeSource | None = None
     """In a matrix file the path of a recipe of sparkrun or Spark Arena, in place of `type` and all that the recipe
     says; options beside it win. What it becomes is written in its place, with the file's name and SHA-256."""
+
+    @property
+    def gpu_indices(self) -> Sequence[int] | Literal["all"] | None:
+        """What `gpus` or `devices` name; the engine gives the first ones where `gpus` is a number."""
+        if isinstance(self.gpus, int):
+            return range(self.gpus)
+        if isinstance(self.gpus, tuple):
+            return _indices(self.gpus)
+        found = [_GPU_DEVICE.fullmatch(device) for device in self.devices]
+        names = [device[1] for device in found if device is not None]
+        if self.gpus == "all" or "all" in names:
+            return "all"
+        return _indices(names) if names else None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -6,7 +6,7 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -14,6 +14,7 @@ from pydantic import (
     PositiveInt,
     TypeAdapter,
     ValidationError,
+    model_validator,
 )
 
 from sparkpub.plan import recipes
@@ -21,11 +22,12 @@ from sparkpub.plan.durations import WRITTEN, Seconds
 from sparkpub.plan.environments import EnvironmentOptions
 from sparkpub.plan.workloads import WorkloadOptions
 from sparkpub.plan.workloads.command import CommandOptions
-from sparkpub.record import documents
+from sparkpub.record import documents, outside
 from sparkpub.record.documents import Lines, suggestion
 from sparkpub.record.errors import MatrixError, field_problems
 from sparkpub.record.metrics import METRICS, TAKEN, slug
 from sparkpub.record.record import (
+    RUNS_BELOW,
     Analysis,
     Architecture,
     Declared,
@@ -132,7 +134,7 @@ class Matrix(Declared):
     """What several machines do with the plan: `split` measures each model on one of them, which is faster;
     `replicate` has each of them measure everything, which shows whether a finding replicates."""
     seed: int = 42
-    exclude: tuple[Exclusion, ...] = ()
+    exclude: Annotated[tuple[Exclusion, ...], Field(max_length=1000)] = ()
     gates: Gates = Gates()
     timeout: Annotated[float, WRITTEN, Field(gt=0)] = 1800.0
     retries: Annotated[int, Field(ge=0, le=10)] = 1
@@ -146,6 +148,18 @@ class Matrix(Declared):
     """The metrics that the campaign is about, decided before its first run; every other comparison explores."""
     origin: dict[str, str] | None = None
     licence: str | None = None
+
+    @model_validator(mode="after")
+    def _countable(self) -> Self:
+        """Counted before anything lists them: a few lines can name more cells than memory holds."""
+        rounds = sum(map(self.iterations_of, self.workloads))
+        runs = len(self.models) * len(self.environments) * rounds
+        if runs >= RUNS_BELOW:
+            raise ValueError(
+                f"models, environments, workloads and iterations make {runs:,} runs, and a campaign has fewer than "
+                f"{RUNS_BELOW:,}"
+            )
+        return self
 
     def declared_environment(self, name: str) -> dict[str, Any]:
         """The options of an environment as they were written."""
@@ -280,6 +294,9 @@ def parse(text: str, name: str = "matrix") -> Matrix:
             remedy="see matrix/demo.yaml for a small one",
         )
     problems = [*lines.duplicates]
+    for path, what in outside.unbounded_numbers(document):
+        named = f"{'.'.join(path)}: {what}"
+        problems.append(lines.problem(path, named, "correct it"))
     unreadable = recipes.fill_in(document, Path(name).parent, lines)
     if unreadable:
         documents.refuse([*problems, *unreadable], MatrixError)

@@ -1,8 +1,8 @@
 """campaign.json: the matrix as run, where the data come from, and what people decided about them."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from sparkpub.record.record import Key, Origin, RunId, Strict, Title
+from sparkpub.record.record import Key, Options, Origin, RunId, Strict, Title
 
 
 class Acknowledgement(Strict):
@@ -42,7 +42,7 @@ class Campaign(Strict):
     schema_version: Literal[1] = 1
     campaign: Key
     title: Title
-    matrix: dict[str, Any] | None = None
+    matrix: Options | None = None
     """The matrix as run, in the vocabulary of the YAML file; null for an import without one."""
     origin: Origin | None = None
     licence: str | None = None

@@ -26,6 +26,8 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where PyYAML was built with it: twenty times as fast, with the same marks."""
 MOST_PROBLEMS = 100
 """Mistakes of one document that are told."""
+MOST_LISTED = 30
+"""Names that a line lists."""
 MOST_PARTS = 100_000
 """Values and keys of a YAML document, aliases written out."""
 MOST_CHARACTERS = 20_000
@@ -177,11 +179,16 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """What to do about a wrong name: the nearest right one, else all of them."""
+    """What to do about a wrong name: the nearest right one, else all of them, of many the three nearest."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return (
-        f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    )
+    if near:
+        return f"did you mean {near[0]}?"
+    if not known:
+        return "there are none"
+    if len(known) <= MOST_LISTED:
+        return f"known are {', '.join(sorted(known))}"
+    nearest = difflib.get_close_matches(name, known, n=3, cutoff=0)
+    return f"the nearest of {len(known)} are {', '.join(nearest)}"
 
 
 def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:

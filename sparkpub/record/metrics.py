@@ -171,6 +171,24 @@ _SHORTENED = re.compile(
 )
 
 
+_MIXED_UP = {
+    "GB was taken for GiB": GIB / 1e9,
+    "seconds were taken for milliseconds": 1e3,
+}
+"""Mistakes with units, and the factor by which they change a figure."""
+_MIXED_UP_TOLERANCE = 0.005
+
+
+def mixed_units(one: float, other: float) -> str:
+    """A hint in brackets where two figures that should agree lie apart by the ratio of two units, else nothing."""
+    small, large = sorted((abs(one), abs(other)))
+    if small > 0:
+        for words, ratio in _MIXED_UP.items():
+            if math.isclose(large / small, ratio, rel_tol=_MIXED_UP_TOLERANCE):
+                return f" ({words})"
+    return ""
+
+
 def slug(metric: str) -> str:
     """What a metric is called in addresses and in prose: its name without the unit, `peak-memory`.
 

@@ -12,7 +12,7 @@ import re
 import stat
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,10 @@ MOST_KEYS = 10_000
 """Keys of one mapping."""
 MOST_DIGITS = 40
 """Digits of a whole number: 10**40 still fits into a float."""
+LARGEST, SMALLEST = 1e30, 1e-30
+"""The size of a figure of ours that is not 0: what follows from two of them is a number, too."""
+WHOLE_BELOW = 10**18
+"""Whole numbers of ours: below it they fit into 64 bits, also with a sign."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that mean something to a terminal or turn text around, all but tab and line feed."""
 _NESTING = frozenset({dict, list})
@@ -181,6 +185,41 @@ def _finite_number(digits: str) -> float:
     if math.isinf(number):
         raise UnfitError(f"{digits[:MOST_DIGITS]} is larger than any number here")
     return number
+
+
+def is_figure(value: float) -> bool:
+    """Whether a number is 0, or of a size that figures of ours have."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST
+
+
+def figure(value: float) -> float:
+    """The number. Raises ValueError where it is larger or smaller than any that is measured."""
+    if is_figure(value):
+        return value
+    raise ValueError(f"a figure is 0, or {SMALLEST:g} to {LARGEST:g} in size")
+
+
+def bounded(document: dict[str, Any]) -> dict[str, Any]:
+    """A document of ours. Raises ValueError for the first number in it that is out of bounds."""
+    for path, problem in unbounded_numbers(document):
+        raise ValueError(f"{'.'.join(path)}: {problem}")
+    return document
+
+
+def unbounded_numbers(
+    part: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The numbers of a document that are too large or too small for one of ours: where, and what is wrong."""
+    if isinstance(part, dict):
+        for name, inner in part.items():
+            yield from unbounded_numbers(inner, (*path, str(name)))
+    elif isinstance(part, list | tuple):
+        for index, inner in enumerate(part):
+            yield from unbounded_numbers(inner, (*path, str(index)))
+    elif isinstance(part, int) and abs(part) >= WHOLE_BELOW:
+        yield path, f"a whole number is below {WHOLE_BELOW:,}"
+    elif isinstance(part, float) and not is_figure(part):
+        yield path, f"a figure is 0, or {SMALLEST:g} to {LARGEST:g} in size"
 
 
 def mapping(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

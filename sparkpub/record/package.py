@@ -6,7 +6,10 @@ in `direct_url.json` (PEP 610); a clone knows it from its remote.
 
 import json
 import re
+import sys
+from collections import defaultdict
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -17,6 +20,48 @@ from sparkpub.record import repository
 UNKNOWN = "git+https://github.com/OWNER/sparkpub"
 """What a page says where the repository has no public address."""
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[^:/]+)[:/](?P<path>.+)")
+
+_OF_EXTRA = re.compile(r"(?P<name>[\w.-]+).*\bextra == ['\"](?P<extra>\w+)['\"]")
+"""A requirement of an extra, as the metadata of a package have it."""
+_OF_UVX = re.compile(r"/(archive|environments)-v\d+/")
+"""Folders of uv's cache: what is installed there is for one command."""
+
+
+def install_command(extras: str) -> str:
+    """What to type to have the packages of extras as well, for the installer that made this installation: pipx and uv
+    make it anew, with the extras that it has."""
+    whole = requirement(",".join(sorted({*extras.split(","), *installed_extras()})))
+    place = Path(sys.prefix)
+    if (place / "uv-receipt.toml").is_file():
+        return f"uv tool install --force '{whole}'"
+    if (place / "pipx_metadata.json").is_file():
+        return f"pipx install --force '{whole}'"
+    if _OF_UVX.search(f"{place.resolve()}/"):
+        return f"uvx --from '{whole}' sparkpub"
+    installer = "uv pip" if find_spec("pip") is None else "pip"
+    return f"{installer} install '{requirement(extras)}'"
+
+
+def installed_extras() -> list[str]:
+    """The extras for users of which every package is installed."""
+    try:
+        required = distribution("sparkpub").requires or []
+    except PackageNotFoundError:
+        return []
+    needs: dict[str, list[str]] = defaultdict(list)
+    for line in required:
+        found = _OF_EXTRA.match(line)
+        if found is not None and found["extra"] != "dev":
+            needs[found["extra"]].append(found["name"])
+    return [extra for extra, names in needs.items() if all(map(_is_there, names))]
+
+
+def _is_there(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def requirement(extras: str = "") -> str:

@@ -13,15 +13,12 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
-    FiniteFloat,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
+    Field,
     StringConstraints,
     model_validator,
 )
 
+from sparkpub.record import outside
 from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
 from sparkpub.record.web import Address
 
@@ -51,6 +48,26 @@ Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """What stands in headings, tables and drawings."""
 Unit = Annotated[str, StringConstraints(max_length=40)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+Figure = Annotated[
+    float,
+    Field(ge=-outside.LARGEST, le=outside.LARGEST, allow_inf_nan=False),
+    AfterValidator(outside.figure),
+]
+"""0, or a figure whose size arithmetic can bear: its squares and quotients are numbers, too."""
+Amount = Annotated[Figure, Field(ge=0)]
+Size = Annotated[Figure, Field(gt=0)]
+"""An amount that is not 0."""
+Whole = Annotated[int, Field(ge=0, lt=outside.WHOLE_BELOW)]
+Count = Annotated[int, Field(gt=0, lt=outside.WHOLE_BELOW)]
+Seed = Annotated[int, Field(gt=-outside.WHOLE_BELOW, lt=outside.WHOLE_BELOW)]
+RUNS_BELOW = 10**6
+"""Iterations of a cell, and places in a plan: a hundred times what one repository is made for."""
+Iteration = Annotated[int, Field(gt=0, lt=RUNS_BELOW)]
+Position = Annotated[int, Field(ge=0, lt=RUNS_BELOW)]
+Duration = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
+"""Seconds, of three years at most: a run may take one, and clocks and dates overflow far beyond it."""
+Options = Annotated[dict[str, Any], AfterValidator(outside.bounded)]
+"""In the vocabulary of the matrix."""
 
 
 class Strict(BaseModel):
@@ -116,7 +133,7 @@ class MetricValue(Strict):
     `definition` says what that is.
     """
 
-    value: FiniteFloat | None
+    value: Figure | None
     unit: Unit
     source: Source
     reason: str | None = None
@@ -134,9 +151,9 @@ class MetricValue(Strict):
 class Spread(Strict):
     """How far the repetitions behind a metric lie apart, of results that give their mean and deviation alone."""
 
-    repetitions: PositiveInt | None
+    repetitions: Count | None
     """Null where the results do not say it."""
-    deviation: NonNegativeFloat
+    deviation: Amount
     """Standard deviation, in the metric's unit."""
     divisor: Literal["n", "n-1"] | None
     """What the sum of squares was divided by; null where it is not known."""
@@ -150,21 +167,21 @@ class Architecture(Strict):
 
     source: Literal["log", "config.json", "matrix", "catalogue"]
     model_type: str | None = None
-    parameters: PositiveInt | None = None
-    active_parameters: PositiveInt | None = None
-    weight_bytes: PositiveInt | None = None
-    dense_bytes_per_step: PositiveInt | None = None
+    parameters: Count | None = None
+    active_parameters: Count | None = None
+    weight_bytes: Count | None = None
+    dense_bytes_per_step: Count | None = None
     """Bytes read in each decode step whatever the batch: all but routed experts and input embedding."""
-    expert_bytes: NonNegativeInt | None = None
+    expert_bytes: Whole | None = None
     """Bytes of all routed experts together; 0 for a dense model."""
-    experts: PositiveInt | None = None
-    experts_per_token: PositiveInt | None = None
-    kv_bytes_per_token: PositiveInt | None = None
-    layers: PositiveInt | None = None
-    hidden_size: PositiveInt | None = None
-    attention_heads: PositiveInt | None = None
-    kv_heads: PositiveInt | None = None
-    head_dim: PositiveInt | None = None
+    experts: Count | None = None
+    experts_per_token: Count | None = None
+    kv_bytes_per_token: Count | None = None
+    layers: Count | None = None
+    hidden_size: Count | None = None
+    attention_heads: Count | None = None
+    kv_heads: Count | None = None
+    head_dim: Count | None = None
     dtype: str | None = None
     quantization: str | None = None
     config_sha256: Sha256 | None = None
@@ -179,9 +196,9 @@ class Requested(Strict):
     model_path: str | None = None
     random_weights: bool = False
     architecture: Architecture | None = None
-    workload: dict[str, Any]
+    workload: Options
     """The workload's options in the vocabulary of the matrix, `type` included."""
-    environment: dict[str, Any]
+    environment: Options
     """The environment's options in the vocabulary of the matrix, `type` included."""
     disputed: dict[str, str] = {}
     """Options on which the sources disagree: option to an explanation."""
@@ -194,24 +211,24 @@ class Observed(Strict):
     engine_version: str | None = None
     model_path: str | None = None
     random_weights: bool | None = None
-    parameters: PositiveInt | None = None
-    weight_bytes: PositiveInt | None = None
-    kv_bytes_per_token: PositiveInt | None = None
+    parameters: Count | None = None
+    weight_bytes: Count | None = None
+    kv_bytes_per_token: Count | None = None
     config_sha256: Sha256 | None = None
     model_type: str | None = None
-    layers: PositiveInt | None = None
+    layers: Count | None = None
     dtype: str | None = None
     kv_cache_dtype: str | None = None
     quantization: str | None = None
     device: str | None = None
-    device_total_gib: NonNegativeFloat | None = None
-    requests: NonNegativeInt | None = None
-    input_tokens_mean: NonNegativeFloat | None = None
-    output_tokens_mean: NonNegativeFloat | None = None
-    batch_size: PositiveInt | None = None
-    concurrency_mean: NonNegativeFloat | None = None
+    device_total_gib: Amount | None = None
+    requests: Whole | None = None
+    input_tokens_mean: Amount | None = None
+    output_tokens_mean: Amount | None = None
+    batch_size: Count | None = None
+    concurrency_mean: Amount | None = None
     speculative_decoding: bool | None = None
-    measured_seconds: NonNegativeFloat | None = None
+    measured_seconds: Duration | None = None
     settings: dict[str, str] = {}
     """Further settings in the engine's own words (load_format, attention backend, …)."""
 
@@ -221,17 +238,17 @@ class Analysis(Strict):
     the equivalence margin in percent of the baseline."""
 
     primary: tuple[MetricName, ...]
-    margin_percent: PositiveFloat
+    margin_percent: Size
 
 
 class Plan(Strict):
     """Where the run stood in the campaign."""
 
-    position: NonNegativeInt
+    position: Position
     """0-based position in the planned order; for imports, in order of time."""
     order: Literal["interleaved", "random", "blocked", "as-published"]
-    seed: int | None = None
-    attempt: PositiveInt = 1
+    seed: Seed | None = None
+    attempt: Iteration = 1
     analysis: Analysis | None = None
     """Null for imports, and for runs measured before it was recorded."""
 
@@ -239,8 +256,8 @@ class Plan(Strict):
 class Reading(Strict):
     """One sensor value while a gate waited. `value` is null where the sensor could not be read."""
 
-    at_seconds: NonNegativeFloat
-    value: float | str | bool | None
+    at_seconds: Duration
+    value: Figure | str | bool | None
 
 
 class Gate(Strict):
@@ -250,10 +267,10 @@ class Gate(Strict):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-    wanted: float | str | bool | None
+    wanted: Figure | str | bool | None
     unit: str = ""
     met: bool | None
-    waited_seconds: NonNegativeFloat
+    waited_seconds: Duration
     readings: tuple[Reading, ...] = ()
     reason: str | None = None
 
@@ -262,14 +279,14 @@ class Phase(Strict):
     """A named stretch of the run (load, warmup, measure), in seconds since its start."""
 
     name: str
-    start_seconds: NonNegativeFloat
-    end_seconds: NonNegativeFloat
+    start_seconds: Duration
+    end_seconds: Duration
 
 
 class Event(Strict):
     """Something noted while the run was on: a throttle, a foreign process, a kernel or driver message."""
 
-    at_seconds: NonNegativeFloat | None
+    at_seconds: Duration | None
     kind: Literal[
         "throttle",
         "foreign-process",
@@ -290,15 +307,15 @@ class Gpu(Strict):
     GPUs, as NVML counts them."""
 
     name: str
-    index: NonNegativeInt | None = None
+    index: Whole | None = None
     id: str | None = None
-    memory_total_gib: NonNegativeFloat | None = None
+    memory_total_gib: Amount | None = None
     compute_capability: str | None = None
     vbios: str | None = None
-    power_limit_watt: NonNegativeFloat | None = None
-    power_default_watt: NonNegativeFloat | None = None
+    power_limit_watt: Amount | None = None
+    power_default_watt: Amount | None = None
     """The limit that the GPU has where nobody sets one."""
-    clock_max_sm_mhz: NonNegativeFloat | None = None
+    clock_max_sm_mhz: Amount | None = None
     mig: bool | None = None
     ecc: bool | None = None
 
@@ -310,18 +327,18 @@ class Machine(Strict):
     boot: str | None = None
     """Salted hash of the kernel's id of this boot: machines that share it are containers of one host."""
     kind: str | None = None
-    count: PositiveInt | None = None
+    count: Count | None = None
     """How many machines of this kind served the model together; null where nothing says it."""
     arch: str | None = None
     os: str | None = None
     kernel: str | None = None
     cpu: str | None = None
-    cpu_count: PositiveInt | None = None
-    memory_total_gib: NonNegativeFloat | None = None
+    cpu_count: Count | None = None
+    memory_total_gib: Amount | None = None
     unified_memory: bool | None = None
     gpus: tuple[Gpu, ...] = ()
     """Those that the run's processes used, where several are there."""
-    gpus_there: PositiveInt | None = None
+    gpus_there: Count | None = None
     """How many GPUs the run could have used; null for one."""
     driver: str | None = None
     cuda_driver: str | None = None
@@ -330,7 +347,7 @@ class Machine(Strict):
     power_mode: str | None = None
     governor: str | None = None
     """What sets the clock of the processors: `performance`, `powersave`."""
-    clocks_locked_mhz: NonNegativeFloat | None = None
+    clocks_locked_mhz: Amount | None = None
 
 
 class Container(Strict):
@@ -363,15 +380,15 @@ class Isolation(Strict):
 class Memory(Strict):
     """The machine's memory at one moment, from /proc/meminfo and NVML, in GiB."""
 
-    total_gib: NonNegativeFloat
-    free_gib: NonNegativeFloat
-    available_gib: NonNegativeFloat
-    cached_gib: NonNegativeFloat
-    shmem_gib: NonNegativeFloat
-    swap_used_gib: NonNegativeFloat
-    gpu_used_gib: NonNegativeFloat | None = None
-    cgroup_gib: NonNegativeFloat | None = None
-    processes_pss_gib: NonNegativeFloat | None = None
+    total_gib: Amount
+    free_gib: Amount
+    available_gib: Amount
+    cached_gib: Amount
+    shmem_gib: Amount
+    swap_used_gib: Amount
+    gpu_used_gib: Amount | None = None
+    cgroup_gib: Amount | None = None
+    processes_pss_gib: Amount | None = None
 
 
 class MemoryLedger(Strict):
@@ -395,7 +412,7 @@ class Reproducibility(Strict):
     """Environment variables of the run, by allow-list."""
     other_variables: tuple[str, ...] = ()
     """The names of all others that reached the run, but for those that tell of a secret; their values stay private."""
-    seeds: dict[str, int] = {}
+    seeds: dict[str, Seed] = {}
 
 
 class Evidence(Strict):
@@ -408,7 +425,7 @@ class Evidence(Strict):
         str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,220}$")
     ]
     sha256: Sha256
-    bytes: NonNegativeInt
+    bytes: Whole
     truncated: bool = False
 
 
@@ -432,7 +449,7 @@ class Record(Strict):
     model: Key
     environment: Key
     workload: Key
-    iteration: PositiveInt
+    iteration: Iteration
     repeat_of: RunId | None = None
     specification: Sha256 | None = None
     """Fingerprint of the cell as declared; null for imports without a matrix."""
@@ -441,14 +458,14 @@ class Record(Strict):
     plan: Plan
     started: Moment
     ended: Moment | None = None
-    duration_seconds: NonNegativeFloat | None = None
+    duration_seconds: Duration | None = None
     """Monotonic, from launch to exit."""
     argv: tuple[str, ...] = ()
     exit_code: int | None = None
     requested: Requested
     observed: Observed = Observed()
     metrics: dict[MetricName, MetricValue]
-    samples: dict[MetricName, tuple[FiniteFloat, ...]] = {}
+    samples: dict[MetricName, tuple[Figure, ...]] = {}
     """Metrics measured several times within the run: each measurement in order, in the metric's unit. The metric is
     their mean."""
     spreads: dict[MetricName, Spread] = {}

@@ -30,6 +30,8 @@ _BLANK = re.compile(r"\s")
 _TEXT = "text"
 _PATTERNS = frozenset(("regex", "measured_from", "json"))
 """Options that are matched against what a tool says: with a placeholder they would match something else."""
+_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+"""A variable in place of a secret."""
 _MEASURE = re.compile(r"[A-Za-z]*[\d.,]+[A-Za-z]*")
 """What sizes, states and models are called: `60g`, `P0`, `h200`."""
 _WIDE = {
@@ -147,7 +149,7 @@ class Redactor:
     def _after(self, flag: str, word: str) -> str:
         """A word as it may be shown after the one before it."""
         if flag.startswith("-") and "=" not in flag and is_secret_name(flag):
-            return SECRET
+            return word if _REFERENCE.fullmatch(word) else SECRET
         beside, together = self.text(flag), self.text(f"{flag} {word}")
         if together.startswith(f"{beside} "):
             word = together.removeprefix(f"{beside} ")
@@ -191,7 +193,7 @@ class Redactor:
         if not isinstance(options, str) or options in self._words or name in _PATTERNS:
             return options
         if is_secret_name(name) and options:
-            return SECRET
+            return options if _REFERENCE.fullmatch(options) else SECRET
         return self.text(options)
 
 

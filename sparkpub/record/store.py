@@ -34,6 +34,8 @@ EVIDENCE_KINDS = frozenset(
     }
 )
 """How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
+COLLECTORS_FOLDERS = (".run", ".fleet")
+"""Where a collector keeps runs of a campaign that are not over; git is told to ignore them."""
 REMEDY = "correct the field or restore the file from git"
 """What to do about a field that is not as it has to be."""
 
@@ -198,7 +200,7 @@ def _validated(model: type[T], data: bytes, path: Path) -> T:
 
 
 def campaign_folders(data: Path) -> list[Path]:
-    """The folders of a data folder that hold a campaign, by name."""
+    """The folders of a data folder that hold a campaign, by name. Links are not followed: they may lead anywhere."""
     if not data.is_dir():
         raise UsageError(
             "no such data folder",
@@ -208,8 +210,32 @@ def campaign_folders(data: Path) -> list[Path]:
     return sorted(
         folder
         for folder in data.iterdir()
-        if folder.is_dir() and (folder / CAMPAIGN_FILE).is_file()
+        if folder.is_dir()
+        and not folder.is_symlink()
+        and _is_file(folder / CAMPAIGN_FILE)
     )
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def everything(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    """What lies below a folder, by name, but for what is in the collector's own folders. Links are not followed."""
+    with os.scandir(folder) as listed:
+        entries = sorted(listed, key=lambda entry: entry.name)
+    for entry in entries:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_folder and _is_collectors(entry):
+            continue
+        yield entry
+        if is_folder:
+            yield from everything(Path(entry.path))
+
+
+def _is_collectors(entry: "os.DirEntry[str]") -> bool:
+    ignored = Path(entry.path, ".gitignore")
+    return entry.name in COLLECTORS_FOLDERS and _is_file(ignored)
 
 
 EVIDENCE_SUFFIXES = (
@@ -222,10 +248,12 @@ EVIDENCE_SUFFIXES = (
 
 
 def record_paths(folder: Path) -> Iterator[Path]:
-    """Paths of a campaign's records, by name. Evidence in JSON carries a second suffix and is not a record."""
+    """Paths of a campaign's records, by name. Evidence in JSON carries a second suffix and is not a record, and a link
+    is none."""
     for path in sorted(folder.glob("*.json")):
         if (
             path.name != CAMPAIGN_FILE
+            and not path.is_symlink()
             and not path.name.startswith(".")
             and not path.name.endswith(EVIDENCE_SUFFIXES)
         ):

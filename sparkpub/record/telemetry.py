@@ -37,6 +37,8 @@ GPU_COLUMNS = tuple(name for name in COLUMNS if name.startswith("gpu_"))
 USED = "gpus_used"
 """The note that names the GPUs, as NVML counts them, which a run used on such a machine."""
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""What shows a process some of a machine's GPUs."""
 THROTTLES = {
     0x4: "software power cap",
     0x8: "hardware slowdown",
@@ -48,6 +50,8 @@ THROTTLES = {
 
 LOAD_PERCENT = 50.0
 """GPU utilisation from which a sample counts as under load: for the collector while a run is on, and for the checks."""
+LEAK_GIB = 0.5
+"""Less is no leak, neither growing in a run nor left behind after it: an idle machine moves by less."""
 SLOW_CLOCK_SHARE = 0.5
 """An SM clock under load below this share of what is possible is stuck. A DGX Spark with a badly negotiated power
 supply runs at 500 to 850 of some 2,400 MHz."""
@@ -104,32 +108,6 @@ def _together(name: str, values: Sequence[Any]) -> Any:
     if name == "gpu_performance_state":
         return max(values, key=lambda state: int(state[1:]))
     return max(values) if name == "gpu_temp_celsius" else min(values)
-
-
-def summarised_anew(text: str, used: Sequence[int]) -> str:
-    """The rows of a file in which what the GPUs gave together is of these GPUs alone, in every sample."""
-    lines = text.splitlines()
-    header = lines[0].split(",")
-    for place, line in enumerate(lines[1:], 1):
-        row = dict(zip(header, line.split(","), strict=True))
-        each = [_read_of_gpu(row, index) for index in used]
-        for name, value in over_gpus(each).items():
-            shown = f"{value:.6g}" if isinstance(value, float) else value
-            row[name] = "" if value is None else str(shown)
-        lines[place] = ",".join(row.values())
-    return "\n".join(lines) + "\n"
-
-
-def _read_of_gpu(row: Mapping[str, str], index: int) -> dict[str, Any]:
-    """A sample of one GPU, by the names of the columns of all together; None for an empty cell."""
-    found: dict[str, Any] = {}
-    for name in GPU_COLUMNS:
-        cell = row[of_gpu(index, name)]
-        found[name] = cell or None
-        if cell and name not in TEXT_COLUMNS:
-            number = float(cell)
-            found[name] = int(number) if number.is_integer() else number
-    return found
 
 
 @dataclass(frozen=True)

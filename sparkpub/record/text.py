@@ -28,10 +28,12 @@ def significant(value: float, digits: int = 3) -> str:
 
 def rounded(value: float, digits: int = 3) -> str:
     """`1,508`, `208`, `4.74`, `0.0123`: so many significant digits, and all that stand before the decimal point."""
-    if not value:
-        return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    return number(value, max(0, digits - 1 - magnitude))
+    return number(value, _decimals(value, digits)) if value else "0"
+
+
+def _decimals(value: float, digits: int) -> int:
+    """How many decimals a number has with so many significant digits."""
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 
 
 def with_unit(words: str, unit: str) -> str:
@@ -49,6 +51,18 @@ def outward(low: float, high: float, decimals: int = 1) -> tuple[float, float]:
     # What a computer adds to a decimal fraction is no part of it.
     steps = [round(end * 10**decimals, 6) for end in (low, high)]
     return math.floor(steps[0]) / 10**decimals, math.ceil(steps[1]) / 10**decimals
+
+
+def extent(values: Iterable[float], digits: int = 2) -> str:
+    """`1.2 to 2.3`: the least and the greatest of some values in so many significant digits, rounded away from each
+    other; one figure for values that are alike."""
+    known = list(values)
+    low, high = min(known), max(known)
+    if low == high:
+        return rounded(low, digits)
+    below, above = (_decimals(end, digits) for end in (low, high))
+    ends = (outward(low, high, below)[0], outward(low, high, above)[1])
+    return f"{number(ends[0], below)} to {number(ends[1], above)}"
 
 
 def p_text(p: float | None) -> str:

@@ -45,14 +45,15 @@ def as_markdown(found: Changes) -> Iterator[str]:
     yield ""
     if not found.campaigns:
         yield "No campaign differs from the base."
-        return
-    yield from _table(
-        ["Campaign", "", "Runs", "Coverage"],
-        [
-            [item.campaign, item.state, _runs(item), _covered(item)]
-            for item in found.campaigns
-        ],
-    )
+        yield ""
+    else:
+        yield from _table(
+            ["Campaign", "", "Runs", "Coverage"],
+            [
+                [item.campaign, item.state, _runs(item), _covered(item)]
+                for item in found.campaigns
+            ],
+        )
     yield from _touched(found)
     decisions = [
         (item.campaign, text) for item in found.campaigns for text in item.decisions

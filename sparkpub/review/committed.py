@@ -1,7 +1,10 @@
-"""What git knows of a campaign: the analysis that was declared with its first record, and records that are gone or
-changed."""
+"""What git knows of a campaign: the analysis that was declared with its first record, records that are gone or changed,
+and which of two records was committed first."""
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,49 +22,82 @@ class Committed(NamedTuple):
     is_new: bool
 
 
-def first_matrix(folder: Path) -> dict[str, Any] | None:
-    """The matrix of a campaign as it was committed with the campaign's first record; None where git does not know it:
-    outside a repository, in a clone without its history, or before the first commit."""
-    first = next((each for each in _history(folder) if each.name != FILE), None)
-    if first is None:
-        return None
-    try:
-        document = json.loads(
-            repository.told(folder, "show", f"{first.commit}:./{FILE}") or "null"
+@dataclass(frozen=True)
+class History:
+    """What commits did to the JSON files of a campaign's folder. Nothing where git does not know it: outside a
+    repository, in a clone without its history, or before the first commit."""
+
+    folder: Path
+
+    @cached_property
+    def commits(self) -> tuple[Committed, ...]:
+        """The files that commits added or changed, the oldest first."""
+        shallow = repository.told(self.folder, "rev-parse", "--is-shallow-repository")
+        if shallow != "false":
+            return ()
+        told = _log(self.folder, "--diff-filter=AM", "--name-status", "--", "*.json")
+        found = []
+        for commit, line in told:
+            status, _, name = line.partition("\t")
+            found.append(Committed(commit, name, status == "A"))
+        return tuple(found)
+
+    @property
+    def first_matrix(self) -> dict[str, Any] | None:
+        """The matrix as it was committed with the first record."""
+        first = next((each for each in self.commits if each.name != FILE), None)
+        if first is None:
+            return None
+        committed = repository.told(self.folder, "show", f"{first.commit}:./{FILE}")
+        try:
+            document = json.loads(committed or "null")
+        except ValueError:
+            return None
+        matrix = document.get("matrix") if isinstance(document, dict) else None
+        return matrix if isinstance(matrix, dict) else None
+
+    @property
+    def removed(self) -> list[str]:
+        """The names of files that were committed once and are not there now."""
+        names = {each.name for each in self.commits}
+        return sorted(
+            name
+            for name in names
+            if "/" not in name and not (self.folder / name).exists()
         )
-    except ValueError:
-        return None
-    matrix = document.get("matrix") if isinstance(document, dict) else None
-    return matrix if isinstance(matrix, dict) else None
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of files that are there and are not what was committed first."""
+        if not self.commits:
+            return []
+        names = {each.name for each in self.commits if not each.is_new}
+        # What is changed and not committed yet.
+        told = repository.told(
+            self.folder,
+            "diff",
+            "--name-only",
+            "--diff-filter=M",
+            "--relative",
+            "HEAD",
+            "--",
+            "*.json",
+        )
+        names.update((told or "").splitlines())
+        return sorted(name for name in names if (self.folder / name).exists())
 
 
-def removed(folder: Path) -> list[str]:
-    """The names of JSON files of a campaign that were committed once and are not there now."""
-    names = {each.name for each in _history(folder)}
-    return sorted(
-        name for name in names if "/" not in name and not (folder / name).exists()
-    )
-
-
-def changed(folder: Path) -> list[str]:
-    """The names of JSON files of a campaign that are there and are not what was committed first."""
-    history = _history(folder)
-    if not history:
-        return []
-    names = {each.name for each in history if not each.is_new}
-    # What is changed and not committed yet.
-    told = repository.told(
-        folder,
-        "diff",
-        "--name-only",
-        "--diff-filter=M",
-        "--relative",
-        "HEAD",
-        "--",
-        "*.json",
-    )
-    names.update((told or "").splitlines())
-    return sorted(name for name in names if (folder / name).exists())
+def arrivals(data: Path) -> Mapping[str, int]:
+    """When each JSON file below a data folder came to the branch at hand: its path in the folder to the place of the
+    commit that brought it, which is that of the merge for what was merged. Dates of commits are their authors' to
+    choose, and the order in which they came to this branch is not."""
+    places: dict[str, int] = {}
+    found: dict[str, int] = {}
+    arguments = ("--first-parent", "-m", "--diff-filter=A", "--name-only")
+    for commit, path in _log(data, *arguments, "--", "*.json"):
+        place = places.setdefault(commit, len(places))
+        found.setdefault(path, place)
+    return found
 
 
 def head(folder: Path) -> str | None:
@@ -69,29 +105,20 @@ def head(folder: Path) -> str | None:
     return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
 
 
-def _history(folder: Path) -> list[Committed]:
-    """What commits did to the JSON files of a folder, the oldest first; empty where git does not know: outside a
-    repository, in a clone without its history, or before the first commit."""
-    if repository.told(folder, "rev-parse", "--is-shallow-repository") != "false":
-        return []
+def _log(folder: Path, *arguments: str) -> Iterable[tuple[str, str]]:
+    """Each line that git says of a commit, with the commit, the oldest first."""
     told = repository.told(
         folder,
         "log",
         "--reverse",
         "--no-renames",
-        "--diff-filter=AM",
-        f"--format={_COMMIT}%H",
-        "--name-status",
         "--relative",
-        "--",
-        "*.json",
+        f"--format={_COMMIT}%H",
+        *arguments,
     )
-    history = []
     commit = ""
     for line in (told or "").splitlines():
-        status, _, name = line.partition("\t")
         if line.startswith(_COMMIT):
             commit = line.removeprefix(_COMMIT)
-        elif name:
-            history.append(Committed(commit, name, status == "A"))
-    return history
+        elif line:
+            yield commit, line

@@ -5,7 +5,7 @@ its log).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
+from sparkpub.review.committed import History
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,15 @@ class CampaignData:
             return ()
         return {cell for cell, found in self.covered.items() if found.missing}
 
+    def awaits(self, cells: Collection[tuple[str, str, str]] | None = None) -> bool:
+        """Whether good runs of these cells, by default of any, are all still to come."""
+        if self.imported or self.info.ended is not None:
+            return False
+        return not any(
+            record.status == "ok" and (cells is None or record.cell in cells)
+            for record in self.records
+        )
+
     @property
     def planned_and_done(self) -> tuple[int, int]:
         """How many runs are planned, and how many of them are done."""
@@ -143,6 +153,11 @@ class CampaignData:
         """How far the collection is, in words: `4 of 20 planned runs are done`."""
         planned, done = self.planned_and_done
         return f"{done} of {planned} planned runs are done"
+
+    @cached_property
+    def history(self) -> History:
+        """What git knows of its files."""
+        return History(self.folder)
 
     @cached_property
     def margin_declared(self) -> bool:
@@ -187,6 +202,12 @@ class Dataset:
                 remedy=f"there are: {', '.join(self.campaigns) or 'none'}",
             )
         return self.campaigns[name]
+
+    def only(self, name: str) -> "Dataset":
+        """The same with one campaign, and its damage."""
+        campaigns = {name: self.campaigns[name]} if name in self.campaigns else {}
+        damage = {name: self.damage[name]} if name in self.damage else {}
+        return replace(self, campaigns=campaigns, damage=damage)
 
 
 def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> Dataset:

@@ -19,7 +19,12 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import flow_name
 from sparkpub.review.speeds import GENERATION, PROMPT, Speed
-from sparkpub.review.tables.capacities import TOLD_SECONDS
+from sparkpub.review.tables.capacities import (
+    NOT_RANKED,
+    TOLD_SECONDS,
+    in_order,
+    is_placed,
+)
 from sparkpub.review.tables.repeats import REPEAT_PERCENT
 
 LONG = 4096
@@ -102,13 +107,15 @@ ALIKE = 1.1
 
 @dataclass(frozen=True)
 class RankedFigure:
-    """The figure of a set-up on a board. `share` is its part of the best on the board: 1 is the best. `text` stands for
-    a figure that is a bound, such as `≥ 1`."""
+    """The figure of a set-up on a board. `share` is its part of the best on the board: 1 is the best."""
 
     speed: Speed
     value: float
     share: float
-    text: str = ""
+    capacity: Any = None
+    """The row of the table of capacities that it is from: its text may be a bound."""
+    is_placed: bool = True
+    """Whether it has a place among the others."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +160,8 @@ class Board:
     """Columns: widths of the weights in bits, the widest first, unknown ones last."""
     rows: tuple[RankedModel, ...]
     unranked: tuple[Speed, ...] = ()
-    """Figures of this load that are not ranked: checks doubt what they mean, or the others were measured without hits
-    in the prefix cache and these with them, or the other way round."""
+    """Figures of this load that are not ranked: checks doubt what they mean, the others were measured without hits
+    in the prefix cache and these with them, or the other way round, or rates were answered at other lengths."""
 
     @property
     def title(self) -> str:
@@ -172,6 +179,7 @@ class Board:
             other
             for other in self.rows
             if mine / factor <= other.best.share <= mine * factor
+            and other.best.is_placed == row.best.is_placed
         ]
 
     @property
@@ -232,13 +240,22 @@ def _capacity(
         found.setdefault(load, []).append((row, speed))
     if not found:
         return None
-    load, rows = max(found.items(), key=lambda item: len(item[1]))
-    best = max(row.rate or 0.0 for row, _ in rows) or 1.0
-    # Of those that bear the same rate, the one whose users wait least comes first.
-    rows.sort(key=lambda item: (-(item[0].rate or 0.0), item[0].ttft_p95_ms))
+    load, members = max(found.items(), key=lambda item: len(item[1]))
+    speed_of = dict(members)
+    ranked = [row for row in in_order(speed_of) if row.text != NOT_RANKED]
+    if not ranked:
+        return None
+    highest = max(row.rates[-1] for row in ranked)
+    best = max(row.rate or 0.0 for row in ranked) or 1.0
     entries = [
-        RankedFigure(speed, row.rate or 0.0, (row.rate or 0.0) / best, _bound(row))
-        for row, speed in rows
+        RankedFigure(
+            speed_of[row],
+            row.rate or 0.0,
+            (row.rate or 0.0) / best,
+            row,
+            is_placed(row, highest),
+        )
+        for row in ranked
     ]
     widths = {entry.speed.bits for entry in entries}
     return Board(
@@ -248,16 +265,8 @@ def _capacity(
         metric=REQUESTS,
         widths=_in_order(widths),
         rows=tuple(_rows(entries)),
+        unranked=tuple(speed_of[row] for row in speed_of if row not in ranked),
     )
-
-
-def _bound(capacity: Any) -> str:
-    """`0.7`; `≥ 1` where no rate that was tried was too high, `< 0.1` where each was."""
-    if capacity.rate is None:
-        return f"< {capacity.rates[0]:g}"
-    if capacity.at_least:
-        return f"≥ {capacity.rate:g}"
-    return f"{capacity.rate:g}"
 
 
 def _in_order(widths: Iterable[int | None]) -> tuple[int | None, ...]:
@@ -333,7 +342,7 @@ def _rows(entries: Sequence[RankedFigure]) -> list[RankedModel]:
             rows.append(
                 RankedModel(model, grouped(alike, lambda entry: entry.speed.bits), size)
             )
-    rows.sort(key=lambda row: -row.best.share)
+    rows.sort(key=lambda row: (not row.best.is_placed, -row.best.share))
     return rows
 
 

@@ -51,8 +51,9 @@ _COLUMNS = {
         "Success criteria",
     ),
     "capacities": (
-        "campaign model environment load limit_seconds text output_throughput_tok_s workload",
-        "Capacities (requests a second at which 95 % get their first token within the limit)",
+        "campaign model environment load limit_seconds limit_tpot_ms text served_req_s in_flight user_tok_s"
+        " output_throughput_tok_s workload note",
+        "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
     ),
     "bandwidths": (
         "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
@@ -78,7 +79,11 @@ _HEADINGS = {
     "n_effective": "n eff.",
     "trend_slope": "trend per run",
     "limit_seconds": "limit in s",
+    "limit_tpot_ms": "per token in ms",
     "text": "requests/s",
+    "served_req_s": "completed/s",
+    "in_flight": "in flight",
+    "user_tok_s": "tok/s each",
     "output_throughput_tok_s": "tok/s",
     "milliseconds_per_token": "ms per token",
     "share_percent": "% of the bandwidth",

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from sparkpub.record.store import COLLECTORS_FOLDERS
 from sparkpub.site.mkdocs import build_site
 
 _CONFIG = """site_name: {title}
@@ -61,9 +63,11 @@ def build(campaign: Path, title: str, folder: Path, address: str) -> Path:
     """A site about a campaign's folder, in `folder`. Raises SiteError where the review stops the build."""
     (folder / "pages").mkdir()
     (folder / "data").mkdir()
-    (folder / "data" / campaign.name).symlink_to(campaign.resolve())
+    ignored = shutil.ignore_patterns(*COLLECTORS_FOLDERS)
+    shutil.copytree(campaign, folder / "data" / campaign.name, ignore=ignored)
     config = folder / "mkdocs.yml"
     words = {"title": title, "address": address, "data": str(folder / "data")}
     quoted = {name: json.dumps(text) for name, text in words.items()}
     config.write_text(_CONFIG.format(**quoted), encoding="utf-8")
-    return build_site(config, None)
+    site, _ = build_site(config, None)
+    return site

@@ -7,6 +7,7 @@ Two adapters hand the tree to a site generator: the MkDocs plugin as virtual fil
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from pydantic_core import to_json
@@ -25,13 +26,14 @@ from sparkpub.site.content import (
     SiteOptions,
     packed_pieces,
 )
-from sparkpub.site.figures import kinds, telemetry
+from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
     downloads,
     feed,
+    found_by,
     placing,
     preview_pictures,
     programs,
@@ -56,6 +58,8 @@ __all__ = ["Content", "SiteOptions", "build"]
 
 BLOG_INDEX = "blog/index.md"
 """Left as it is: the blog engine insists on a file of its own."""
+GLOSSARY = "method/metrics.md"
+"""The page whose definitions the search finds one by one."""
 
 
 def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
@@ -66,18 +70,17 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             remedy="set repo_url, or leave evidence on the site",
         )
     cache = Cache(options.cache / WORK)
-    with runtime.begun(cache) as browser, Drawings(cache) as drawings:
+    with Drawings(cache) as drawings:
         publication = publish(dataset, options)
         addresses, shared = publish_tables(publication)
-        for name, pieces in programs.tables(publication).items():
-            addresses[name], content = _published(name, pieces)
-            shared[addresses[name]] = content
-        library = Library(publication, addresses, drawings)
-        templates = Templates(options.templates, options.compiled)
+        library = Library(publication, drawings)
+        templates = Templates(options.templates)
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        pages = Pages(publication, library, templates, frozenset(written), posts)
+        pages = Pages(
+            publication, library, templates, addresses, frozenset(written), posts
+        )
         of_runs = RunPages(publication, templates)
         generated = [*pages.all(), *_short_pages(publication, of_runs)]
         generated.append((runs.VIEW, templates.page("view")))
@@ -101,7 +104,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             tree,
             {
                 address: Content(data=data)
-                for address, data in browser.result().files.items()
+                for address, data in runtime.files(cache).files.items()
             },
         )
     cache.prune()
@@ -174,7 +177,7 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
 
 
 def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
-    library = Library(publication, {})
+    library = Library(publication)
     for campaign in publication.campaigns:
         for name in library.makers(campaign.name):
             yield (
@@ -186,12 +189,12 @@ def _figure_names(publication: Publication) -> Iterator[tuple[str, str]]:
 def publish_tables(
     publication: Publication,
 ) -> tuple[dict[str, str], dict[str, Content]]:
-    """Name of a table to its address, which changes with its content; and the files at these addresses: JSON,
-    compressed."""
+    """Name of a table of the whole site to its address, which changes with its content; and the files at these
+    addresses: JSON, compressed."""
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
-    for name in kinds.tables():
-        address, content = _published(name, kinds.text(publication, name))
+    for name, pieces in programs.tables(publication).items():
+        address, content = _published(name, pieces)
         addresses[name] = address
         files[address] = content
     return addresses, files
@@ -232,10 +235,17 @@ def _written(
         has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
     )
     for uri, path in shipped.items():
-        if uri not in found:
+        if uri in found:
+            continue
+        if path.suffix == ".md":
             page = path.read_text(encoding="utf-8")
             text = said.shown(page, uri, library)
             found[uri] = Content(text=text)
+        else:
+            found[uri] = Content(copy_of=path)
+    if GLOSSARY in found:
+        answers = tuple(found_by.of_glossary())
+        found[GLOSSARY] = replace(found[GLOSSARY], answers=answers)
     posts = blog.posts(found)
     return blog.with_series(found, posts, publication, templates), posts
 

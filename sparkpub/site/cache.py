@@ -1,5 +1,4 @@
-"""One place on disk for work that is dear and can be done again: drawings, the files of runs, and the pages of a site
-that did not change.
+"""One place on disk for work that is dear and can be done again: drawings, and the files of runs.
 
     cache = Cache(folder)
     cache.get(key("chart", specification, rows))   the bytes, or None
@@ -80,12 +79,6 @@ def _digest(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _last_asked(place: Path) -> float:
-    with suppress(FileNotFoundError):
-        return place.stat().st_mtime
-    return 0.0  # another build was faster
-
-
 def _seal(key: str) -> "hashlib._Hash":
     """What an entry begins with, once it has all that the entry holds."""
     return hashlib.sha256(key.encode())
@@ -119,21 +112,13 @@ class Cache:
 
     def put(self, key: str, data: bytes) -> None:
         """Keep the bytes under this key, unless the disk is full or not ours: nothing depends on it."""
-        self.put_pieces(key, [data])
-
-    def put_pieces(self, key: str, pieces: Iterable[bytes]) -> None:
-        """The same of what is large, and need not lie in memory as a whole."""
         place = self._place(key)
+        seal = _seal(key)
+        seal.update(data)
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             with replacing(place) as entry:
-                entry.seek(_DIGEST_BYTES)
-                seal = _seal(key)
-                for piece in pieces:
-                    seal.update(piece)
-                    entry.write(piece)
-                entry.seek(0)
-                entry.write(seal.digest())
+                entry.write(seal.digest() + data)
 
     def prune(self, days: float = KEPT_DAYS) -> None:
         """Delete what no build asked for in so many days."""
@@ -144,15 +129,6 @@ class Cache:
                     place.unlink()
             except FileNotFoundError:
                 continue  # another build was faster
-
-    def prune_to(self, most: int) -> None:
-        """Delete all but the entries that were asked for last."""
-        places = sorted(self._folder.glob("*/*"), key=_last_asked, reverse=True)
-        for place in places[most:]:
-            with suppress(
-                OSError
-            ):  # another build was faster, or the folder is not ours
-                place.unlink()
 
     def _place(self, key: str) -> Path:
         return self._folder / key[:2] / key[2:]

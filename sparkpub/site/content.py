@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import BytecodeCache
-from pydantic import InstanceOf
-
 from sparkpub.site.cache import Cache, user_folder
 
 ROOT = "\ue000/"
@@ -21,8 +18,6 @@ _ADDRESSES = (
     'href="',
     'src="',
     'data-sp-chart="',
-    'data-sp-spec="',
-    'data-sp-log="',
     'data-sp-raw="',
     'data-sp-root="',
 )
@@ -85,7 +80,7 @@ class Content:
     text: str | None = None
     data: bytes | None = None
     copy_of: Path | None = None
-    made: InstanceOf[MadeFile] | None = None
+    made: MadeFile | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: Picture | None = None
@@ -126,8 +121,6 @@ class SiteOptions:
     repository: Path = field(default_factory=Path.cwd)
     templates: Path | None = None
     evidence_on_site: bool = True
-    compiled: BytecodeCache | None = field(default=None, compare=False)
-    """The code of templates, kept by who builds more than once."""
 
 
 def packed(data: bytes) -> bytes:

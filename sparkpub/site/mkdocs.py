@@ -33,7 +33,7 @@ from mkdocs.utils.templates import TemplateContext
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import write_atomic
-from sparkpub.site import kept, link_preview, manual, unchanged
+from sparkpub.site import link_preview, manual, stamp
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
@@ -50,8 +50,6 @@ from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
-from sparkpub.site.pages.template_code import SHIPPED as SHIPPED_TEMPLATES
-from sparkpub.site.pages.template_code import KeptCode
 from sparkpub.site.sources import labels
 
 if TYPE_CHECKING:
@@ -62,6 +60,7 @@ INSTANT = "navigation.instant"
 processor time, and charts start only with a page that is loaded as a whole."""
 log = logging.getLogger("mkdocs.plugins.sparkpub")
 notices = logging.getLogger("sparkpub")
+SHIPPED_TEMPLATES = Path(__file__).parent / "pages" / "templates"
 THEME = Path(__file__).parent / "theme"
 """Our templates on top of Material's."""
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
@@ -96,7 +95,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     folders = option.Type(str, default=str(DEFAULT_DATA))
     """Data folders, with `:` between them. The first must be there; the others are shown where they are."""
     cache = option.Type(str, default=str(user_folder()))
-    """Folder for drawings, files of runs and unchanged sites, so that they are made once."""
+    """Folder for drawings and files of runs, so that they are made once."""
     templates = option.Optional(option.Dir(exists=True))
     home = option.Type(str, default=SiteOptions.home)
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
@@ -121,17 +120,18 @@ class TreeFile(File):
         return super().is_modified()
 
     def copy_file(self, dirty: bool = False) -> None:
-        """Put the file into the site, unless it lies there as it is."""
+        """Put the file into the site."""
         if dirty and not self.is_modified():
             return
-        if self.abs_src_path is not None:
-            kept.copy(Path(self.abs_dest_path), Path(self.abs_src_path))
+        if self.made is None:
+            super().copy_file(dirty)
             return
+        path = Path(self.abs_dest_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            data = self.content_bytes if self.made is None else self.made()
+            path.write_bytes(self.made())
         except SparkpubError as error:
             raise PluginError("\n".join(error.lines())) from None
-        kept.write(Path(self.abs_dest_path), data)
 
 
 class WithoutIndents(Extension):
@@ -165,7 +165,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self._tree: Mapping[str, Content] = {}
         self._blocks: dict[str, str] = {}
         self._problems: list[str] = []
-        self._our_templates, self._templates_of_theme = KeptCode(), KeptCode()
 
     def on_startup(
         self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool
@@ -173,7 +172,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Keep this object, and so what it built last, over the rebuilds of a preview."""
         self._preview = None
         if command == "serve":
-            # It loads pandas, which a build does not need where nothing changed.
+            # It loads pandas: see `_build`.
             from sparkpub.site.preview import Preview  # noqa: PLC0415
 
             self._preview = Preview()
@@ -191,8 +190,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return config
 
     def on_pre_build(self, *, config: MkDocsConfig) -> None:
-        """Keep what MkDocs would remove from the site and this build would write again."""
-        kept.aside(Path(config.site_dir))
+        """A site that is being written is not yet known by what it is made of."""
+        stamp.remove(Path(config.site_dir))
 
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
@@ -253,25 +252,33 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             files.append(reload)
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
+        # These load pandas, which a build does not need where nothing changed.
+        from sparkpub.review.dataset import load  # noqa: PLC0415
+        from sparkpub.site.build import build, refuse  # noqa: PLC0415
+
+        folders, options = self.data(config), self.options(config)
+        if self._preview is not None:
+            return self._preview.tree(folders, options)
+        dataset = load(*folders)
+        refuse(dataset, options)
+        return build(dataset, options)
+
+    def options(self, config: MkDocsConfig) -> SiteOptions:
+        """What the docs tree is built with."""
         folder = self._folder(config)
-        data = self._data(config)
         repo_url = (config.repo_url or "").rstrip("/") or None
-        options = SiteOptions(
+        return SiteOptions(
             sources=Path(config.docs_dir),
             cache=folder / self.config.cache,
             name=config.site_name,
             url=config.site_url or "",
             home=self.config.home,
             repo_url=repo_url,
-            commits=last_commits(folder, data) if repo_url else {},
+            commits=last_commits(folder, self.data(config)) if repo_url else {},
             repository=folder,
             templates=Path(self.config.templates) if self.config.templates else None,
             evidence_on_site=self.config.evidence == "site",
-            compiled=self._our_templates,
         )
-        if self._preview is not None:
-            return self._preview.tree(data, options)
-        return unchanged.tree(data, options)
 
     def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:
         inclusion = InclusionLevel.UNDEFINED
@@ -316,9 +323,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         """Give the templates what they ask for, now that all pages are known."""
         self._refuse_twins(files)
         self._refuse_markup(files)
-        kept.back(Path(config.site_dir), {file.dest_uri for file in files})
         env.auto_reload = False  # every build has an environment of its own
-        env.bytecode_cache = self._templates_of_theme
         # The blank lines and indents of templates are a fortieth of a page as it travels.
         env.trim_blocks = True
         env.add_extension(WithoutIndents)
@@ -440,14 +445,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any
     ) -> LiveReloadServer:
         """Rebuild when data or templates change; pages are watched anyway."""
-        folders = [*self._data(config), SHIPPED_TEMPLATES, THEME, manual.FOLDER]
+        folders = [*self.data(config), SHIPPED_TEMPLATES, THEME, manual.FOLDER]
         if self.config.templates:
             folders.append(Path(self.config.templates))
         for folder in folders:
             server.watch(str(folder))
         return server
 
-    def _data(self, config: MkDocsConfig) -> list[Path]:
+    def data(self, config: MkDocsConfig) -> list[Path]:
+        """The folders of the campaigns."""
         names = self.config.folders.split(os.pathsep)
         first, *others = [self._folder(config) / name for name in names]
         return [first, *(folder for folder in others if folder.is_dir())]
@@ -547,8 +553,9 @@ def build_site(
     site_dir: Path | None,
     data: Sequence[Path] = (),
     sources: Path | None = None,
-) -> Path:
-    """Build strictly with MkDocs and return the site's folder. Raises SiteError with the reasons where it stops.
+) -> tuple[Path, bool]:
+    """Build strictly with MkDocs, unless the site is there and nothing that decides it has changed. Returns the site's
+    folder and whether it was built. Raises SiteError with the reasons where it stops.
 
     `data` and `sources` take the place of the folders that the configuration names.
     """
@@ -563,9 +570,14 @@ def build_site(
             strict=True,
             **paths,
         )
+        ours = _ours(config)
         if data:
             folders = os.pathsep.join(str(folder.resolve()) for folder in data)
-            _ours(config).config.folders = folders
+            ours.config.folders = folders
+        site = Path(config.site_dir)
+        decided = stamp.of(config, ours.data(config), ours.options(config))
+        if stamp.known(site) == decided:
+            return site, False
         config.plugins.on_startup(command="build", dirty=False)
         build_docs(config)
         config.plugins.on_shutdown()
@@ -574,4 +586,5 @@ def build_site(
         raise SiteError(first, others=others) from None
     finally:
         engine.removeHandler(problems)
-    return Path(config.site_dir)
+    stamp.write(site, decided)
+    return site, True

@@ -32,23 +32,10 @@ RUN_FILE = "run.packed"
 """See `run_file`."""
 SHARED = 0.5
 """Share of a campaign's runs that shared the machine beyond which it answers nothing."""
-SHOWN_IN_FULL = 12
-"""Campaigns with charts and tables on the page of a metric or a model. A page with more of them is long to load, and
-charts would grow in number with each campaign times its metrics: the pages of the campaigns have them all."""
 
 
 slug = registry.slug
 """What a metric is called in addresses and in prose."""
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """A metric with the campaigns that have it: those that its page shows in full, and those that it only lists."""
-
-    metric: Metric
-    campaigns: Sequence[CampaignData]
-    shown: Sequence[CampaignData]
-    listed: Sequence[CampaignData]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,20 +132,6 @@ class Publication:
     def metrics(self, campaign: CampaignData) -> tuple[Metric, ...]:
         """The metrics for which a campaign has values: those that lead first, then in the order of metrics.toml."""
         return self._metrics[campaign.name]
-
-    @cached_property
-    def by_metric(self) -> Mapping[str, Gathered]:
-        """Name to every metric that some run of any campaign has: those with a page."""
-        metrics: dict[str, Metric] = {}
-        campaigns: dict[str, list[CampaignData]] = {}
-        for campaign in self.campaigns:
-            for metric in self.metrics(campaign):
-                metrics.setdefault(metric.name, metric)
-                campaigns.setdefault(metric.name, []).append(campaign)
-        return {
-            name: Gathered(metric, campaigns[name], *most_recent(campaigns[name]))
-            for name, metric in metrics.items()
-        }
 
     @cached_property
     def _metrics(self) -> Mapping[str, tuple[Metric, ...]]:
@@ -264,11 +237,6 @@ def run_file(run: Stored) -> str:
     return f"runs/{run.run_id}/{RUN_FILE}"
 
 
-def samples_address(run: Stored) -> str:
-    """The run's telemetry as its chart draws it: a file, and the member of its document."""
-    return f"{run_file(run)}#samples"
-
-
 def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
     """Campaigns by their last run, the newest first; campaigns without a run last."""
 
@@ -276,19 +244,6 @@ def newest_first(campaigns: Iterable[CampaignData]) -> list[CampaignData]:
         return max((record.started.value for record in campaign.records), default="")
 
     return sorted(campaigns, key=last_run, reverse=True)
-
-
-def most_recent(
-    campaigns: Sequence[CampaignData],
-) -> tuple[Sequence[CampaignData], Sequence[CampaignData]]:
-    """The campaigns that a page which gathers campaigns shows in full, and those that it only lists, both in the order
-    given."""
-    if len(campaigns) <= SHOWN_IN_FULL:
-        return campaigns, ()
-    newest = {campaign.name for campaign in newest_first(campaigns)[:SHOWN_IN_FULL]}
-    shown = [campaign for campaign in campaigns if campaign.name in newest]
-    listed = [campaign for campaign in campaigns if campaign.name not in newest]
-    return shown, listed
 
 
 def one_of_each_check(findings: Iterable[Finding]) -> list[Finding]:

@@ -144,9 +144,9 @@ class Scopes:
         return found[0]
 
     def refuse_early(self, chosen: Chosen) -> None:
-        """Raise NotMeasuredYetError where no run of an unfinished campaign is there to answer."""
+        """Raise NotMeasuredYetError where no run is there to answer, or none but failed ones."""
         campaign = chosen.reviewed.campaign
-        if campaign.unfinished_cells and not chosen.cells:
+        if campaign.awaits(chosen.cells):
             raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
 
     def model_id(self, name: str, scope: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ class Spoken:
             known,
             self.figure,
         )
-        self._library = Library(publication, {})
+        self._library = Library(publication)
         self._pictures: dict[str, tuple[str, str | None, Mapping[str, str]]] = {}
 
     def shown(self, text: str, uri: str, library: Library) -> str:

@@ -17,7 +17,7 @@ from sparkpub.record import package
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding, Review
@@ -93,7 +93,7 @@ _GIVE_VERDICTS = frozenset(
 
 
 NOT_YET = "not measured yet"
-"""What stands in place of a figure of an unfinished campaign whose runs are still to be measured."""
+"""What stands in place of a figure of a campaign whose runs are still to be measured, or all failed."""
 
 
 def _perhaps_later(say: Callable[..., str]) -> Callable[..., str]:
@@ -181,7 +181,7 @@ class Words:
         self._environment.globals = {name: getattr(self, name) for name in _NAMES}
         self._environment.globals |= {
             "figure": self.figure,
-            "reference": reference.of,
+            "reference": self.reference,
         }
 
     def render(self, text: str, uri: str) -> str:
@@ -541,11 +541,22 @@ class Words:
                 yield call, self.compare(statistic, row.metric, decimals=None, **scope)
 
     def figure(self, *name: str, **scope: str) -> str:
-        """A chart by name, or a line in its place while no run of its campaign is measured."""
+        """A chart by name, or a line in its place while no run of its campaign is good."""
         data = self._dataset.campaigns.get(scope.get("campaign", ""))
-        if data is not None and data.unfinished_cells and not data.runs:
+        if data is not None and data.awaits():
             return f"*{NOT_YET}*"
         return self._figure(*name, **scope)
+
+    def reference(self, name: str) -> str:
+        """A part of the method that is made from the registries: `reference("metrics")`."""
+        if name != "metrics":
+            return reference.of(name)
+        own: dict[str, Metric] = {}
+        for campaign in self._dataset.campaigns.values():
+            own |= campaign.metrics
+        return reference.metrics(
+            metric for name, metric in own.items() if name not in METRICS
+        )
 
     def _findings(
         self, check: str, *, campaign: str = "", cell: str = "", severity: str = ""

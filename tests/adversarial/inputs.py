@@ -22,7 +22,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.architecture import read_model_folder
-from sparkpub.record import archive, telemetry
+from sparkpub.record import telemetry
 from sparkpub.record.errors import SparkpubError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.settings import tool_table
@@ -43,7 +43,7 @@ from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
 from sparkpub.site.reading import read_page
 from sparkpub.site.sources import page_text
-from tests.adversarial.mutations import LONGEST, damaged, forged, with_other_values
+from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED
 
 ROOT = Path(__file__).parents[2]
@@ -212,12 +212,6 @@ def _compressed(name: str, content: bytes, folder: Path) -> None:
     import_results(name.partition(".")[0], folder / name, folder / "data", given)
 
 
-def _archive(name: str, content: bytes, folder: Path) -> None:
-    (folder / name).write_bytes(content)
-    archive.unpack(folder / name, folder / "data")
-    _reviewed(folder / "data")
-
-
 def _settings(name: str, content: bytes, folder: Path) -> None:
     (folder / name).write_bytes(content)
     tool_table(folder / name)
@@ -327,7 +321,6 @@ def kinds() -> dict[str, Kind]:
         "campaign": Kind(campaigns, _campaign),
         "runs, values": Kind(documents, _runs, with_other_values),
         "evidence": Kind(evidence, _evidence),
-        "archive": Kind(_archives(), _archive, forged),
         "page": Kind(pages, _page),
         "claims": Kind(_files(starter.FILES / "site_src", "claims.yaml"), _claims),
         "facts": Kind({"facts.yaml": manual.FACTS.read_bytes()}, _facts),
@@ -344,7 +337,7 @@ def _imports() -> dict[str, Kind]:
     """What `import` reads: a kind for each tool, tables with their mapping, and what lies beside a report."""
     found = {"import benchmark-spark": Kind(SPARK, _import("benchmark-spark"))}
     documents: dict[str, bytes] = {}
-    patterns = ("*.json", "*.jsonl", "*.csv", "*.sql", "*.md", "*.log")
+    patterns = ("*.json", "*.jsonl", "*.csv", "*.md", "*.log")
     for kind in sorted(IMPORTERS):
         folder = DATA / "imports" / kind
         if folder.is_dir():
@@ -381,13 +374,6 @@ def _tables() -> dict[str, bytes]:
         "runs.parquet": parquet.getvalue(),
         **exported,
     }
-
-
-def _archives() -> dict[str, bytes]:
-    """The measured campaign as `archive` writes it."""
-    whole = io.BytesIO()
-    archive.write_to(MEASURED / "h200", whole)
-    return {"h200.tar": whole.getvalue()}
 
 
 def _records() -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""Ways in which people, programs and attackers damage a file: its bytes, the values of a document, a tar's headers."""
+"""Ways in which people, programs and attackers damage a file: its bytes, the values of a document."""
 
 import copy
 import json
@@ -219,45 +219,3 @@ _CHANGES: tuple[Callable[[Any, Any, Random, Sequence[Place]], None], ...] = (
     *(_another_value, _another_value, _another_size, _removed, _renamed),
     _value_of_another,
 )
-
-
-# -- archives ------------------------------------------------------------------------------------------------
-
-_BLOCK = 512
-_MAGIC = slice(257, 262)
-_CHECKSUM = slice(148, 156)
-
-
-def forged(content: bytes, random: Random) -> bytes:
-    """A tar that is damaged, mostly with headers whose checksums are right again, as a forger would leave it."""
-    changed = bytearray(content)
-    for _ in range(random.randint(1, 3)):
-        start = random.choice(_headers(changed) or [0])
-        field = random.choice(_FIELDS)
-        place = start + random.randrange(field.start, field.stop)
-        token = random.choice((*TOKENS[:30], b"\x80" + b"\xff" * 7, b"7" * 11, b"5"))
-        changed[place : place + len(token)] = token
-    if random.random() < 0.3:
-        changed = bytearray(damaged(bytes(changed), random))
-    for start in _headers(changed):
-        _sign(changed, start)
-    return bytes(changed[: 4 * LONGEST])
-
-
-_FIELDS = (slice(0, 100), slice(124, 136), slice(156, 157), slice(157, 257))
-"""Of a header: name, size, kind and the target of a link (POSIX ustar)."""
-
-
-def _headers(content: bytearray) -> list[int]:
-    return [
-        start
-        for start in range(0, len(content) - _BLOCK + 1, _BLOCK)
-        if content[start:][_MAGIC] == b"ustar"
-    ]
-
-
-def _sign(content: bytearray, start: int) -> None:
-    """The sum of a header's bytes, with spaces in place of the sum itself."""
-    block = content[start : start + _BLOCK]
-    block[_CHECKSUM] = b" " * 8
-    content[start + _CHECKSUM.start : start + _CHECKSUM.stop] = b"%06o\0 " % sum(block)

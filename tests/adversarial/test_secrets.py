@@ -184,50 +184,35 @@ def test_what_is_clean_stays_as_it_is(form: str) -> None:
 
 
 def test_a_campaign_keeps_no_secret(tmp_path: Path) -> None:
-    """Every form in variables, argv, title, model, printed lines and the report of a command that really runs."""
+    """Every form in printed lines and in the report of a command that really runs."""
     planted = every_form(1)
     texts = {name: item.text for name, item in planted.items()}
-    # A matrix has no codes of a terminal; a log has.
-    written = [text for text in texts.values() if "\x1b" not in text]
-    flags = every_form(2)
-    words = [
-        part
-        for name, item in flags.items()
-        for part in (f"--{name}-token", item.secrets[0])
-    ]
     report = tmp_path / "texts.json"
     report.write_text(json.dumps(texts))
     prints = tmp_path / "texts.log"
     prints.write_text("\n".join(texts.values()))
     script = f'cat {prints}; echo rate 5; cp {report} "$0/report.json"'
-    environments = {
-        "native": {
-            "type": "host",
-            "env": {f"PLANTED_{n}": text for n, text in enumerate(written)},
-        }
-    }
     workloads = {
         "w": a_command(script)
         | {
-            "argv": ["sh", "-c", script, "{workdir}", *written, *words],
+            "argv": ["sh", "-c", script, "{workdir}"],
             "outputs": {"report": "report.json"},
         }
     }
-    matrix = a_matrix(
-        environments=environments,
-        workloads=workloads,
-        iterations=1,
-        models={
-            "m": {"id": f"x/{planted['hugging-face'].secrets[0]}-{texts['nvidia']}"}
-        },
-        title=f"A campaign; {texts['said-password']}; {texts['postgres']}",
-    )
+    matrix = a_matrix(workloads=workloads, iterations=1)
     data = tmp_path / "data"
     outcome = run(matrix, data)
     assert (outcome.measured, outcome.left) == (1, 0)
-    del planted["hugging-face"]  # without its mark, in the model's name, it is a word
     assert seen_below(data, planted) == {}
-    assert seen_below(data, flags) == {}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_refused_in_a_matrix(form: str) -> None:
+    text = FORMS[form](Random(2)).text
+    if "\x1b" in text:
+        pytest.skip("a matrix has no codes of a terminal")
+    with pytest.raises(MatrixError, match=r"a secret stands in workloads\.w\.argv\.2"):
+        public(a_matrix(workloads={"w": a_command(text)}))
 
 
 def _llama_json(texts: list[str]) -> bytes:
@@ -409,10 +394,37 @@ def test_an_entry_of_a_table_of_variables_is_redacted() -> None:
     assert Redactor().options({"variables": [entry]}) == {"variables": [clean]}
 
 
-def test_a_secret_in_a_pattern_is_refused() -> None:
-    """Replaced, the pattern would no longer match."""
-    secret = "hf_" + "Ab1Cd2Ef3G" * 4
-    metrics = {"rate": RATE["rate"] | {"regex": f"{secret} ([0-9.]+)"}}
-    matrix = a_matrix(workloads={"w": a_command("true", metrics=metrics)})
-    with pytest.raises(MatrixError, match="regular expression of workload w"):
+SECRET_OF_ANY_SHAPE = "hf_" + "Ab1Cd2Ef3G" * 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        # Replaced, the pattern would no longer match.
+        (
+            {
+                "metrics": {
+                    "rate": RATE["rate"] | {"regex": f"{SECRET_OF_ANY_SHAPE} (.)"}
+                }
+            },
+            "workloads.w.metrics.rate.regex",
+        ),
+        ({"variables": {"DB_PASSWORD": "abc"}}, "workloads.w.variables.DB_PASSWORD"),
+        ({"argv": ["serve", "--api-key", "abc"]}, "workloads.w.argv.2"),
+        ({"argv": ["serve", SECRET_OF_ANY_SHAPE]}, "workloads.w.argv.1"),
+        ({"variables": {"DB_PASSWORD": "$MINE", "A": "b"}}, None),
+        ({"argv": ["serve", "--api-key", "$MINE", "--max-tokens", "8"]}, None),
+        ({"argv": ["sh", "-c", "serve --api-key $MINE --token ${OTHER}"]}, None),
+    ],
+)
+def test_a_secret_in_a_matrix_is_refused_where_no_variable_stands_for_it(
+    changed: dict[str, Any], place: str | None
+) -> None:
+    matrix = a_matrix(workloads={"w": a_command("true") | changed})
+    if place is None:
+        assert public(matrix)[0].workloads["w"].type == "command"
+        return
+    with pytest.raises(
+        MatrixError, match=f"a secret stands in {re.escape(place)}, .*write [$]NAME"
+    ):
         public(matrix)

@@ -2,7 +2,6 @@
 
 import html
 import json
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,16 +57,14 @@ def specification(x: str) -> dict[str, Any]:
     }
 
 
-LINKS = """<p class="sp-links"><button name="csv">CSV</button><button name="svg">SVG</button>
-<button name="png">PNG</button><button name="embed">Embed</button></p>"""
 FORM = """<form class="sp-filters"><fieldset><legend>Model</legend>
 <label><input type="checkbox" name="model" value="a"><span>a</span></label>
 <label><input type="checkbox" name="model" value="b"><span>b</span></label>
 </fieldset><output aria-live="polite"></output><button type="reset">All</button></form>"""
 
 
-def build(folder: Path, *, node: bool) -> None:
-    browser = runtime.files(Cache(folder.parent / "cache"), node=node)
+def build(folder: Path) -> None:
+    browser = runtime.files(Cache(folder.parent / "cache"))
     figures = ""
     for x in ("value", "position"):
         chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
@@ -78,7 +75,7 @@ def build(folder: Path, *, node: bool) -> None:
         drawn = markup(
             chart, specification=f"charts/{x}.packed", sources={"runs": "runs.json"}
         )
-        figures += f'<figure class="sp-figure" id="{x}"><p class="sp-title">{x}</p>{drawn}{LINKS}</figure>'
+        figures += f'<figure class="sp-figure" id="{x}"><p class="sp-title">{x}</p>{drawn}</figure>'
     (folder / "runs.json").write_text(json.dumps(ROWS))
     table = "".join(
         f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>'
@@ -89,7 +86,7 @@ def build(folder: Path, *, node: bool) -> None:
 <meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="{browser.stylesheet}">
 <script type="module" src="{browser.module}"></script></head>
-<body><main>{FORM}{figures}<table class="sp-copyable sp-sortable"><thead><tr><th>Run</th></tr></thead>
+<body><main>{FORM}{figures}<table class="sp-sortable"><thead><tr><th>Run</th></tr></thead>
 <tbody>{table}</tbody></table></main></body></html>"""
     (folder / "index.html").write_text(page.replace(ROOT, ""))
     for row in ROWS:
@@ -103,17 +100,11 @@ def build(folder: Path, *, node: bool) -> None:
         (folder / address).write_bytes(content)
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param("slim", marks=pytest.mark.node), "vl-convert"]
-)
-def charts(
-    chromium: Any,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
-) -> Iterator[Host]:
-    folder = tmp_path_factory.mktemp(request.param) / "out"
+@pytest.fixture(scope="module")
+def charts(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    folder = tmp_path_factory.mktemp("charts") / "out"
     folder.mkdir()
-    build(folder, node=request.param == "slim")
+    build(folder)
     yield from served(chromium, folder)
 
 
@@ -258,36 +249,4 @@ def test_charts_run_under_a_policy_without_eval(charts: Host) -> None:
         .partition("; style-src")[0]
     )
     live(visit.page)
-    assert visit.errors == []
-
-
-def taken(page: Any, kind: str) -> bytes:
-    with page.expect_download() as download:
-        page.click(f"#value [name={kind}]")
-    assert download.value.suggested_filename == f"value.{kind}"
-    return Path(download.value.path()).read_bytes()
-
-
-def test_a_reader_takes_rows_and_drawing_along(charts: Host) -> None:
-    visit = charts.open("")
-    page = visit.page
-    lines = taken(page, "csv").decode().splitlines()
-    assert len(lines) == 1 + len(ROWS)
-    assert {"run", "model", "value"} <= set(lines[0].split(","))
-    svg = taken(page, "svg").decode()
-    assert "var(" not in svg
-    assert "<a " not in svg
-    picture = taken(page, "png")
-    assert picture.startswith(b"\x89PNG")
-    width = int(page.locator("#value .sp-wide svg").first.get_attribute("width"))
-    assert struct.unpack(">I", picture[16:20])[0] == 2 * width
-    assert visit.errors == []
-
-
-def test_a_figure_stands_alone_in_a_frame(charts: Host) -> None:
-    visit = charts.open("?embed=value")
-    page = visit.page
-    assert page.locator("figure").count() == 1
-    live(page)
-    assert page.locator(".sp-embedded a[target=_top]").count() > 0
     assert visit.errors == []

@@ -1,9 +1,6 @@
 """The leaderboard as readers use it: a switch for the load, filters, a phone, a keyboard, an address, no scripting; and
 a reader's own result beside the published ones."""
 
-import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,7 +77,7 @@ def pages() -> dict[str, bytes]:
 def board(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     folder = tmp_path_factory.mktemp("board") / "out"
     folder.mkdir()
-    browser = runtime.files(Cache(folder.parent / "cache"), node=False)
+    browser = runtime.files(Cache(folder.parent / "cache"))
     files = dict(browser.files)
     for name, content in pages().items():
         files[name] = content
@@ -351,8 +348,7 @@ def test_a_price_typed_before_the_script_came_counts(board: Host) -> None:
     )
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
-def test_the_browser_calls_models_as_the_build_does() -> None:
+def test_the_browser_calls_models_as_the_build_does(board: Host) -> None:
     """Spellings of one model, other models, and names with an owner, a format or neither."""
     from tests.review.test_models import of_id
 
@@ -374,13 +370,10 @@ def test_the_browser_calls_models_as_the_build_does() -> None:
         "gguf",
         "\u901a\u4e49",
     ]
-    source = (
-        Path(runtime.ASSETS, "yours.js")
-        .read_text()
-        .replace("import {head, json, make, number} from './page.js';", "")
+    (module,) = (board.folder / "assets" / "sparkpub").glob("yours.*.js")
+    page = board.open().page
+    said = page.evaluate(
+        "([module, ids]) => import(module).then(({modelKey}) => ids.map(modelKey))",
+        [f"{board.address}assets/sparkpub/{module.name}", ids],
     )
-    script = f"{source}\nconsole.log(JSON.stringify({json.dumps(ids)}.map(modelKey)))"
-    ran = subprocess.run(
-        ["node", "--input-type=module", "-e", script], capture_output=True, check=True
-    )
-    assert json.loads(ran.stdout) == [of_id(item).key for item in ids]
+    assert said == [of_id(item).key for item in ids]

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from sparkpub.site.pages.template_code import SHIPPED
+
 from tests.browser import campaign
 from tests.browser.campaign import NAME
 
@@ -153,7 +153,7 @@ def test_the_open_page_shows_what_was_saved(preview: Preview) -> None:
     preview.wait_for("A sentence of ours.")
 
     described = data / "campaign.json"
-    preview.open(f"campaigns/{NAME}/diagnostics/")
+    preview.open(f"campaigns/{NAME}/")
     preview.wait_for("engine:1")
     described.write_text(described.read_text().replace("engine:1", "engine:2"))
     preview.wait_for("engine:2")

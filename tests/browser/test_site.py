@@ -27,10 +27,6 @@ PAGES = [
     "models/",
     "models/deepseek-r1-distill-qwen-7b/",
     "measure/",
-    "campaigns/phase1/diagnostics/",
-    "metrics/",
-    "metrics/peak-memory/",
-    "metrics/output-throughput/",
     "runs/",
     RUN,
     f"runs/{FAILED}/",
@@ -40,13 +36,15 @@ PAGES = [
     "data/",
     "blog/",
 ]
-TWINS = ["campaigns/phase1/", "metrics/peak-memory/"]
+TWINS = ["campaigns/phase1/"]
 """Pages that others of their kind speak for where looking takes long."""
 AXE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FIRST_LOAD_LIMIT = 90 * 1024
 """Bytes, compressed, of all that a page loads until nothing more comes."""
-PAGE_LIMIT = 20 * 1024
-"""Bytes, compressed, of the HTML of a page."""
+CAMPAIGN_LIMIT = 105 * 1024
+"""The same of a campaign, whose page has its diagnostics folded."""
+PAGE_LIMIT, CAMPAIGN_PAGE_LIMIT = 20 * 1024, 26 * 1024
+"""Bytes, compressed, of the HTML of a page, and of that of a campaign."""
 
 
 def settle(page: Any) -> None:
@@ -154,8 +152,8 @@ def test_programs_are_plain_tables_without_scripting(site: Host) -> None:
     assert page.locator("[data-sp-explorer] tbody a").first.is_visible()
     assert not page.locator("[data-sp-explorer] form").is_visible()
     # Where the other runs are.
-    page.click("a[href*='h200/diagnostics/#coverage']")
-    page.wait_for_url("**/campaigns/h200/diagnostics/#coverage")
+    page.click("a[href*='h200/#coverage']")
+    page.wait_for_url("**/campaigns/h200/#coverage")
     assert page.locator("#coverage").count() == 1
 
 
@@ -210,7 +208,9 @@ def test_the_first_load_is_small_and_has_no_chart_script(site: Host) -> None:
         loads[uri] = sum(sizes)
         visit.page.context.close()
     print("bytes of the first load:", loads)
-    assert {uri for uri, size in loads.items() if size > FIRST_LOAD_LIMIT} == set()
+    limits = dict.fromkeys(loads, FIRST_LOAD_LIMIT)
+    limits[pages[0]] = CAMPAIGN_LIMIT
+    assert {uri for uri, size in loads.items() if size > limits[uri]} == set()
 
 
 def test_pages_are_small(site: Host) -> None:
@@ -221,12 +221,15 @@ def test_pages_are_small(site: Host) -> None:
     assert {uri.partition("/")[0] for uri in pages} > {
         "runs",
         "campaigns",
-        "metrics",
         "models",
         "blog",
         "data",
     }
-    large = {uri: size for uri, size in pages.items() if size > PAGE_LIMIT}
+    large = {
+        uri: size
+        for uri, size in pages.items()
+        if size > (CAMPAIGN_PAGE_LIMIT if "campaigns/" in uri else PAGE_LIMIT)
+    }
     assert large == {}
 
 
@@ -236,7 +239,7 @@ OPEN_ALL = "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = tr
 def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
     site: Host,
 ) -> None:
-    visit = site.open("campaigns/phase1/diagnostics/")
+    visit = site.open("campaigns/phase1/")
     page = visit.page
     page.evaluate(OPEN_ALL)
     last = page.locator(".sp-chart .sp-wide").last
@@ -257,7 +260,7 @@ def test_without_scripting_the_page_is_light_and_so_are_its_images(site: Host) -
     shots = []
     for scheme in ("light", "dark"):
         page = site.open(
-            "campaigns/phase1/diagnostics/",
+            "campaigns/phase1/",
             java_script_enabled=False,
             color_scheme=scheme,
         ).page
@@ -420,7 +423,6 @@ def test_text_of_records_and_logs_is_never_markup(site: Host) -> None:
     for uri in (
         f"runs/{FAILED}/",
         f"campaigns/{NAME}/",
-        f"campaigns/{NAME}/diagnostics/",
         "runs/",
     ):
         visit = site.open(uri)
@@ -663,38 +665,10 @@ def test_a_command_can_be_copied(site: Host) -> None:
     page.locator("#use-these-data pre", has_text="archive").locator("button").click()
     page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.strip() == f"sparkpub archive {NAME} -o {NAME}.tar"
-
-
-@pytest.mark.parametrize(
-    ("uri", "button", "start"),
-    [
-        ("campaigns/phase1/", ".sp-links [name=embed]", '<iframe src="http://'),
-        ("campaigns/phase1/", ":is(h2, p) + .sp-scroll + .sp-copy", "| Cell | "),
-        ("runs/?find=native", "[data-sp-explorer] [name=link]", "http://"),
-    ],
-)
-def test_what_a_button_copies(site: Host, uri: str, button: str, start: str) -> None:
-    page = site.open(uri).page
-    settle(page)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator(button).first.click()
-    page.locator(".md-dialog--active", has_text="Copied").wait_for()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(start)
-    assert "embed=" in copied or "?find=native" in copied or "| --- |" in copied
+    assert copied.strip() == f"git archive -o {NAME}.tar HEAD data/comprehensive/{NAME}"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------
-
-
-def test_compare_lays_telemetry_of_two_cells_over_each_other(site: Host) -> None:
-    visit = site.open(f"compare/?a=cell:{NAME}/m/native/w&b=cell:{NAME}/m/container/w")
-    page = visit.page
-    page.wait_for_selector("#overlay .mark-line path")
-    row = page.locator("tr", has_text="Output throughput")
-    assert "lower" in row.inner_text()
-    assert visit.errors == []
 
 
 def test_compare_says_what_the_build_says(site: Host) -> None:
@@ -782,7 +756,7 @@ new MutationObserver(() => {
 
 
 def test_a_run_is_drawn_from_its_data(site: Host) -> None:
-    """Four signals of 87 samples; of a log of 260 lines the last 200."""
+    """Four signals of 87 samples; of a log of 260 lines the last."""
     visit = site.open(RUN)
     page = visit.page
     page.wait_for_selector(".sp-chart")
@@ -804,25 +778,8 @@ def test_a_run_is_drawn_from_its_data(site: Host) -> None:
     assert (before["width"], before["height"]) == pytest.approx(
         (after["width"], after["height"]), abs=1
     )
-    page.wait_for_selector("#L61")
-    assert page.locator(".sp-log pre span").count() == 200
-    page.fill(".sp-search input", "line 7:")
-    page.wait_for_selector("#L7")
-    page.fill(".sp-search input", "")
-    page.wait_for_selector("#L61")
-    assert visit.errors == []
-
-
-def test_log_is_searched_as_a_whole_and_a_line_has_an_address(site: Host) -> None:
-    visit = site.open(RUN)
-    page = visit.page
-    page.fill(".sp-search input", "line 7:")
-    page.wait_for_selector("#L7")
-    assert page.locator(".sp-log pre span").count() == 1
-    assert HOSTILE in page.locator("#L7").inner_text()
-    page.context.close()
-    page = site.open(f"{RUN}#L12").page
-    page.wait_for_selector("#L12")
+    assert page.locator("#L260").count() == 1
+    assert page.locator("#L1").count() == 0
     assert visit.errors == []
 
 

@@ -192,13 +192,10 @@ def a_picture(folder: Path) -> None:
 
 PARTS = "export --format parquet --partitioned -o"
 USING = [
-    Mistake("a command misspelt", "colect matrix/m.yaml", "colect"),
-    Mistake("a command of another tool", "run matrix/m.yaml", "sparkpub collect MATRIX"),
+    Mistake("a command misspelt", "colect matrix/m.yaml", "'colect'. Did you mean 'collect'?; see --help"),
     Mistake("a matrix forgotten", "collect", "collect needs MATRIX; for example: sparkpub collect matrix/demo.yaml"),
     Mistake("an address forgotten", "quick", "for example: sparkpub quick localhost:8000"),
-    Mistake("a dry run", "collect matrix/m.yaml --dry-run", "sparkpub plan MATRIX shows the runs"),
-    Mistake("a short option for the version", "-v", "--version shows the version"),
-    Mistake("help for a command misspelt", "help colect", "did you mean collect"),
+    Mistake("help for a command misspelt", "help colect", "Did you mean 'collect'?"),
     Mistake("watching as JSON", "status matrix/m.yaml --watch --json", "--watch is for people"),
     Mistake("a campaign in capitals", f"{COLLECT} --campaign My", "'My' is no name of a campaign"),
     Mistake("an option misspelt", "check --jsn", "--jsn"),
@@ -209,7 +206,6 @@ USING = [
     Mistake("a default misspelt", "check", "dta", text("pyproject.toml", "[tool.sparkpub]\ndta = 'x'\n")),
     Mistake("no such campaign", "stats --campaign phase9", "phase9"),
     Mistake("a place that is not there", "export -o tables/runs.csv", "the folder tables does not exist"),
-    Mistake("an archive for no place", "archive own -o tars/own.tar", "the folder tars does not exist"),
     Mistake("a folder for a file", "export -o site_src", "site_src is a folder"),
     Mistake("a file for a folder", f"{PARTS} mkdocs.yml", "mkdocs.yml is a file"),
     Mistake("the records' own folder", f"{PARTS} data/comprehensive", "holds the records"),

@@ -102,6 +102,17 @@ def books(
             1,
             "4 runs measured, 0 failed, 0 to do; 4 runs not committed",
         ),
+        (
+            Outcome(4, 0, 16, None, 17, limited=True),
+            0,
+            "4 runs measured, 0 failed, 16 to do, 1 given up after their retries (try again with --retry-failed); "
+            "as many runs as --max-runs allows: the same command goes on",
+        ),
+        (
+            Outcome(4, 1, 16, None, 16, limited=True),
+            1,
+            "4 runs measured, 1 failed, 16 to do; as many runs as --max-runs allows: the same command goes on",
+        ),
     ],
 )
 def test_an_outcome_is_one_line_and_an_exit_status(

@@ -9,9 +9,11 @@ import pytest
 from sparkpub.collect import endpoints, sampling
 from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import examine
+from sparkpub.collect.environments import host
 from sparkpub.collect.overview import plan_document, plan_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
+from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from sparkpub.record.telemetry import parse
 from tests.collect.collecting import a_command, a_matrix, records, run
@@ -116,8 +118,28 @@ def test_a_client_that_is_not_installed_is_said(
         matrix = measuring(server.url)
         lines = endpoints.absent(matrix, plan(matrix))
     assert lines == [
-        "llama-benchy is not installed, environment native; install with: uv tool install llama-benchy"
+        f"llama-benchy is not installed, environment native; install with: {package.install_command('quick')}"
     ]
+
+
+def test_an_engine_that_is_not_installed_is_said_once_and_before_the_first_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of twenty runs fails at its import."""
+    config = {"model_type": "llama", "hidden_size": 8, "num_hidden_layers": 1}
+    matrix = a_matrix(
+        models={"m": {"id": "x/m", "config": config}},
+        environments={"one": {"type": "host"}, "two": {"type": "host"}},
+        workloads={"w": {"type": "ctranslate2"}},
+    )
+    monkeypatch.setattr(host, "find_spec", lambda _: None)
+    with pytest.raises(CollectError) as raised:
+        run(matrix, tmp_path)
+    assert raised.value.lines() == [
+        "ctranslate2 is not installed, which the runs need; install it with: "
+        + package.install_command("demo")
+    ]
+    assert records(tmp_path) == []
 
 
 def test_a_plan_that_is_done_asks_nobody(tmp_path: Path) -> None:

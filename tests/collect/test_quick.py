@@ -310,6 +310,6 @@ def test_without_the_client_one_line_says_how_to_get_it(
     with serving(Served(VLLM)) as server:
         done = sparkpub(tmp_path, variables, "quick", server.url)
     assert done.returncode == 1
-    assert "install with: uv tool install llama-benchy" in done.stderr
+    assert "install with: pip install 'sparkpub[quick]" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "matrix").exists()

@@ -54,7 +54,8 @@ def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> N
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     matrix = a_matrix()
-    assert run(matrix, tmp_path, max_runs=1).left == 1
+    first = run(matrix, tmp_path, max_runs=1)
+    assert (first.left, first.exit_code) == (1, 0)  # it did what was asked
     (done,) = records(tmp_path)
     outcome = run(matrix, tmp_path)
     assert outcome.measured == 1
@@ -496,10 +497,11 @@ def test_secrets_and_places_do_not_reach_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hush-hush-4711")
+    monkeypatch.setenv("PASSWORD_OF_MINE", "sesame-open-99")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     script = 'echo "rate 1 $HF_TOKEN $OWN_PASSWORD $HOME/x /home/khan/y on $(uname -n)"'
     environments = {
-        "native": {"type": "host", "env": {"OWN_PASSWORD": "sesame-open-99"}}
+        "native": {"type": "host", "env": {"OWN_PASSWORD": "$PASSWORD_OF_MINE"}}
     }
     run(a_matrix(script, environments=environments, iterations=1), tmp_path)
     everything = b"".join(
@@ -515,6 +517,7 @@ def test_secrets_and_places_do_not_reach_the_disk(
     assert record.reproducibility is not None
     assert record.reproducibility.variables["CUDA_VISIBLE_DEVICES"] == "0"
     assert "HF_TOKEN" not in record.reproducibility.variables
+    assert record.requested.environment["env"] == {"OWN_PASSWORD": "$PASSWORD_OF_MINE"}
 
 
 def test_gates_that_are_not_met_can_skip_or_stop_or_run(tmp_path: Path) -> None:

@@ -9,12 +9,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sparkpub.collect import workdir
-from sparkpub.collect.workdir import OWN
-from sparkpub.record.errors import CollectError
+from sparkpub.collect.workdir import OWN, SHARED
 from tests.collect.collecting import a_matrix, records, run
 
-NOBODY, OTHER, OPERATOR = 65534, 4321, 4322
+OTHER, OPERATOR = 4321, 4322
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 PLANTING = """
 import os, sys
@@ -60,91 +58,32 @@ def test_nobody_else_on_the_machine_writes_a_runs_results(tmp_path: Path) -> Non
 
 
 @AS_ROOT
-def test_root_gives_the_folder_to_the_commands_user(shared: Path) -> None:
-    work = workdir.new(shared / ".run")
-    (work / "part").mkdir()
-    (work / "part" / "prompts").write_text("one")
-    (work / "link").symlink_to("/etc/passwd")
-    assert workdir.admit(work, 0) == workdir.admit(work, None) == OWN
-    said = workdir.admit(work, NOBODY)
-    assert said == f"0700, owned by user {NOBODY}, as whom the command runs"
-    code = (
-        "os.chdir(sys.argv[1]); open('part/prompts', 'a').write('!'); open('out', 'w')"
-    )
-    assert as_user(NOBODY, code, work).returncode == 0
-    assert "PermissionError" in as_user(OTHER, code, work).stderr
-    assert Path("/etc/passwd").stat().st_uid == 0
-    workdir.remove(shared / ".run")
-    assert not (shared / ".run").exists()
-
-
-@AS_ROOT
-def test_any_other_collector_names_the_commands_user_in_the_access_list(
-    shared: Path,
-) -> None:
-    """He may give no folder away; what the other leaves, folders too, is his to read and to remove."""
+def test_another_user_works_in_the_folder_through_a_mount_alone(shared: Path) -> None:
+    """He may write there, through no path of the machine's; what he leaves in it is the collector's to read and to
+    remove."""
     os.chown(shared, OPERATOR, OPERATOR)
     code = (
         "work = workdir.new(Path(sys.argv[1]))\n"
-        "(work / 'part').mkdir()\n"
-        "(work / 'part' / 'prompts').write_text('one')\n"
-        f"print(workdir.admit(work, os.geteuid()), workdir.admit(work, {OTHER}), sep='\\n')"
+        "(work / 'prompts').write_text('one')\n"
+        "(work / 'link').symlink_to('/etc/passwd')\n"
+        "print(workdir.share(work))"
     )
     made = as_user(OPERATOR, code, shared / ".run")
-    if "access lists" in made.stderr:
-        pytest.skip("the file system here has no access lists")
-    assert made.stdout.splitlines() == [
-        OWN,
-        f"the collector's own, with user {OTHER}, as whom the command runs, in its access list",
-    ], made.stderr
+    assert made.stdout.splitlines() == [SHARED], made.stderr
+    assert Path("/etc/passwd").stat().st_mode & 0o777 == 0o644
     work = shared / ".run" / "work"
-    code = (
-        "os.chdir(sys.argv[1])\n"
-        "open('part/prompts', 'a').write('!')\n"
-        "os.makedirs('deep/er')\n"
-        "Path('deep/er/out').write_text('5')\n"
-        "Path('out').write_text('5')"
-    )
-    assert as_user(OTHER, code, work).stderr == ""
-    assert "PermissionError" in as_user(NOBODY, code, work).stderr
+    code = "os.chdir(sys.argv[1]); open('prompts', 'a').write('!'); open('out', 'w').write('5')"
+    assert "PermissionError" in as_user(OTHER, code, work).stderr
+    mounted = shared / "mounted"
+    mounted.mkdir()
+    begin = f"import os, sys; os.setgid({OTHER}); os.setuid({OTHER})\n"
+    enter = [sys.executable, "-c", begin + code, str(mounted)]
+    script = 'mount --bind "$0" "$1" && shift && exec "$@"'
+    within = ["unshare", "--mount", "sh", "-c", script, str(work), str(mounted), *enter]
+    done = subprocess.run(within, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+    assert done.stderr == ""
     reading = "place = Path(sys.argv[1])\nprint((place / 'work' / 'out').read_text())\nworkdir.remove(place)"
     assert as_user(OPERATOR, reading, work.parent).stdout == "5\n"
     assert not work.parent.exists()
-
-
-def test_where_there_are_no_access_lists_one_line_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(os, "geteuid", lambda: OPERATOR)
-    monkeypatch.setattr(os, "setxattr", refused)
-    with pytest.raises(CollectError) as caught:
-        workdir.admit(tmp_path, OTHER)
-    assert caught.value.lines() == [
-        f"user {OTHER}, as whom the command runs, cannot be let into the run's folder: Operation not supported, "
-        f"{tmp_path}; collect as root, keep the data on a file system with access lists, or give the environment "
-        "user: with your own id"
-    ]
-
-
-PASSWD = "root:x:0:0::/root:/bin/sh\nworker:x:1001:100::/:/bin/sh\nodd:x:many\n"
-
-
-@pytest.mark.parametrize(
-    ("spec", "number"),
-    [
-        (None, 0),
-        ("", 0),
-        ("0:5", 0),
-        ("1234", 1234),
-        ("1234:100", 1234),
-        ("worker", 1001),
-        ("worker:staff", 1001),
-        ("odd", None),
-        ("who", None),
-    ],
-)
-def test_a_user_is_named_or_numbered(spec: str | None, number: int | None) -> None:
-    assert workdir.user_number(spec, PASSWD) == number

@@ -33,6 +33,41 @@ def a_matrix(**changes: object) -> Matrix:
     return Matrix.model_validate(document | changes)
 
 
+def test_a_matrix_of_more_runs_than_memory_holds_is_refused_before_they_are_listed() -> (
+    None
+):
+    """1,500 names on each axis: 3,375,000,000 cells in a file of 60 kB."""
+    names = [f"n{number}" for number in range(1500)]
+    document = {
+        "campaign": "c",
+        "title": "Many",
+        "models": {name: {"id": name} for name in names},
+        "environments": {name: {"type": "host"} for name in names},
+        "workloads": {name: {"type": "matmul"} for name in names},
+        "iterations": 1,
+    }
+    words = "make 3,375,000,000 runs, and a campaign has fewer than 1,000,000"
+    with pytest.raises(MatrixError, match=words):
+        matrices.parse(json.dumps(document))
+    with pytest.raises(MatrixError, match=words):
+        matrices.from_document(document, "c")
+
+
+@pytest.mark.parametrize(
+    ("seed", "words"),
+    [
+        (10**18, "seed: a whole number is below 1,000,000,000,000,000,000"),
+        (1.5e300, "seed: a figure is 0, or 1e-30 to 1e\\+30 in size"),
+    ],
+)
+def test_a_number_that_no_record_could_hold_is_a_mistake(
+    seed: object, words: str
+) -> None:
+    document = a_matrix().document() | {"seed": seed}
+    with pytest.raises(MatrixError, match=words):
+        matrices.parse(json.dumps(document))
+
+
 def order(matrix: Matrix) -> list[str]:
     return [f"{run.iteration}{run.model}{run.environment[0]}" for run in plan(matrix)]
 

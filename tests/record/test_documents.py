@@ -16,6 +16,7 @@ from sparkpub.record.documents import (
     suggestion,
 )
 from sparkpub.record.errors import MatrixError
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared
 
 
@@ -165,6 +166,13 @@ def test_mistakes_come_by_line_each_once() -> None:
 
 def test_where_no_name_is_near_all_are_named() -> None:
     assert suggestion("xyz", ["b", "a"]) == "known are a, b"
+    assert suggestion("xyz", []) == "there are none"
+
+
+def test_of_many_names_the_three_nearest_are_named() -> None:
+    said = suggestion("wer", METRICS)
+    assert said.startswith(f"the nearest of {len(METRICS)} are ")
+    assert said.count(",") == 2
 
 
 class Claim(ListEntry):

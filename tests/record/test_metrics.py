@@ -10,6 +10,7 @@ from sparkpub.record.metrics import (
     METRICS,
     Metric,
     declared,
+    mixed_units,
     ranked,
     slug,
 )
@@ -78,6 +79,22 @@ def test_a_name_ends_in_its_unit_and_is_shortened_by_it(
 
 def test_a_gib_is_a_power_of_two() -> None:
     assert GIB == 1024**3
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "hint"),
+    [
+        (100.0, 107.3742, " (GB was taken for GiB)"),
+        (2.5, 2500.0, " (seconds were taken for milliseconds)"),
+        (100.0, 106.0, ""),
+        (0.0, 5.0, ""),
+    ],
+)
+def test_figures_that_a_mistaken_unit_sets_apart_say_so(
+    one: float, other: float, hint: str
+) -> None:
+    """2**30 / 1e9 = 1.0737."""
+    assert mixed_units(one, other) == mixed_units(other, one) == hint
 
 
 def test_no_two_metrics_have_the_same_rank() -> None:

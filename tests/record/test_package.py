@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,49 @@ def test_a_release_of_an_index_is_named_by_its_version(noted: Any) -> None:
     noted(None)
     assert package.requirement("site") == f"sparkpub[site]=={__version__}"
     assert package.public_source() == package.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("marker", "command"),
+    [
+        (None, "pip install 'sparkpub[quick]==V'"),
+        ("uv-receipt.toml", "uv tool install --force 'sparkpub[quick,site]==V'"),
+        ("pipx_metadata.json", "pipx install --force 'sparkpub[quick,site]==V'"),
+    ],
+)
+def test_packages_are_added_with_the_installer_that_is_here(
+    marker: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pipx and uv replace the extras that an installation has, so that all of them are named."""
+    _an_installation_with_site(tmp_path, monkeypatch)
+    if marker is not None:
+        (tmp_path / marker).touch()
+    assert package.install_command("quick") == command.replace("V", __version__)
+
+
+def test_what_uvx_started_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "archive-v0/AbC"
+    place.mkdir(parents=True)
+    _an_installation_with_site(place, monkeypatch)
+    wanted = f"sparkpub[quick,site]=={__version__}"
+    assert package.install_command("quick") == f"uvx --from '{wanted}' sparkpub"
+
+
+def _an_installation_with_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release in a folder, with the packages of `site` and none of `quick`."""
+    requires = ['altair>=6; extra == "site"', "llama-benchy>=0.4; extra == 'quick'"]
+    known = {"sparkpub", "altair"}
+
+    def found(name: str) -> SimpleNamespace:
+        if name not in known:
+            raise PackageNotFoundError(name)
+        return SimpleNamespace(read_text=lambda _: None, requires=requires)
+
+    monkeypatch.setattr(package, "distribution", found)
+    monkeypatch.setattr(package, "find_spec", lambda _: object())
+    monkeypatch.setattr("sys.prefix", str(place))
 
 
 def test_a_git_address_is_named_at_its_commit_and_without_a_password(

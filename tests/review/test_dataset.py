@@ -58,12 +58,6 @@ def test_a_record_that_is_gone_is_gone(data: Path) -> None:
 NONSENSE: tuple[Any, ...] = ([1], {"a": 1}, "many")
 
 
-def second_of(data: Path) -> Path:
-    """The second record of the campaign."""
-    (path,) = data.glob("c/two.json")
-    return path
-
-
 @pytest.mark.parametrize("order", ["interleaved", "as-published"])
 @pytest.mark.parametrize("kind", [*WORKLOADS, "a-tool-of-others"])
 def test_options_that_no_matrix_could_have_are_damage_of_their_record_alone(
@@ -128,6 +122,40 @@ def test_numbers_of_a_record_are_numbers_however_they_were_written() -> None:
         requested=Requested(model_id="x/m", workload=asked, environment={})
     )
     assert options_of(record) == {"type": "table", "concurrency": 2.5, "x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("metrics.output_throughput_tok_s.value", 1.7e308),
+        ("metrics.output_throughput_tok_s.value", 5e-324),
+        ("samples.output_throughput_tok_s", [1.0, 1e200]),
+        ("iteration", 10**38),
+        ("plan.position", 10**38),
+        ("duration_seconds", 1e308),
+        ("observed.parameters", 10**18),
+        ("requested.workload.output_tokens", 10**30),
+        ("requested.workload.temperature", 1e300),
+    ],
+)
+def test_a_number_that_nothing_measures_is_damage_of_its_record_alone(
+    data: Path, where: str, value: object
+) -> None:
+    """Arithmetic on such figures ends `check` in place of a finding."""
+    (path,) = data.glob("c/two.json")
+    document = json.loads(path.read_text())
+    part = document
+    *around, name = where.split(".")
+    for key in around:
+        part = part.setdefault(key, {})
+    part[name] = value
+    path.write_text(json.dumps(document))
+    dataset = load(data, skip=lambda _: None)
+    assert list(dataset.by_id) == ["c-one"]
+    check = "unit" if where.startswith("metrics.") else "schema"
+    (finding,) = [item for item in review(dataset).findings if item.check == check]
+    assert name in finding.message
+    assert f"c/{path.name}" in finding.message
 
 
 def test_a_matrix_that_cannot_be_read_is_damage_of_its_campaign_alone(

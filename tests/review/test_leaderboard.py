@@ -212,7 +212,7 @@ def arriving(model: str, waits: dict[float, float]) -> list[Record]:
             [100.0],
             load={**LOAD, "concurrency": None, "request_rate": rate},
             workload=f"r{rate}",
-            metrics={"ttft_p95_ms": wait},
+            metrics={"ttft_p95_ms": wait, "tpot_p95_ms": 50.0},
         )
     ]
 
@@ -223,12 +223,20 @@ def test_capacity_ranks_by_the_rate_that_users_bear_then_by_their_wait() -> None
         *arriving("b", {0.5: 800.0, 1.0: 12_000.0}),
         *arriving("c", {0.5: 500.0, 1.0: 9_000.0}),
         *arriving("d", {0.5: 20_000.0, 1.0: 30_000.0}),
+        *arriving("e", {0.5: 500.0, 0.6: 500.0}),
     ]
     review = reviewed(dataset_of(*records))
     results = Results(review)
     found = speeds(review, results.cell_rows, Names(review.dataset))
     (board,) = boards(found, "dgx-spark", rows(results.capacities))
     assert board.title == "Capacity"
-    shown = [(row.model.name, row.best.text) for row in board.rows]
-    assert shown == [("c", "≥ 1"), ("b", "0.5"), ("a", "0.5"), ("d", "< 0.5")]
+    shown = [(row.model.name, row.best.capacity.text) for row in board.rows]
+    assert shown == [
+        ("c", "limit not reached (up to 1.0)"),
+        ("b", "0.5"),
+        ("a", "0.5"),
+        ("d", "below 0.5"),
+        ("e", "limit not reached (up to 0.6)"),
+    ]
+    assert [row.best.is_placed for row in board.rows] == [True, True, True, True, False]
     assert board.rows[1].best.share == 0.5  # 0.5 of 1

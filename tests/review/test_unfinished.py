@@ -135,6 +135,30 @@ def test_an_expression_about_runs_to_come_says_so(measured: Measured) -> None:
     assert said(none, 'figure("x", campaign="c")') == "*not measured yet*"
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_failed_runs_are_no_measurement(measured: Measured, attempts: int) -> None:
+    """With one retry a second failed attempt ends what was planned, and a page has as little to say as before."""
+    data = measured(5, 5)
+    failed = {"status": "failed", "status_reason": "exit status 1", "metrics": {}}
+    runs = []
+    for stored in data.runs:
+        for attempt in range(attempts):
+            run_id = f"{stored.run_id}-{attempt}"
+            record = stored.record.model_copy(update={**failed, "run_id": run_id})
+            runs.append(Stored(record, Path(f"c/{run_id}.json")))
+    campaign = data.campaigns["c"]
+    campaign = CampaignData(campaign.info, campaign.folder, tuple(runs))
+    data = Dataset(Path(), MappingProxyType({"c": campaign}))
+    for expression in (
+        VALUE.format("two"),
+        'compare("verdict", "output_throughput_tok_s")',
+        'table("mean", "output_throughput_tok_s")',
+    ):
+        assert said(data, expression) == "not measured yet"
+    assert said(data, 'figure("x", campaign="c")') == "*not measured yet*"
+    assert verdict_on(data, a_review(data), **CLAIM).verdict == "undecided"
+
+
 def test_a_mistake_in_an_expression_is_still_one(measured: Measured) -> None:
     data = measured(2, 0)
     with pytest.raises(ClaimError, match="no environment 'three'"):

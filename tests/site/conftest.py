@@ -1,10 +1,9 @@
-"""A small campaign on disk, pages around it, and no Node: what the site is made of."""
+"""A small campaign on disk, and pages around it: what the site is made of."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,8 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Evidence, Gate, Phase, Reading, Record
 from sparkpub.record.store import to_json
 from sparkpub.review.dataset import load
-from sparkpub.site.browser import runtime
 from sparkpub.site.build import build
 from sparkpub.site.content import Content, SiteOptions
-from sparkpub.site.pages.template_code import KeptCode
 from tests.building import a_record
 
 POST = """---
@@ -32,20 +29,6 @@ tags: [memory]
 
 {{ figure("output-throughput", campaign="c") }}
 """
-
-
-@contextmanager
-def without_the_machines_node() -> Iterator[None]:
-    """The converter's own chart runtime: a bundle made with npm is tested with the browser."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime.shutil, "which", lambda _: None)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def without_node() -> Iterator[None]:
-    with without_the_machines_node():
-        yield
 
 
 def run_of(model: str, environment: str, iteration: int, **fields: Any) -> Record:
@@ -185,13 +168,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "cache-of-sites"
 
 
-@pytest.fixture(scope="session")
-def compiled() -> KeptCode:
-    """Our templates, compiled once for all tests."""
-    return KeptCode()
-
-
-def options_of(folder: Path, cache: Path, compiled: KeptCode) -> SiteOptions:
+def options_of(folder: Path, cache: Path) -> SiteOptions:
     """Options of a site whose pages are below a folder."""
     return SiteOptions(
         sources=folder / "pages",
@@ -199,16 +176,13 @@ def options_of(folder: Path, cache: Path, compiled: KeptCode) -> SiteOptions:
         repository=folder,
         name="test",
         url="https://site.test/x/",
-        compiled=compiled,
     )
 
 
 @pytest.fixture
-def options(
-    sources: Path, tmp_path: Path, cache: Path, compiled: KeptCode
-) -> SiteOptions:
+def options(sources: Path, tmp_path: Path, cache: Path) -> SiteOptions:
     """Options of a site below the test's own folder."""
-    return options_of(tmp_path, cache, compiled)
+    return options_of(tmp_path, cache)
 
 
 @dataclass(frozen=True)
@@ -220,15 +194,12 @@ class Built:
 
 
 @pytest.fixture(scope="session")
-def built(
-    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
-) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
     """The site of the small campaign as it is, for reading only."""
     folder = tmp_path_factory.mktemp("built")
     data = write_data(folder / "data")
     write_sources(folder / "pages")
-    with without_the_machines_node():
-        return Built(data, build(load(data), options_of(folder, cache, compiled)))
+    return Built(data, build(load(data), options_of(folder, cache)))
 
 
 @pytest.fixture

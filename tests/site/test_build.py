@@ -44,9 +44,9 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "models/m.md",
         "measure/index.md",
         "data/speeds.json",
-        "campaigns/c/diagnostics.md",
-        "campaigns/c/badge.svg",
-        "metrics/peak-memory.md",
+        "campaigns/c/diagnostics/index.html",
+        "campaigns/c/badge.json",
+        "metrics/peak-memory/index.html",
         "runs/index.md",
         f"runs/{RUN}/index.html",
         "runs/view.md",
@@ -99,18 +99,27 @@ def test_evidence_is_published_as_it_is_with_its_digest(built: Built) -> None:
 def test_a_failed_run_says_why_and_is_in_no_figure(built: Built, whole: Whole) -> None:
     tree = built.tree
     assert "out of memory" in page_of(tree, FAILED)
-    assert "out of memory" in whole(tree, "campaigns/c/diagnostics.md")
+    assert "out of memory" in whole(tree, "campaigns/c.md")
     remedy = CHECKS["exit-status"].remedy
     assert f"→ {remedy}" in whole(tree, "review/index.md")
     assert f"→ {remedy}" in page_of(tree, FAILED)
-    page = whole(tree, "metrics/output-throughput.md")
-    assert "n = 3 runs per cell" in page
+    assert "n = 3 per cell." in whole(tree, "campaigns/c.md")
+
+
+def test_a_metric_is_defined_once_and_its_old_page_leads_there(
+    built: Built, whole: Whole
+) -> None:
+    tree = built.tree
+    glossary = whole(tree, "method/metrics.md")
+    assert "**Output throughput**{ #output-throughput }" in glossary
+    assert "method/metrics/#output-throughput" in whole(tree, "campaigns/c.md")
+    moved = (tree["metrics/output-throughput/index.html"].data or b"").decode()
+    assert 'url=../../method/metrics/#output-throughput"' in moved
 
 
 def test_figures_come_from_the_statistics(built: Built, whole: Whole) -> None:
     """Means of 100.1, 100.2, 100.3 and of 90.1, 90.2, 90.3: 10.00 tok/s lower, 10/100.2 = 9.98 %."""
-    page = whole(built.tree, "metrics/output-throughput.md")
-    assert "\u221210.00 tok/s (\u221210.0\u00a0%)" in page
+    assert "\u22129.98" in whole(built.tree, "campaigns/c.md")
 
 
 def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
@@ -125,15 +134,6 @@ def test_the_answer_on_the_published_runs_is_what_their_order_can_bear(
     assert answer.endswith(
         "Docker and native ran in separate blocks of time, so time may explain it."
     )
-
-
-def test_a_comparison_that_answers_no_question_is_called_exploratory(
-    built: Built, whole: Whole
-) -> None:
-    """A temperature is a state of the machine; throughput is what was asked."""
-    tree = built.tree
-    assert ">exploratory<" in whole(tree, "metrics/gpu-temp-end.md")
-    assert ">exploratory<" not in whole(tree, "metrics/output-throughput.md")
 
 
 def test_what_a_record_says_is_never_markup(
@@ -202,7 +202,7 @@ def test_a_single_run_is_said_to_be_one(
     assert "sp-filters" not in page
 
 
-def test_a_metric_of_failed_runs_alone_draws_no_empty_charts(
+def test_a_campaign_of_failed_runs_alone_says_that_it_has_no_result(
     tmp_path: Path, options: SiteOptions, whole: Whole
 ) -> None:
     folder = tmp_path / "failed" / "c"
@@ -220,18 +220,15 @@ def test_a_metric_of_failed_runs_alone_draws_no_empty_charts(
     (folder / "campaign.json").write_text(
         to_json(Campaign(campaign="c", title="One")), encoding="utf-8"
     )
-    page = whole(
-        build(load(tmp_path / "failed"), options), "metrics/output-throughput.md"
-    )
-    assert "<figure" not in page
-    assert "No run has a value for output throughput." in page
+    page = whole(build(load(tmp_path / "failed"), options), "campaigns/c.md")
+    assert "No run of this campaign has a result yet." in page
 
 
 def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
     built: Built, whole: Whole
 ) -> None:
     tree = built.tree
-    page = whole(tree, "campaigns/c/diagnostics.md")
+    page = whole(tree, "campaigns/c.md")
     drawn, named = (
         page.count('<div class="sp-wide"><svg'),
         re.findall(r'<div class="sp-wide"><img src="([^"]+)"', page),
@@ -239,7 +236,7 @@ def test_a_page_draws_its_first_figure_and_names_files_for_the_others(
     assert drawn == 1
     assert len(named) > 1
     for address in named:
-        file = address.removeprefix("../../../")
+        file = address.removeprefix("../../")
         svg = tree[file].inlined(file).decode()
         assert (
             f'src="{address}" {re.findall("width=.*? height=[^ ]+", svg)[0]} ' in page
@@ -348,8 +345,7 @@ def test_a_run_is_two_small_files(built: Built) -> None:
     specification = re.findall('data-sp-chart="../../([^"]*)"', page)[0]
     assert set(unpacked_of(tree, specification)) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
-    assert 'id="L2"' not in failed
-    assert "data-sp-log" in failed
+    assert 'id="L2"' in failed
 
 
 def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
@@ -359,7 +355,6 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     tables = {uri.split(".")[0]: uri for uri in tree if uri.endswith(".packed")}
     assert len(unpacked_of(tree, tables["data/runs"])) == 13
     assert "data/runs.csv" in tree
-    assert not [uri for uri in tree if re.fullmatch(r"charts/[^/]+\.(csv|json)", uri)]
     rows = (tree["data/runs.csv"].data or b"").count(b"\n") - 1  # below the header
     monkeypatch.setattr("sparkpub.site.pages.downloads.MOST_ROWS", rows)
     assert "data/runs.csv" in build(load(data), options)
@@ -367,33 +362,6 @@ def test_tables_travel_packed_and_a_long_one_leaves_csv_out(
     short = build(load(data), options)
     assert "data/runs.csv" not in short
     assert short["data/runs.parquet"] == tree["data/runs.parquet"]
-
-
-def test_pages_that_gather_campaigns_list_the_earlier_ones(
-    data: Path, options: SiteOptions, whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the earlier campaign found is on its own page."""
-    later = data / "later"
-    shutil.copytree(data / "c", later)
-    for path in later.glob("*.json"):
-        text = path.read_text(encoding="utf-8")
-        text = text.replace('"c"', '"later"').replace('"c-', '"later-')
-        text = text.replace("2026-01-01T", "2026-01-02T")
-        path.write_text(text, encoding="utf-8")
-    everything = build(load(data), options)
-    monkeypatch.setattr("sparkpub.site.publication.SHOWN_IN_FULL", 1)
-    tree = build(load(data), options)
-    link = 'href="../../campaigns/c/"'
-    page = "metrics/output-throughput.md"
-    assert "## Earlier campaigns" in whole(tree, page)
-    assert link in whole(tree, page)
-    assert "## Earlier campaigns" not in whole(everything, page)
-    for campaign, shown in (("c", False), ("later", True)):
-        heading = f"{{ #{campaign} }}"
-        assert (heading in whole(tree, page)) is shown
-        assert heading in whole(everything, page)
-    # One chart for the question that both answer.
-    assert whole(everything, page).count("<figure") == 1
 
 
 @pytest.mark.parametrize(
@@ -498,8 +466,7 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
         assert f'href="{blob}/data/c/{name}"' in stub
         assert not [uri for uri in tree if name in uri]
     assert "missing" not in text
-    assert 'id="L1"' in text, "another host is asked for nothing"
-    assert "data-sp-log" not in text
+    assert 'id="L1"' in text
     other = load(data).by_id[RUN]
     assert f"evidence/c/{other.path.name}" in tree
     with pytest.raises(SiteError, match="repo_url"):

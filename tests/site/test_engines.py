@@ -3,11 +3,10 @@
 import json
 import logging
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from mkdocs.commands.build import build as build_docs
 from mkdocs.config.base import load_config
 from mkdocs.structure.files import Files
 
@@ -68,7 +67,8 @@ def test_both_adapters_give_the_same_pages(
 ) -> None:
     build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "one")
     disk.write(build(load(data), options), tmp_path / "docs")
-    build_site(config_file(tmp_path, "docs", plugin=False), tmp_path / "two")
+    plain = config_file(tmp_path, "docs", plugin=False)
+    build_docs(load_config(str(plain), site_dir=str(tmp_path / "two")))
     one, two = articles(tmp_path / "one"), articles(tmp_path / "two")
     assert list(one) == list(two)
     assert "runs/view/index.html" in one
@@ -98,39 +98,6 @@ def test_files_that_are_made_as_they_are_written_are_those_of_the_tree(
         SiteError, match=r"run.html.j2: .nothing_of_the_kind. is undefined"
     ):
         build_site(path, tmp_path / "site")
-
-
-@pytest.mark.skipif(
-    shutil.which("zensical") is None, reason="needs zensical, which is no dependency"
-)
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_another_engine_builds_the_same_addresses(
-    data: Path, sources: Path, options: SiteOptions, tmp_path: Path
-) -> None:
-    disk.write(build(load(data), options), tmp_path / "docs")
-    path = config_file(tmp_path, "docs", plugin=False)
-    build_site(path, tmp_path / "mkdocs")
-    subprocess.run(
-        ["zensical", "build", "-f", path.name],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
-    one, two = (
-        {p.relative_to(site).as_posix() for p in site.rglob("*.html")}
-        for site in (tmp_path / "mkdocs", tmp_path / "site")
-    )
-    assert one == two
-    run = (
-        tmp_path
-        / "site"
-        / "runs"
-        / "c-native_m_w_iter01_20260101T101000Z"
-        / "index.html"
-    ).read_text()
-    assert "<table" in run
-    campaign = tmp_path / "site" / "campaigns" / "c" / "index.html"
-    assert "<svg" in campaign.read_text().partition("sp-wide")[2]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

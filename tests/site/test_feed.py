@@ -13,10 +13,8 @@ from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex, escaped
 from sparkpub.site.pages.feed import page_address
-from sparkpub.site.pages.template_code import KeptCode
 from tests.site.conftest import (
     options_of,
-    without_the_machines_node,
     write_data,
     write_sources,
 )
@@ -31,7 +29,7 @@ categories: [Notes]
 tags: [memory]
 ---
 
-Text with [a post](first.md#first), [a page](../../metrics/index.md?x=1), [itself](#here),
+Text with [a post](first.md#first), [a page](../../models/index.md?x=1), [itself](#here),
 [elsewhere](https://else.test/x.md).
 
 ## Here
@@ -56,16 +54,13 @@ def write_posts(pages: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def tree(
-    tmp_path_factory: pytest.TempPathFactory, cache: Path, compiled: KeptCode
-) -> dict[str, str]:
+def tree(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str]:
     """Every text of a site with two posts and a draft, by address."""
     folder = tmp_path_factory.mktemp("feed")
     write_sources(folder / "pages")
-    options = options_of(folder, cache, compiled)
+    options = options_of(folder, cache)
     write_posts(options.sources)
-    with without_the_machines_node():
-        made = build(load(write_data(folder / "data")), options)
+    made = build(load(write_data(folder / "data")), options)
     return {
         uri: content.text or (content.data or b"").decode(errors="replace")
         for uri, content in made.items()
@@ -116,7 +111,7 @@ def test_content_has_pictures_and_links_that_lead_back(
     links = re.findall(r'(?:href|src)="([^"]*)"', content)
     assert links == [
         "https://site.test/x/blog/first/#first",
-        "https://site.test/x/metrics/?x=1",
+        "https://site.test/x/models/?x=1",
         "#here",
         "https://else.test/x.md",
         "https://site.test/x/charts/c-output-throughput.png",

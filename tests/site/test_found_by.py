@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.metrics import METRICS
 from sparkpub.site.content import Content, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
@@ -46,8 +45,9 @@ def test_a_campaign_is_found_by_its_models_places_and_answers() -> None:
 
 
 def test_metrics_that_lead_are_found_by_what_readers_call_them() -> None:
-    assert "ttft" in found_by.of_metric(METRICS["ttft_p50_ms"])
-    assert found_by.of_metric(METRICS["ttft_p99_ms"]) == ""
+    found = {answer.anchor: answer for answer in found_by.of_glossary()}
+    assert "ttft" in found["ttft-p50"].words
+    assert "ttft-p99" not in found
 
 
 def test_questions_and_loads_are_found_by_themselves() -> None:

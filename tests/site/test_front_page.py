@@ -16,7 +16,6 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
-from sparkpub.site.build import publish_tables
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import answers, campaign_page, campaign_table, front_page
@@ -179,7 +178,7 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
 def test_lines_are_not_called_corrected_where_only_verdicts_are() -> None:
     """Holm's correction is of p-values; lines are plain intervals at the level of the verdict."""
     publication = published(*campaign(1, cost=0.005, observed=BF16))
-    library = Library(publication, publish_tables(publication)[0])
+    library = Library(publication)
     said = library.figure("comparison", "c1").sample
     assert said.startswith("Lines are 90 % intervals, the band")
     assert "only verdicts are corrected" in said

@@ -10,7 +10,7 @@ import pytest
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Moment
+from sparkpub.record.record import MetricValue
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.names import Names
@@ -19,9 +19,7 @@ from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures import coverage
 from sparkpub.site.publication import (
     LEADING,
-    SHOWN_IN_FULL,
     cell_label,
-    most_recent,
 )
 from tests.building import a_record
 
@@ -148,29 +146,3 @@ def test_a_cell_is_called_by_what_differs(
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(runs))
     names = Names(Dataset(Path(), {"c": campaign}))
     assert cell_label(names, campaign, ("m", "e", "w")) == label
-
-
-def campaigns_of(days: int) -> list[CampaignData]:
-    """A campaign a day, the newest first."""
-    found = []
-    for day in range(days, 0, -1):
-        started = Moment(value=f"2026-01-{day:02d}T10:00:00Z", zone="utc")
-        record = a_record(started=started)
-        info = Campaign(campaign=f"day{day}", title="t")
-        runs = (Stored(record, Path("r.json")),)
-        found.append(CampaignData(info, Path(info.campaign), runs))
-    return found
-
-
-def test_as_many_campaigns_as_a_page_bears_are_shown_in_full() -> None:
-    campaigns = campaigns_of(SHOWN_IN_FULL)
-    assert most_recent(campaigns) == (campaigns, ())
-
-
-def test_beyond_that_the_newest_are_shown_in_their_order_and_the_others_listed() -> (
-    None
-):
-    newest_first = campaigns_of(SHOWN_IN_FULL + 2)
-    oldest_first = newest_first[::-1]
-    assert most_recent(oldest_first) == (oldest_first[2:], oldest_first[:2])
-    assert most_recent(newest_first) == (newest_first[:-2], newest_first[-2:])

@@ -39,7 +39,7 @@ def test_a_clean_campaign_has_no_error_finding_and_no_stranger_on_its_gpu(
     assert [
         item
         for item in found
-        if item.severity == "error" or item.check == "foreign-tenant"
+        if item.severity == "error" or item.check == "foreign-load"
     ] == []
 
 

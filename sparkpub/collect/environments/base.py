@@ -1,5 +1,6 @@
 """What an environment is: where a command runs. It launches, and answers questions about what it launched."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +9,11 @@ from typing import Any, ClassVar, Protocol
 
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
-from sparkpub.plan.environments import LaunchOptions, Place
+from sparkpub.plan.environments import LaunchOptions, Place, SharedGpus
+from sparkpub.plan.references import filled, filled_words
 from sparkpub.plan.workloads.base import PYTHON, WORKDIR, Command
 from sparkpub.record.record import Container, Isolation
+from sparkpub.record.telemetry import VISIBLE
 
 INSIDE_WORKDIR = "/sparkpub"
 """Where an environment with a root of its own shows the run's folder."""
@@ -113,6 +116,10 @@ class Environment(ABC):
         """Whether a program is installed here; None where that shows only inside."""
         return None
 
+    def has_module(self, name: str, options: Any) -> bool | None:  # noqa: ARG002
+        """Whether the Python of a command has a module; None where that shows only inside."""
+        return None
+
     @abstractmethod
     def launch(self, launch: Launch, options: Any) -> Running:
         """Start the command. Raises CollectError where it cannot be started."""
@@ -125,17 +132,29 @@ class Environment(ABC):
 def resolved(
     launch: Launch, options: LaunchOptions, workdir: str, python: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Argv and variables of a launch with the placeholders filled; the matrix's variables win over the workload's."""
+    """Argv and variables of a launch with placeholders and secrets filled; the matrix's variables win over the
+    workload's."""
 
     def fill(text: str) -> str:
         return text.replace(WORKDIR, workdir).replace(PYTHON, options.python or python)
 
     variables = {
-        name: fill(value)
+        name: fill(filled(value))
         for name, value in (dict(launch.command.variables) | dict(options.env)).items()
     }
-    argv = tuple(fill(part) for part in launch.command.argv)
-    return argv, variables | dict(launch.marks)
+    argv = tuple(fill(part) for part in filled_words(launch.command.argv))
+    return argv, _visible_gpus(options) | variables | dict(launch.marks)
+
+
+def _visible_gpus(options: LaunchOptions) -> dict[str, str]:
+    """What shows a command of the machine its GPUs: those that the matrix names, else those that the collector was
+    given. An engine gives its containers theirs by itself."""
+    if not isinstance(options, SharedGpus):
+        return {}
+    if options.gpus is not None:
+        return {VISIBLE: ",".join(map(str, options.gpus))}
+    given = os.environ.get(VISIBLE)
+    return {} if given is None else {VISIBLE: given}
 
 
 def missing_sources(binds: Sequence[Place], models: Sequence[str]) -> list[Obstacle]:

@@ -27,8 +27,8 @@ from sparkpub.collect.environments.rootfs import (
     below,
     make_mountpoints,
     remove_mountpoints,
-    user_of,
 )
+from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import ChrootOptions, Place
 
 SYSTEM = ("/proc", "/sys", "/dev")
@@ -62,7 +62,7 @@ class Chroot(OtherRoot):
             *options.binds,
             Place(str(launch.workdir.resolve()), INSIDE_WORKDIR),
         ]
-        admitted = workdir.admit(launch.workdir, user_of(root, options))
+        admitted = OWN if options.user is None else workdir.share(launch.workdir)
         made = make_mountpoints(root, binds)
         try:
             private = (_tool("unshare"), "--mount", "--propagation", "private")

@@ -4,20 +4,14 @@
 run, see `pulled`. Containers are labelled with their collector, so that only orphans of our own are ever removed.
 """
 
-import itertools
 import os
-import pwd
-import re
 import shutil
 import signal
 import socket
 import subprocess
-import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkpub.collect import workdir
@@ -32,28 +26,23 @@ from sparkpub.collect.environments.base import (
     through_binds,
 )
 from sparkpub.collect.machine import processes
-from sparkpub.collect.machine.nvml import VISIBLE
 from sparkpub.collect.machine.processes import end
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.plan.address import LOOPBACK
 from sparkpub.plan.environments import DockerOptions, Place
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container, Isolation
+from sparkpub.record.telemetry import VISIBLE
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container as DockerContainer
-    from docker.models.images import Image
 
 RUN_LABEL, OWNER_LABEL = "sparkpub.run", "sparkpub.collector"
 ANSWER_SECONDS = 10
 """How long the engine may take to answer a question. One that is frozen must not hold a campaign for long."""
 ENDING_SECONDS = 5
 """How long the engine may take to notice that a container's processes are gone."""
-SUBORDINATE = Path("/etc/subuid")
-"""Which ids a user has for the users of its containers."""
-MOST_CHUNKS = 64
-"""How much is read of a container's /etc/passwd, in chunks of the engine's: 2 MiB each at most."""
 CREATE_SECONDS = 180
 """How long it may take to create and start a container, for which it may have to unpack an image."""
 
@@ -128,8 +117,7 @@ class Docker(Environment):
             container = client.containers.create(
                 image.id, list(argv), **create_arguments(options, launch, variables)
             )
-            user = _user(client, container, image, options)
-            admitted = workdir.admit(launch.workdir, user)
+            admitted = workdir.share(launch.workdir)
             return DockerRun(client, container, launch, argv, options.image, admitted)
         except _failures() as error:
             _discard(client, container)
@@ -331,68 +319,6 @@ def create_arguments(
     }
 
 
-def _user(
-    client: "DockerClient",
-    container: "DockerContainer",
-    image: "Image",
-    options: DockerOptions,
-) -> int | None:
-    """The user of this machine as whom the container's command runs; None where it is not known here."""
-    spec = options.user
-    if spec is None:
-        spec = image.attrs.get("Config", {}).get("User")
-    number = workdir.user_number(spec, "")
-    if number is None:
-        number = workdir.user_number(spec, _passwd(container))
-    return None if number is None else _outside(client.info(), number)
-
-
-def _passwd(container: "DockerContainer") -> str:
-    """The /etc/passwd of a container that has not started; empty where it has none."""
-    with suppress(*_failures(), tarfile.TarError, KeyError, StopIteration):
-        chunks, _ = container.get_archive("/etc/passwd")
-        packed = BytesIO(b"".join(itertools.islice(chunks, MOST_CHUNKS)))
-        with tarfile.open(fileobj=packed) as tar:
-            member = next(iter(tar))
-            file = tar.extractfile(member)
-            return "" if file is None else file.read().decode(errors="replace")
-    return ""
-
-
-def _outside(info: Mapping[str, Any], number: int) -> int | None:
-    """The user of this machine that a user of a container is. An engine with a user namespace of its own numbers them
-    anew."""
-    security = " ".join(info.get("SecurityOptions") or ())
-    if "name=rootless" in security:
-        return _of_rootless(number)
-    if "name=userns" in security:
-        # The engine keeps such containers in a folder named by the ids of their root: /var/lib/docker/100000.100000.
-        found = re.search(r"/(\d+)\.\d+/?$", str(info.get("DockerRootDir")))
-        return None if found is None else int(found[1]) + number
-    return number
-
-
-def _of_rootless(number: int) -> int | None:
-    """The same for an engine that runs as a user: its root is that user, the others are of his range in /etc/subuid."""
-    socket_of_engine = os.environ.get("DOCKER_HOST", "").removeprefix("unix://")
-    try:
-        engine = Path(socket_of_engine or "/var/run/docker.sock").stat().st_uid
-        ranges = SUBORDINATE.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    if number == 0:
-        return engine
-    names = {str(engine)}
-    with suppress(KeyError):
-        names.add(pwd.getpwuid(engine).pw_name)
-    for line in ranges:
-        name, _, rest = line.partition(":")
-        begin, _, count = rest.partition(":")
-        if name in names and begin.isdecimal() and count.isdecimal():
-            return int(begin) + number - 1 if number <= int(count) else None
-    return None
-
-
 def _limit(size: int | str | None) -> int | str | None:
     """A limit of memory as the engine takes it, where -1 is none."""
     if size == "unlimited":
@@ -429,6 +355,8 @@ def _device_requests(options: DockerOptions) -> list[Any]:
     from docker.types import DeviceRequest  # noqa: PLC0415
 
     requests = []
+    if options.gpus == ():
+        return []
     if isinstance(options.gpus, tuple):
         requests.append(
             DeviceRequest(device_ids=list(options.gpus), capabilities=[["gpu"]])

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from sparkpub.collect.environments.base import (
@@ -216,6 +217,12 @@ class Host(Environment):
         beside = str(Path(options.python or sys.executable).parent)
         paths = (options.env.get("PATH"), beside)
         return any(shutil.which(name, path=path) is not None for path in paths)
+
+    def has_module(self, name: str, options: HostOptions) -> bool | None:
+        """In the collector's own Python; of another one it shows only inside."""
+        if options.python is not None or "PYTHONPATH" in options.env:
+            return None
+        return find_spec(name) is not None
 
     def inherited(self, options: HostOptions) -> Mapping[str, str]:  # noqa: ARG002
         """The collector's own."""

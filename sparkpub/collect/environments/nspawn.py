@@ -24,8 +24,8 @@ from sparkpub.collect.environments.rootfs import (
     OtherRoot,
     make_mountpoints,
     remove_mountpoints,
-    user_of,
 )
+from sparkpub.collect.workdir import OWN
 from sparkpub.plan.environments import NspawnOptions, Place, bytes_of
 
 PROGRAM = "systemd-nspawn"
@@ -73,7 +73,7 @@ class Nspawn(OtherRoot):
         root = Path(options.rootfs).resolve()
         binds = (*options.binds, Place(str(launch.workdir.resolve()), INSIDE_WORKDIR))
         points = [*(Place(name, name) for name in SYSTEM), *binds]
-        admitted = workdir.admit(launch.workdir, user_of(root, options))
+        admitted = OWN if options.user is None else workdir.share(launch.workdir)
         made = make_mountpoints(root, points)
         container = [
             *_ALONE,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from sparkpub.collect import state, workdir
+from sparkpub.collect import state
 from sparkpub.collect.environments.base import (
     Environment,
     Obstacle,
@@ -72,14 +72,6 @@ class OtherRoot(Environment):
             *reap(),
             *(f"removed mount point {path}" for path in remove_mountpoints(_noted())),
         ]
-
-
-def user_of(root: Path, options: RootOptions) -> int | None:
-    """The user of this machine as whom the command runs: ids are the same under another root, names are its own."""
-    passwd = ""
-    with suppress(OSError, UnicodeDecodeError):
-        passwd = Path(below(root, "/etc/passwd")).read_text(encoding="utf-8")
-    return workdir.user_number(options.user, passwd)
 
 
 def below(root: Path, target: str) -> str:

@@ -124,10 +124,10 @@ def _read(term: Term, found: Any) -> Any:
 def _as_it_stands(term: Term, found: Any) -> Any:
     """A number as such, and a whole one as that; any other text."""
     said = None if isinstance(found, list | dict) else cells.text(found)
-    value = None if said is None else cells.number(said)
-    if said is None or value is None:
+    value = None if said is None else reading.number(said)
+    if said is None or (value is None and not reading.NUMBER.fullmatch(said)):
         return said
-    if abs(value) > _MOST:
+    if value is None or abs(value) > _MOST:
         raise cells.CellError(f"column {term.at!r} has {cells.shown(said)}; correct it")
     return int(value) if value.is_integer() else value
 

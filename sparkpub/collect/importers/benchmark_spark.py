@@ -113,7 +113,7 @@ def _published(
         # Its unit stands nowhere, so that a number could not be used either.
         reason = given.about.unavailable.get(
             "request_latency_mean_ms",
-            f"published as {entry['latency']!r}, without unit",
+            f"published as {reading.shown(entry['latency'])}, without unit",
         )
         metrics["request_latency_mean_ms"] = reading.metric(
             "request_latency_mean_ms", None, "published", reason=reason
@@ -131,7 +131,7 @@ def _published(
 
 def _figure(name: str, value: Any) -> MetricValue:
     """A published figure; what the monitor wrote as -1 was not read at all."""
-    reason = f"published as {value!r}"
+    reason = f"published as {reading.shown(value)}"
     return reading.metric(
         name, None if value == -1 else value, "published", reason=reason
     )

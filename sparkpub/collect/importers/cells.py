@@ -1,6 +1,7 @@
 """What stands in a cell of a table, or at a place of a document: text, a number, a time."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,8 +9,12 @@ from sparkpub.collect.importers.base import local_moment, unix_moment, utc_momen
 from sparkpub.plan.workloads import reading
 from sparkpub.record.record import Moment
 
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?")
-"""With commas only between groups of three digits: `12,5` is no number here, since nobody can tell which one it is."""
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+"""A comma between groups of three digits: `1,204.5`."""
+_DECIMALS = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?")
+"""A comma before decimals, and points between groups if at all: `1.204,5`."""
+_POINTS = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
+"""What is a whole number where a comma begins decimals."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SECONDS = re.compile(r"\d{9,10}(?:\.\d+)?")
 """UNIX time of the years 1973 to 2286."""
@@ -34,11 +39,29 @@ def text(cell: Any) -> str | None:
     return None if said.lower() in _EMPTY else said
 
 
-def number(said: str) -> float | None:
-    """A finite number; None for anything else."""
-    if not _NUMBER.fullmatch(said):
-        return None
-    return reading.number(said)
+def without_commas(column: Sequence[Any]) -> list[Any]:
+    """The cells of a column in which every number is written with a point and no comma.
+
+    What its commas mean is seen by the whole column. Where that leaves both readings (`1,204` alone), or none, it stays
+    as it is: no such cell is a figure, since nobody can tell which one.
+    """
+    parts = [
+        part.strip()
+        for cell in column
+        if isinstance(cell, str)
+        for part in cell.split("±")
+    ]
+    written = [part for part in parts if "," in part]
+    if not written:
+        return [*column]
+    others = [part for part in parts if "." in part and "," not in part]
+    thousands = all(map(_THOUSANDS.fullmatch, written))
+    decimals = all(map(_DECIMALS.fullmatch, written))
+    decimals = decimals and all(map(_POINTS.fullmatch, others))
+    if thousands == decimals:
+        return [*column]
+    plain = str.maketrans({",": None}) if thousands else str.maketrans(",", ".", ".")
+    return [cell.translate(plain) if isinstance(cell, str) else cell for cell in column]
 
 
 def moment(cell: Any) -> Moment | None:

@@ -126,8 +126,10 @@ class PlacedValue:
         return metric, scale
 
     def _number(self, said: str) -> float | None:
-        found = cells.number(said)
-        if found is None and self.source == "published":
+        found = reading.number(said)
+        if self.source == "report":
+            return found
+        if found is None or "," in said:
             what = f"column {self.column!r} has {cells.shown(said)}"
             raise CellError(f"{what}; write a number, as 1234.5")
         return found

@@ -1,4 +1,4 @@
-"""Results of `llama-bench` in every format that it writes: JSON, JSON lines, CSV, SQL and the Markdown table.
+"""Results of `llama-bench` in every format that it writes: JSON, JSON lines, CSV and the Markdown table.
 
 A file holds tests. One test of a prompt and one of generation with the same settings make a run, as in our own runs of
 the tool; where a file has several lengths of either, each test is a run of its own, because nothing says which belong
@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -72,16 +71,6 @@ _DEVICES = re.compile(r"^ *Device \d+: .*$", re.MULTILINE)
 _TEST = re.compile(
     r"(?:pp(?P<prompt>\d+))?\+?(?:tg(?P<generated>\d+))?(?: @ d(?P<depth>\d+))?"
 )
-_ALLOWED_SQL = frozenset(
-    {
-        sqlite3.SQLITE_CREATE_TABLE,
-        sqlite3.SQLITE_INSERT,
-        sqlite3.SQLITE_UPDATE,
-        sqlite3.SQLITE_READ,
-        sqlite3.SQLITE_TRANSACTION,
-    }
-)
-"""What a script of llama-bench does; anything else in one is refused by SQLite itself."""
 
 
 @dataclass(frozen=True)
@@ -346,10 +335,6 @@ def _rows(file: ResultFile) -> list[TestFields] | None:
     start = text.lstrip()[:2000]
     if start.startswith("build_commit,") and "n_gen" in start:
         return _csv(text)
-    if start.startswith(
-        ("CREATE TABLE IF NOT EXISTS llama_bench", "INSERT INTO llama_bench")
-    ):
-        return _sql(text)
     if _TABLE.search(text):
         return _table(text)
     if file.suffix in (".json", ".jsonl") or (
@@ -391,30 +376,6 @@ def _typed(name: str, value: str) -> str | int | float:
         except ValueError:
             continue
     return value
-
-
-def _sql(text: str) -> list[TestFields]:
-    """Run in a data base in memory, which is allowed to make the table and to insert, and nothing else."""
-    if not sqlite3.complete_statement(text):
-        raise FileError("cut short: the last statement has no end")
-    base = sqlite3.connect(":memory:")
-    try:
-        base.set_authorizer(_authorize)
-        base.executescript(text)
-        base.set_authorizer(None)
-        base.row_factory = sqlite3.Row
-        rows = [dict(row) for row in base.execute("SELECT * FROM llama_bench")]
-    except sqlite3.Error as error:
-        raise FileError(f"not the SQL of llama-bench: {error}") from None
-    finally:
-        base.close()
-    if not rows:
-        raise FileError("no test in it")
-    return rows
-
-
-def _authorize(action: int, *_: object) -> int:
-    return sqlite3.SQLITE_OK if action in _ALLOWED_SQL else sqlite3.SQLITE_DENY
 
 
 def _table(text: str) -> list[TestFields]:

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from sparkpub.collect.importers import cells, llama_benchy, printed
 from sparkpub.collect.importers.asked import Asked, asked
 from sparkpub.collect.importers.base import (
@@ -40,6 +42,7 @@ from sparkpub.plan.workloads import WORKLOADS, reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
+from sparkpub.record.errors import field_problems
 from sparkpub.record.record import MetricValue, Moment, Observed, Phase, Status
 from sparkpub.record.telemetry import parse
 
@@ -166,6 +169,8 @@ class ReportReader(FileReader):
             report = _report(run.mapping, run.said, content, beside)
         except CellError as problem:
             return Left(source, str(problem))
+        except ValidationError as error:
+            return Left(source, "; ".join(field_problems(error)))
         if _name(report, facts) is None and given.model is None:
             return Left(source, NAMELESS)
         if report.workload is None and given.workload is None and given.matrix is None:

@@ -5,10 +5,11 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkpub.collect.importers import parquet
+from sparkpub.collect.importers.cells import without_commas
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
@@ -46,10 +47,28 @@ class SourceTable:
 def read_table(file: ResultFile, rows: str | None = None) -> SourceTable:
     """The table in a file; `rows` says where its rows are in JSON. Raises FileError where it is none."""
     if file.suffix in (".csv", ".tsv"):
-        return _csv(reading.text(file.content))
-    if file.suffix == ".parquet":
-        return _parquet(file.content)
-    return _json(file.content, rows)
+        found = _csv(reading.text(file.content))
+    elif file.suffix == ".parquet":
+        found = _parquet(file.content)
+    else:
+        found = _json(file.content, rows)
+    return _without_commas(found)
+
+
+def _without_commas(table: SourceTable) -> SourceTable:
+    """With the numbers of each column written with a point; the cells stay as they are, for they are evidence."""
+    said: list[dict[str, Any]] = [{} for _ in table.rows]
+    for column in table.columns:
+        written = [row.cells.get(column) for row in table.rows]
+        plain = without_commas(written)
+        for row, before, after in zip(said, written, plain, strict=True):
+            if after is not before:
+                row[column] = after
+    rows = tuple(
+        replace(row, said={**row.said, **changed}) if changed else row
+        for row, changed in zip(table.rows, said, strict=True)
+    )
+    return replace(table, rows=rows)
 
 
 def _csv(text: str) -> SourceTable:

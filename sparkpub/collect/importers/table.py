@@ -39,6 +39,7 @@ from sparkpub.collect.importers.rows import (
 from sparkpub.collect.importers.said import SaidOfRun
 from sparkpub.collect.importers.sidecars import Sidecars, is_notes
 from sparkpub.collect.importers.where import at, holds
+from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import LONGEST_TEXT, Moment, Status
@@ -350,7 +351,7 @@ class _TableReader:
         number = self.counts[cell] + 1
         if column is not None:
             said = self._cell(row, "iteration")
-            value = cells.number(said or "")
+            value = reading.number(said)
             if value is None or not value.is_integer() or value < 1:
                 raise CellError(
                     f"column {column!r} has {shown(said or '')}; number the runs of a cell from 1"

@@ -32,7 +32,6 @@ from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import (
     CAMPAIGN_FILE,
     EVIDENCE_CAP,
-    EVIDENCE_KINDS,
     read_campaign,
     read_folder,
     to_json,
@@ -40,6 +39,14 @@ from sparkpub.record.store import (
 )
 
 _SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
+_EVIDENCE_KINDS = frozenset(
+    {
+        *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt"),
+        *(".md", ".yaml", ".yml", ".parquet", ".npz"),
+        *(".gz", ".zst", ".xz", ".zip"),
+    }
+)
+"""How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
 _SHARED = "original-"
 """Begins the name of a file that several runs came from."""
 _UNSAID = (
@@ -499,7 +506,7 @@ def _evidence(
             shared.append(("log", draft.log_of_call, ".log"))
         for role, content, suffix in shared:
             clean = cleaner.of_all(content)
-            kind = suffix if suffix in EVIDENCE_KINDS else ".txt"
+            kind = suffix if suffix in _EVIDENCE_KINDS else ".txt"
             name = f"{_SHARED}{clean.original[:12]}.original{kind}"
             found.append((role, name, clean))
     items, files, notes = [], {}, redrawn

@@ -11,15 +11,23 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sparkpub.record.metrics import GIB
-from sparkpub.record.telemetry import over_gpus
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""What restricts a process, and a node of a cluster, to some GPUs of a machine."""
+from sparkpub.record.telemetry import VISIBLE, over_gpus
 
 
 def library() -> Any:
     """The module pynvml: the one seam at which tests put a stand-in."""
     return importlib.import_module("pynvml")
+
+
+def listed() -> int:
+    """How many GPUs the machine has; 0 where none can be read."""
+    with suppress(Exception):  # whatever is wrong with library or driver
+        nvml = library()
+        nvml.nvmlInit()
+        count = int(nvml.nvmlDeviceGetCount())
+        nvml.nvmlShutdown()
+        return count
+    return 0
 
 
 class Gpus:
@@ -47,7 +55,7 @@ class Gpus:
         """As NVML counts, of each of `handles`."""
         self.handles = [listed[index] for index in self.indices]
         if not self.handles:
-            raise NoGpuError(f"{VISIBLE} names no GPU that NVML lists")
+            raise NoGpuError("NVML lists none of the GPUs that are named")
 
     def apart(self) -> "list[Gpus]":
         """Each of the GPUs by itself; why a sensor gives nothing is kept for all of them together."""
@@ -59,34 +67,14 @@ class Gpus:
         return singles
 
     def _visible(self, listed: Sequence[Any]) -> list[int]:
-        """The GPUs that CUDA shows to this process and to what it starts. NVML shows all of them to everybody.
-
-        `CUDA_VISIBLE_DEVICES` names them by index or by the beginning of a UUID; the first name that fits none ends
-        the list, as in CUDA. A part of a GPU (MIG) stands for itself in CUDA and has no sensors of its own: then all
-        GPUs are read.
-        """
+        """The GPUs that CUDA shows to this process and to what it starts, by `CUDA_VISIBLE_DEVICES`. NVML shows all of
+        them to everybody."""
         named = os.environ.get(VISIBLE)
-        if named is None or "MIG-" in named:
+        if named is None:
             return list(range(len(listed)))
-        visible = []
-        for name in named.split(","):
-            index = self._named(name.strip(), listed)
-            if index is None:
-                break
-            visible.append(index)
-        return visible
-
-    def _named(self, name: str, listed: Sequence[Any]) -> int | None:
-        """The index of the GPU of an index or a UUID; None where there is none."""
-        if name.isdecimal():
-            return int(name) if int(name) < len(listed) else None
-        if not name.startswith("GPU-"):
-            return None
-        for index, handle in enumerate(listed):
-            uuid = self.nvml.nvmlDeviceGetUUID(handle)
-            if str(uuid).startswith(name):
-                return index
-        return None
+        if not all(name.strip().isdecimal() for name in named.split(",")):
+            raise NoGpuError(f"{VISIBLE} does not name GPUs by their indices")
+        return [int(name) for name in named.split(",")]
 
     def each(self, column: str, read: Callable[[Any], Any]) -> list[Any]:
         """One value per GPU; empty, with the reason kept, where the sensor gives nothing."""

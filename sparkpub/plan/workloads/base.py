@@ -61,6 +61,11 @@ class Options(TypedOptions):
         where the workload's command is the program."""
         return {}
 
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """Modules that a payload of ours imports, each with the extra of sparkpub that brings it."""
+        return {}
+
     def asked(self) -> dict[str, Any]:
         """What a run is asked for, whether it was written or is a default: option to value."""
         return dict(self)

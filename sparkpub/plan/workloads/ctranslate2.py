@@ -3,6 +3,7 @@
 Our own payload makes the model with random weights from the configuration in the matrix, and is the demo's engine.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
@@ -46,6 +47,11 @@ class Ctranslate2Options(BatchOptions):
     """Tokens generated per request."""
     compute_type: Literal["float32", "int16", "int8"] = "float32"
     """Type that weights are stored and multiplied in."""
+
+    @property
+    def modules(self) -> Mapping[str, str]:
+        """The engine."""
+        return {"ctranslate2": "demo"}
 
 
 def command(case: RunCase, options: Ctranslate2Options) -> Command:

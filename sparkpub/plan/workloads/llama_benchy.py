@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -39,9 +40,11 @@ from sparkpub.plan.workloads.base import (
     no_answer,
 )
 from sparkpub.plan.workloads.load import Load
+from sparkpub.record import package
 from sparkpub.record.record import MetricValue
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
+_WITH_KEY = "with_key.py"
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
 BEGINS = r"Run 1/\d+ \("
@@ -81,8 +84,9 @@ class LlamaBenchyOptions(ClientOptions):
     """llama-benchy on a server that is already running, or on that of the environment: rounds of requests that are all
     sent at once.
 
-    The tool has to be installed in the environment (`uv tool install llama-benchy`), or `uvx`, which fetches it. It
-    gets a key for the server from the variable `OPENAI_API_KEY` of its environment, if the server needs one.
+    The tool has to be installed in the environment (sparkpub's extra `quick` brings it, and `uv tool install
+    llama-benchy`), or `uvx`, which fetches it. It gets a key for the server from the variable `OPENAI_API_KEY` of its
+    environment, if the server needs one.
 
     Example: {type: llama-benchy, url: "http://127.0.0.1:8000", input_tokens: 2048, output_tokens: 128, concurrency: 4}
     """
@@ -119,7 +123,7 @@ class LlamaBenchyOptions(ClientOptions):
     @property
     def programs(self) -> Mapping[str, str]:
         """The tool, or what fetches it."""
-        return {PACKAGE: f"uv tool install {PACKAGE}", "uvx": ""}
+        return {PACKAGE: _install_command(), "uvx": ""}
 
     @classmethod
     def load(cls, asked: Mapping[str, Any]) -> Load:
@@ -128,6 +132,11 @@ class LlamaBenchyOptions(ClientOptions):
         if load.requests is None or load.in_flight is None:
             return load
         return replace(load, requests=load.requests * load.in_flight)
+
+
+@cache
+def _install_command() -> str:
+    return package.install_command("quick")
 
 
 def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
@@ -169,6 +178,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         lambda: {
             _DRIVER: reading.payload(_DRIVER),
             server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
+            _WITH_KEY: reading.payload(_WITH_KEY),
             _TEXT: reading.payload(_TEXT),
             _WANTED: json.dumps(wanted).encode(),
         },

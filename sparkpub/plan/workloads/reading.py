@@ -6,7 +6,6 @@ carry bare NaN and Infinity, and are cut short when a process dies.
 
 import codecs
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -30,12 +29,18 @@ _ESCAPES = re.compile(
     r"|[0-~])"
 )
 """Escape sequences of ECMA-48: one within a figure's line would hide the figure."""
+NUMBER = re.compile(
+    r"[-+]?(?=\.?\d)(?:[1-9]\d{0,2}(?:,\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?"
+)
+"""With commas only between groups of three digits, as tools print thousands."""
 _BREAKS = re.compile(r"\r\n|\r|\n")
 _SHARES = (0.5, 0.9, 0.95, 0.99)
 """Of requests, below the percentiles that are metrics."""
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
+_NO_NUMBER = 10**18
+"""More bytes, tokens or parameters than anything has."""
 STOPWATCH = "stopwatch.py"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -137,10 +142,12 @@ def at(document: Any, path: str) -> Any:
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also from text with thousands separators; None for anything else."""
-    if type(value) is float and math.isfinite(value):
+    """A number of a size that figures have, also from text with thousands separators; None for anything else."""
+    if type(value) is float and outside.is_figure(value):
         return value  # hundreds of thousands of times, mostly
     if isinstance(value, str):
+        if not NUMBER.fullmatch(value.strip()):
+            return None
         try:
             value = float(value.replace(",", ""))
         except ValueError:
@@ -151,24 +158,22 @@ def number(value: Any) -> float | None:
         found = float(value)
     except OverflowError:
         return None
-    if not math.isfinite(found):
-        return None
-    return found
+    return found if outside.is_figure(found) else None
 
 
 def numbers(values: Any) -> list[float]:
-    """The finite numbers of a list; empty for anything else."""
+    """The numbers of a list; empty for anything else."""
     if not isinstance(values, list):
         return []
-    if {*map(type, values)} == {float} and all(map(math.isfinite, values)):
+    if {*map(type, values)} == {float} and all(map(outside.is_figure, values)):
         return values  # thousands of times, mostly
     return [found for item in values if (found := number(item)) is not None]
 
 
 def positive_int(value: Any) -> int | None:
-    """A whole number above zero, or None."""
+    """A whole number above zero, or None; a number of nothing here is as large as 10**18."""
     found = number(value)
-    if found is None or found < 1 or found != int(found):
+    if found is None or not 1 <= found < outside.WHOLE_BELOW or found != int(found):
         return None
     return int(found)
 
@@ -188,11 +193,16 @@ def metric(
     known, found = METRICS[name], number(value)
     if found is not None:
         found *= scale
-        if math.isfinite(found) and known.minimum <= found <= known.maximum:
+        if outside.is_figure(found) and known.minimum <= found <= known.maximum:
             return MetricValue(value=found, unit=known.unit, source=source)
         reason = ""  # it is for a value that is not there
-    why = reason or f"the {source} gives {repr(value)[:_LONGEST_REASON]}"
+    why = reason or f"the {source} gives {shown(value)}"
     return MetricValue(value=None, unit=known.unit, source=source, reason=why)
+
+
+def shown(value: Any) -> str:
+    """What stands in place of a figure, for people; of a long text its beginning."""
+    return repr(value)[:_LONGEST_REASON]
 
 
 def known(metrics: Mapping[str, MetricValue], name: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.plan.workloads import llama_bench, reading
+from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
 from sparkpub.record.record import MetricValue
 
@@ -59,7 +60,8 @@ _CACHE_OPTIONS = ("cache_dtype", "enable_prefix_caching", "gpu_memory_utilizatio
 _SAMPLE = re.compile(
     r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
 )
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]++|\\.)*+)"')
+"""A label begins where no other word does, so that a long word is not tried at each of its letters."""
 
 
 def identity(server: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,21 +81,32 @@ def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     settings = _options(said, samples) | {
         "client": server.get("client"),
         "client_version": server.get("client_version"),
-        "max_model_len": entry.get("max_model_len") or _context(said, entry),
+        "max_model_len": reading.positive_int(entry.get("max_model_len"))
+        or _context(said, entry),
     }
     found = {
         "engine": engine,
-        "engine_version": _version(said),
-        "model_path": reading.word(path) or reading.word(server.get("model")),
+        "engine_version": _word(_version(said)),
+        "model_path": _word(path) or _word(server.get("model")),
         "parameters": _parameters(said, entry),
         "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
         **_weights_format(said, entry),
         "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
         "settings": {
-            name: str(value) for name, value in settings.items() if value is not None
+            name: str(value)[: pages.LONGEST_NAME]
+            for name, value in settings.items()
+            if value is not None
         },
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _word(value: Any) -> str | None:
+    """What a server says of itself, where it can be a name."""
+    found = reading.word(value)
+    if found is None or len(found) > pages.LONGEST_NAME or not found.isprintable():
+        return None
+    return found
 
 
 def _engine(
@@ -215,10 +228,10 @@ def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
         entry.get("quantization"),
     )
     for name in gguf:
-        word = reading.word(name)
+        word = _word(name)
         if word is not None:
             return llama_bench.weights_format(word)
-    dtype = reading.word(_page(said, "/info", "model_dtype"))
+    dtype = _word(_page(said, "/info", "model_dtype"))
     return {} if dtype is None else {"dtype": dtype.removeprefix("torch.")}
 
 

@@ -15,9 +15,17 @@ REASON_WORDS = Threshold(
 )
 
 
+MERGED = {
+    "fact-mismatch": "metric-mismatch",
+    "foreign-tenant": "foreign-load",
+    "too-many-outliers": "outlier",
+}
+"""Former names of checks, under which campaigns acknowledge findings, and the check that asks it now."""
+
+
 def covers(entry: Acknowledgement, finding: Finding) -> bool:
-    """Whether an entry answers a finding: it names the check, and every cell concerned."""
-    if entry.check != finding.check:
+    """Whether an entry answers a finding: it names the check, perhaps by a former name, and every cell concerned."""
+    if MERGED.get(entry.check, entry.check) != finding.check:
         return False
     pattern = (entry.cell or "*/*/*").split("/")
     if pattern == ["*", "*", "*"]:

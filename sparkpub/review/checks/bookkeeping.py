@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from sparkpub.record.metrics import GIB
+from sparkpub.record.metrics import GIB, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import of_each_run
@@ -21,7 +21,6 @@ MEMORY_SLACK_GIB = Threshold(
     "GiB by which a part may exceed its total, because the two are read at different times.",
 )
 
-GB_PER_GIB = GIB / 1e9
 _WITHIN = (
     ("weights_gib", "allocated_peak_gib"),
     ("allocated_peak_gib", "reserved_peak_gib"),
@@ -43,7 +42,7 @@ def _problems(_view: View, stored: Stored) -> Iterator[str]:
             _SAMPLED_SLACK_GIB if whole == "gpu_memory_peak_gib" else MEMORY_SLACK_GIB
         )
         if small is not None and large is not None and small > large + slack:
-            yield f"{part} is {small:.2f} GiB, more than {whole} of {large:.2f} GiB{_mixed(small, large)}"
+            yield f"{part} is {small:.2f} GiB, more than {whole} of {large:.2f} GiB{mixed_units(small, large)}"
     yield from _sums(record)
     yield from _said_twice(record)
 
@@ -60,7 +59,7 @@ def _sums(record: Record) -> Iterator[str]:
     ):
         yield (
             f"weights of {weights:.2f} GiB and a KV cache of {cache:.2f} GiB are more than the {held:.2f} GiB "
-            f"allocated{_mixed(weights + cache, held)}"
+            f"allocated{mixed_units(weights + cache, held)}"
         )
 
 
@@ -85,17 +84,7 @@ def _said_twice(record: Record) -> Iterator[str]:
         if not math.isclose(
             said, counted, rel_tol=MEMORY_TOLERANCE, abs_tol=float(MEMORY_SLACK_GIB)
         ):
-            yield f"{name} is {said:.2f} GiB, and {other} are {counted:.2f} GiB{_mixed(said, counted)}"
-
-
-def _mixed(one: float, other: float) -> str:
-    """A hint where two figures lie apart by what GB and GiB lie apart."""
-    ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 0.0
-    return (
-        " (GB was taken for GiB)"
-        if math.isclose(ratio, GB_PER_GIB, rel_tol=0.005)
-        else ""
-    )
+            yield f"{name} is {said:.2f} GiB, and {other} are {counted:.2f} GiB{mixed_units(said, counted)}"
 
 
 CHECKS = (

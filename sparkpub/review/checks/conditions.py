@@ -12,10 +12,17 @@ from sparkpub.record import catalogue, telemetry
 from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
+from sparkpub.review.checks import leaks
 from sparkpub.review.checks.check import Check, of_each_run
 from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import published_only
+from sparkpub.review.checks.tenants import (
+    TENANT_GIB,
+    TENANT_LOAD_PERCENT,
+    TENANT_SHARE,
+    foreign_tenant,
+)
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, first_of
 from sparkpub.review.grouping import grouped
@@ -307,6 +314,12 @@ def _highest_clock(stored: Stored) -> float | None:
     return machine.clocks_locked_mhz or max(limits, default=None)
 
 
+def foreign_load(view: View) -> Iterator[Finding]:
+    """Runs beside which something else was at work, and those before which it held the GPU."""
+    yield from view.faulty("foreign-load", "warning", _company, "shared the machine")
+    yield from foreign_tenant(view)
+
+
 def _company(view: View, stored: Stored) -> Iterator[str]:
     """Somebody else on the GPU, the CPU or in the memory."""
     yield from _unmet(stored, "exclusive", "cpu", "memory")
@@ -408,14 +421,19 @@ CHECKS = (
         thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
-    of_each_run(
+    Check(
         "foreign-load",
         "evidence",
-        "warning",
-        "Was the run alone on the machine?",
-        _company,
-        ("shared the machine",),
-        thresholds=(WAITED_PERCENT, BUSY_PERCENT),
+        ("warning",),
+        "Was the run alone on the machine, and was the GPU free before it?",
+        foreign_load,
+        thresholds=(
+            WAITED_PERCENT,
+            BUSY_PERCENT,
+            TENANT_GIB,
+            TENANT_SHARE,
+            TENANT_LOAD_PERCENT,
+        ),
         remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
     ),
     of_each_run(
@@ -423,8 +441,9 @@ CHECKS = (
         "evidence",
         "warning",
         "Any memory leaks?",
-        lambda _, stored: _events(stored, "leak"),
+        leaks.of_run,
         ("leaked memory",),
+        thresholds=(leaks.LEAK_GIB, leaks.LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
     of_each_run(

@@ -1,6 +1,7 @@
 """Whether runs that are pooled, and environments that are compared, differ in nothing that they must share."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from sparkpub.review.checks.facts import (
     machines_of,
 )
 from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.ratios import resources
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     NamedValues,
@@ -75,6 +75,7 @@ CONDITION_SD = Threshold(
     "Minimum distance of two means of a condition in standard errors: less than 1 in 10,000 by chance.",
 )
 
+_RESOURCE = re.compile("THREADS|VISIBLE_DEVICES")
 CONDITION_RUNS = 3
 """Runs on each side below which means say nothing."""
 
@@ -346,7 +347,7 @@ def _unequal_condition(
         for one, other in combinations(sides, 2):
             pair = [(model, environment, workload) for environment in (one, other)]
             first, then = (condition.read(view, sides[name]) for name in (one, other))
-            given = [resources(view, cell) for cell in pair]
+            given = [_resources(view, cell) for cell in pair]
             if condition.of_resources and given[0] != given[1]:
                 continue
             if _lie_apart(condition, first, then):
@@ -358,6 +359,17 @@ def _unequal_condition(
     if words:
         told = NamedValues(words[0], words)
         yield _unequal(view, condition.name, "warning", list(cells), told)
+
+
+def _resources(view: View, cell: Cell) -> dict[str, object]:
+    """What an environment sets that gives its runs more or fewer processors, GPUs or memory: two that differ in it may
+    well differ in speed."""
+    declared = view.counted[cell][0].record.requested.environment
+    variables = declared.get("env") or {}
+    given = {name: value for name, value in variables.items() if _RESOURCE.search(name)}
+    return given | {
+        name: declared[name] for name in ("cpuset", "memory") if name in declared
+    }
 
 
 def _lie_apart(

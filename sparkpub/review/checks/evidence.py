@@ -114,6 +114,10 @@ COLUMNS = (
     "gpu_power_watt",
     "gpu_energy_joule",
     "mem_available_gib",
+    "cgroup_current_gib",
+    "cgroup_file_gib",
+    "cgroup_shmem_gib",
+    "processes_pss_gib",
     "cpu_percent",
     "swap_used_gib",
     "pressure_cpu_some_percent",
@@ -230,7 +234,10 @@ def _examine(stored: Stored) -> Examined:
 
 def _content(stored: Stored, item: Evidence) -> bytes:
     """The bytes of a piece of evidence. Raises OSError or UnfitError where it cannot be read."""
-    return outside.content(stored.evidence_path(item), _MOST_BYTES)
+    path = stored.evidence_path(item)
+    if path.is_symlink():
+        raise outside.UnfitError("a link and not a file")
+    return outside.content(path, _MOST_BYTES)
 
 
 def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:

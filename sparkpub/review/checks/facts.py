@@ -12,7 +12,6 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Reread
 from sparkpub.review.checks.finding import Severity
 from sparkpub.review.checks.requested import SLOWING, flag_values, is_path
-from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.grouping import grouped
 
 ABSENT = "absent"
@@ -94,18 +93,6 @@ def _on(switched: bool | None) -> str | None:
     return "on" if switched else "off"
 
 
-_vbios = _of_gpus(lambda gpu: gpu.vbios)
-
-
-def _firmware(record: Record) -> str | None:
-    return _vbios(record) or record.machine.firmware
-
-
-def _memory(record: Record) -> str | None:
-    total = memory_gib(record)
-    return None if total is None else f"{total:.0f} GiB"
-
-
 def _collector(record: Record) -> str | None:
     known = record.reproducibility
     if known is None:
@@ -113,13 +100,6 @@ def _collector(record: Record) -> str | None:
     if known.sparkpub_commit is None:
         return known.sparkpub_version
     return f"{known.sparkpub_version} ({known.sparkpub_commit})"
-
-
-def _modified(record: Record) -> str | None:
-    known = record.reproducibility
-    if known is None or known.sparkpub_clean is None:
-        return None
-    return "as committed" if known.sparkpub_clean else "modified"
 
 
 def _image(record: Record) -> str | None:
@@ -183,11 +163,6 @@ def _inherited(record: Record) -> Named | None:
     }
 
 
-def _variables(seen: Seen) -> Named | None:
-    given = _inherited(seen.record) or {}
-    return {name: has for name, has in given.items() if not _STEERS.fullmatch(name)}
-
-
 def _steering(seen: Seen) -> Named | None:
     """Those that steer an engine or a library: one that is left over on one side is a difference."""
     given = _inherited(seen.record)
@@ -236,26 +211,21 @@ MACHINE = "machine"
 SHARED = (
     _one("GPU", "error", "error", _of_gpus(lambda gpu: gpu.name), follows=MACHINE),
     _one("GPU id", "error", "error", _of_gpus(lambda gpu: gpu.id), own=True, follows="GPU"),
-    _one("memory", "error", "error", _memory, follows="GPU"),
     _one("engine version", "error", "warning", lambda record: record.observed.engine_version),
     _one("container image", "error", None, _image),
     _one("driver", "warning", "warning", lambda record: record.machine.driver, own=True),
     _one("CUDA driver", "warning", "warning", lambda record: record.machine.cuda_driver, own=True, follows="driver"),
-    _one("firmware", "warning", "warning", _firmware, own=True, follows="GPU"),
     _one("kernel", "warning", "warning", lambda record: record.machine.kernel, own=True),
-    _one("number of processors", "warning", "warning", lambda record: record.machine.cpu_count, own=True),
     _one("power mode", "warning", "warning", lambda record: record.machine.power_mode or "not set"),
     _one("governor of the processors", "warning", "warning", lambda record: record.machine.governor, own=True),
     _one("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
     _one("MIG", "error", "error", _of_gpus(lambda gpu: _on(gpu.mig)), own=True),
-    _one("ECC", "warning", "warning", _of_gpus(lambda gpu: _on(gpu.ecc)), own=True),
     _one("locked clock", "warning", "warning", lambda record: record.machine.clocks_locked_mhz or "none"),
     _one("number format", "error", "error", lambda record: record.observed.dtype),
     _one("quantization", "error", "error", _quantization),
     _one("KV cache format", "error", "warning", lambda record: record.observed.kv_cache_dtype),
     _one("limits of memory and processors", "warning", "warning", _limits),
     _one("collector version", "info", "warning", _collector),
-    _one("state of the collector's source", "info", "warning", _modified),
 )  # fmt: skip
 """Facts of one value, in the order of their weight: where they are pooled, and where they are compared."""
 SOFTWARE = Common("software", "warning", "warning", _packages, lacked="info")
@@ -265,7 +235,6 @@ NAMED = (
     Common("gate", "warning", "warning", _gates),
     Common("command line", None, "warning", _flags, absence_counts=True),
     Common("engine setting", "warning", "warning", _settings, own=True),
-    Common("environment variable", None, "warning", _variables),
     Common(
         "variable of the engine",
         "warning",

@@ -16,7 +16,7 @@ from math import isnan, nan
 
 import scipy
 
-from sparkpub.record.metrics import DISTRIBUTIONS, METRICS
+from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, mixed_units
 from sparkpub.record.text import number
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.clients import (
@@ -145,7 +145,7 @@ def _unequal(name: str, figure: float, product: str, *factors: float) -> Iterato
     lost = sum(map(_lost_share, (figure, *factors)))
     tolerance = DEFINITION_TOLERANCE + lost
     if abs(figure - found) > tolerance * max(abs(figure), abs(found)):
-        yield f"{name} is {figure:.6g}, and {product} is {found:.6g}"
+        yield f"{name} is {figure:.6g}, and {product} is {found:.6g}{mixed_units(figure, found)}"
 
 
 def _lost_share(figure: float) -> float:
@@ -190,7 +190,7 @@ def _rates(report: Reported) -> Iterator[str]:
         if abs(share - 1) > REPORT_TOLERANCE:
             yield (
                 f"mean concurrency is {report.concurrency:.6g}, and request throughput × mean latency is "
-                f"{report.in_flight:.6g}"
+                f"{report.in_flight:.6g}{mixed_units(report.in_flight, report.concurrency)}"
             )
 
 
@@ -273,7 +273,10 @@ def _definition_of_tpot(report: Reported) -> Iterator[str]:
     off = DEFINITION_TOLERANCE * latency + report.slack
     too_short = report.client.ends_with_last_token and whole < latency - off
     if whole > latency + off or too_short:
-        yield f"TTFT + {further:g} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
+        yield (
+            f"TTFT + {further:g} × TPOT is {whole:.6g} ms, and the request latency is {latency:.6g} ms on average"
+            f"{mixed_units(whole, latency)}"
+        )
 
 
 def _time_per_chunk(report: Reported) -> tuple[float, float]:
@@ -294,7 +297,10 @@ def _itl(report: Reported) -> Iterator[str]:
     off = DEFINITION_TOLERANCE * token
     is_other = report.client.a_chunk_a_token and abs(chunk - token) > off
     if not isnan(token) and (chunk < least or is_other):
-        yield f"ITL is {chunk:.6g} ms, and the time after the first token, by the further tokens, is {token:.6g} ms"
+        yield (
+            f"ITL is {chunk:.6g} ms, and the time after the first token, by the further tokens, is {token:.6g} ms"
+            f"{mixed_units(chunk, token)}"
+        )
 
 
 def _uncounted(report: Reported) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.record.metrics import Metric
+from sparkpub.record.metrics import Metric, mixed_units
 from sparkpub.record.record import MetricValue, Observed, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -197,8 +197,11 @@ def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
     if value.source in ("log", "report"):
         found = answer.values.get(name)
         if not _same(value.value, found) and not (found is None and answer.truncated):
-            recorded = _text(value.value, metric)
-            return f"the record has {recorded}, and the {value.source} has {_text(found, metric)}"
+            recorded, hint = (
+                _text(value.value, metric),
+                mixed_units(value.value or 0.0, found or 0.0),
+            )
+            return f"the record has {recorded}, and the {value.source} has {_text(found, metric)}{hint}"
     if name in answer.printed and value.value is not None:
         printed, half_digit = answer.printed[name]
         if abs(printed - value.value) > half_digit + PRINTED_TOLERANCE * abs(printed):
@@ -206,7 +209,7 @@ def _contradiction(answer: Reread, name: str, value: MetricValue) -> str | None:
     return None
 
 
-def fact_mismatch(view: View) -> Iterator[Finding]:
+def mistaken_facts(view: View) -> Iterator[Finding]:
     """Records that say of engine, model, load or machine what their own log and report contradict."""
     wrong: dict[str, list[Case]] = defaultdict(list)
     for stored in view.happened:
@@ -217,7 +220,7 @@ def fact_mismatch(view: View) -> Iterator[Finding]:
             wrong[name].append((stored, problem))
     for name, cases in wrong.items():
         yield from view.cases(
-            "fact-mismatch",
+            "metric-mismatch",
             "error",
             cases,
             f"{_DIFFERS} {name}",
@@ -312,14 +315,6 @@ CHECKS = (
         metric_mismatch,
         thresholds=(RELATIVE_TOLERANCE, PRINTED_TOLERANCE),
         remedy="Restore record and evidence from git, or import the results again.",
-    ),
-    Check(
-        "fact-mismatch",
-        "meaning",
-        ("error",),
-        "Do engine and machine in the record agree with log and report?",
-        fact_mismatch,
-        thresholds=(RELATIVE_TOLERANCE,),
-        remedy="Restore record and evidence from git, or import the results again.",
+        of_what_counts=mistaken_facts,
     ),
 )

@@ -1,13 +1,10 @@
 """Whether runs that are set side by side are of one machine, or whole blocks on each: what differs otherwise may be the
 machine."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, combinations
 from typing import Any
-
-import pandas as pd
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -33,13 +30,11 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     for severity, blocks in found.items():
         cells = [cell for _, some, _ in blocks for cell in some]
         yield _not_whole(view, severity, cells, blocks[0][2], len(blocks) - 1)
-    yield from _one_gpu_of_several(view)
     yield from _one_host_at_once(view)
     yield from mixed_runs(
         view, {cell for _, some, _ in found.get("error", ()) for cell in some}
     )
     yield from _workloads_apart(view)
-    yield from _models_apart(view)
 
 
 # -- whole blocks ------------------------------------------------------------------------------------------------
@@ -109,23 +104,6 @@ def _not_whole(
 # -- one machine under several names -----------------------------------------------------------------------------
 
 
-def _one_gpu_of_several(view: View) -> Iterator[Finding]:
-    """GPUs that stand under several machines: their runs are of one machine, and say nothing of another."""
-    by_gpu: dict[str, list[Stored]] = defaultdict(list)
-    for run in view.happened:
-        for gpu in run.record.machine.gpus:
-            if gpu.id is not None:
-                by_gpu[gpu.id].append(run)
-    for gpu_id, runs in by_gpu.items():
-        machines = machines_of(runs)
-        if len(machines) > 1:
-            text = (
-                f"GPU {gpu_id} is recorded as part of {len(machines)} machines ({few(machines)}): its runs are of one "
-                "machine, and do not repeat one another on another one."
-            )
-            yield _of_runs(view, text, runs, "GPU of several machines")
-
-
 def _one_host_at_once(view: View) -> Iterator[Finding]:
     """Machines that are containers of one host and measured at the same time: they shared processors, memory and power,
     so one does not repeat the other independently."""
@@ -156,18 +134,12 @@ def _at_once(runs: Sequence[Stored]) -> list[Stored]:
 # -- what readers set side by side -------------------------------------------------------------------------------
 
 
-def _machines_by(view: View, *columns: str) -> "pd.Series[Any]":
-    """On which machines the counted runs of each model, or of each of its workloads, ran; those that name none are left
-    out."""
-    table = view.reviewed.table
-    rows = table[table["counts"] & table["machine"].notna()]
-    by = rows.groupby(list(columns), observed=True, sort=False)
-    return by["machine"].agg(frozenset)
-
-
 def _workloads_apart(view: View) -> Iterator[Finding]:
     """Workloads of a model that ran on different machines, so that a line through them would join machines."""
-    machines = _machines_by(view, "model", "workload")
+    table = view.reviewed.table
+    rows = table[table["counts"] & table["machine"].notna()]
+    by = rows.groupby(["model", "workload"], observed=True, sort=False)
+    machines = by["machine"].agg(frozenset)
     sets = machines.groupby(level="model", sort=False, observed=True).nunique()
     models = list(sets.index[sets > 1])
     if models:
@@ -178,20 +150,6 @@ def _workloads_apart(view: View) -> Iterator[Finding]:
         )
         values = machines_of(_runs_of(view, cells))
         yield _finding(view, "warning", text, cells, "machine of a workload", values)
-
-
-def _models_apart(view: View) -> Iterator[Finding]:
-    """Models that only a ranking sets side by side, and that did not all run on the same machines. A campaign of
-    several environments compares those, within each machine."""
-    machines, cells = _machines_by(view, "model"), _counted(view)
-    if len({cell[1] for cell in cells}) > 1 or machines.nunique() < 2:
-        return
-    text = (
-        f"Models ran on different machines ({listed(list(machines.index), 'models')}): a ranking of them includes the "
-        "difference between the machines. To rank models, measure each of them on every machine (machines: replicate)."
-    )
-    values = machines_of(_runs_of(view, cells))
-    yield _finding(view, "warning", text, cells, "machine of a model", values)
 
 
 def _counted(view: View) -> list[Cell]:

@@ -24,7 +24,7 @@ from sparkpub.review.statistics import compare, design, drift
 TRANSIENT_ALPHA = Threshold(
     "transient alpha",
     0.015,
-    "Probability of a false first-run finding in a clean campaign (exact permutation test, Holm).",
+    "Probability of a false first-run finding in a clean campaign (binomial test, Holm).",
 )
 EARLIER_SHARE = Threshold(
     "earlier share",
@@ -47,7 +47,7 @@ class FirstRunsApart(NamedTuple):
     metric: Metric
     where: str
     blocks: Mapping[Cell, tuple[float, ...]]
-    test: drift.FirstRuns
+    p_value: float
     p_adjusted: float
     tests: int
 
@@ -70,14 +70,16 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
             groups["", name][cell] = values
             if len(environments) > 1:
                 groups[cell[1], name][cell] = values
-    tests = [drift.first_runs(list(blocks.values())) for blocks in groups.values()]
-    adjusted = compare.holm([test.p_value for test in tests])
+    tests: list[float | None] = [
+        drift.first_runs(list(blocks.values())) for blocks in groups.values()
+    ]
+    adjusted = compare.holm(tests)
     found = [
-        FirstRunsApart(view.metrics[name], where, blocks, test, p, len(tests))
-        for ((where, name), blocks), test, p in zip(
+        FirstRunsApart(view.metrics[name], where, blocks, alone, p, len(tests))
+        for ((where, name), blocks), alone, p in zip(
             groups.items(), tests, adjusted, strict=True
         )
-        if p is not None and p < TRANSIENT_ALPHA
+        if alone is not None and p is not None and p < TRANSIENT_ALPHA
     ]
     return [
         first
@@ -99,7 +101,7 @@ def first_runs(view: View) -> Iterator[Finding]:
         more = "more" if apart > 0 else "less"
         text = (
             f"The first run of {len(first.blocks)} cells{where} has {metric.format(abs(apart))} {more} "
-            f"{metric.within_sentence} than the others, on average (permutation test, "
+            f"{metric.within_sentence} than the others, on average (binomial test, "
             f"{corrected(first.p_adjusted, first.tests)}): the figures include a cold start."
         )
         yield view.finding(
@@ -109,8 +111,7 @@ def first_runs(view: View) -> Iterator[Finding]:
             cells=[label(cell) for cell in first.blocks],
             metric=metric.name,
             runs=[view.ran[cell][0].record.run_id for cell in first.blocks],
-            ranks=list(first.test.ranks),
-            p_value=first.test.p_value,
+            p_value=first.p_value,
             p_adjusted=first.p_adjusted,
         )
 

@@ -16,9 +16,8 @@ from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
-from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, label
 
@@ -113,7 +112,7 @@ def _missing(matrix: Matrix | None, record: Record) -> str | None:
 
 def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
     """An analysis that is no longer the one that was committed with the first record, whatever the records say now."""
-    first = committed.first_matrix(view.campaign.folder)
+    first = view.campaign.history.first_matrix
     if first is None:
         return
     try:
@@ -129,40 +128,6 @@ def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
         )
         what = "the analysis that was committed first"
         yield view.finding("not-as-requested", "error", text, what=what, cells=cells)
-    for severity, changes, so in _planned_otherwise(matrix, then):
-        if changes:
-            text = f"The plan was changed after the first record was committed: {'; '.join(changes)}. {so}"
-            what = "the plan that was committed first"
-            yield view.finding(
-                "not-as-requested", severity, text, what=what, cells=cells
-            )
-
-
-def _planned_otherwise(
-    matrix: Matrix, then: Matrix
-) -> Iterator[tuple[Severity, list[str], str]]:
-    """What else of the plan decides what is concluded and is no longer as it was: how bad it is, and why."""
-    fewer: list[str] = []
-    more: list[str] = []
-    for workload in matrix.workloads:
-        now, before = matrix.iterations_of(workload), then.iterations_of(workload)
-        if workload in then.workloads and now != before:
-            text = f"{before} iterations of {workload}, and {now} now"
-            (fewer if now < before else more).append(text)
-    if then.baseline_environment != matrix.baseline_environment:
-        fewer.append(f"the baseline was {then.baseline_environment}")
-    if then.margin_reason not in (None, matrix.margin_reason):
-        more.append(f"the margin's reason was: {then.margin_reason.rstrip('.')}")
-    yield (
-        "warning",
-        fewer,
-        "Whoever stops, or turns a comparison round, with the figures in view may choose the result.",
-    )
-    yield (
-        "info",
-        more,
-        "If that was decided with the figures in view, intervals and p-values are too sure.",
-    )
 
 
 def _problems(

@@ -17,6 +17,7 @@ from sparkpub.review.checks.between import between_campaigns
 from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.copies import Recorded, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
+from sparkpub.review.checks.foreign import foreign_files
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.unjudged import together
@@ -29,7 +30,7 @@ _NAMES: dict[Severity, str] = {
     "warning": "warning",
     "info": "note",
 }
-_TO_BE_MENDED = frozenset({"schema", "checksum"})
+_TO_BE_MENDED = frozenset({"schema", "checksum", "foreign-file"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Review(ReviewedDataset):
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
         """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it. Nothing
-        answers damage or a sentence at fault: they are mended."""
+        answers damage, a foreign file or a sentence at fault: they are mended."""
         if finding.check in _TO_BE_MENDED or CHECKS[finding.check].kind == "prose":
             return None
         data = self.dataset.campaigns.get(finding.campaign)
@@ -85,15 +86,31 @@ class Review(ReviewedDataset):
             if item.severity in severe and self.acknowledgement(item) is None
         )
 
+    def only(self, campaign: str) -> "Review":
+        """The same of one campaign: what was found by looking at the others, too."""
+        campaigns = {
+            name: found for name, found in self.campaigns.items() if name == campaign
+        }
+        findings = (item for item in self.findings if item.campaign == campaign)
+        return Review(self.dataset.only(campaign), campaigns, tuple(findings))
+
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
-        """A campaign's errors of meaning: claims about the world that rest on their cells are void, and an
-        acknowledgement does not mend that."""
+        """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
+        cells are void, and an acknowledgement does not mend that."""
         errors = (
             item
             for item in self.findings
             if item.campaign == campaign and item.severity == "error"
         )
-        return tuple(item for item in errors if CHECKS[item.check].kind == "meaning")
+        return tuple(
+            item
+            for item in errors
+            if CHECKS[item.check].kind == "meaning"
+            or (
+                CHECKS[item.check].kind == "happened"
+                and not self.excluded.keys() >= set(item.runs)
+            )
+        )
 
 
 _Key = TypeVar("_Key")
@@ -129,6 +146,7 @@ def review(dataset: Dataset) -> Review:
         campaigns[name] = view.reviewed
         kept += view.once(recorded)
     findings += between_campaigns(kept)
+    findings += foreign_files(dataset)
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]
         findings += acknowledgements(View(data), own)
@@ -169,6 +187,8 @@ def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
     for check in CHECKS.values():
         if check.run is not None and (check.kind == "happened") is happened:
             yield check, check.run
+        if check.of_what_counts is not None and not happened:
+            yield check, check.of_what_counts
 
 
 def _with_remedy(finding: Finding) -> Finding:

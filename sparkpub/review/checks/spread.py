@@ -33,17 +33,17 @@ from sparkpub.review.tables.cells import described
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
     0.01,
-    "Probability of a false outlier in a clean campaign (Grubbs or generalised ESD, Bonferroni).",
+    "Probability of a false outlier in a clean campaign (Grubbs, Bonferroni).",
 )
-TOO_MANY_OUTLIERS_PERCENT = Threshold(
-    "too many outliers percent",
+MANY_OUTLIERS_PERCENT = Threshold(
+    "many outliers percent",
     5.0,
-    "Maximum share of outliers in a cell with 20 runs or more.",
+    "Share of runs beyond three standard deviations from which the methodology asks for a repeat of the cell.",
 )
-TOO_MANY_OUTLIERS_RUNS = Threshold(
-    "too many outliers runs",
+MANY_OUTLIERS_RUNS = Threshold(
+    "many outliers runs",
     20,
-    "Maximum share of outliers in a cell with 20 runs or more.",
+    "Runs of a cell from which a share of outliers says something: of fewer, one is as much as that.",
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
@@ -63,11 +63,13 @@ POWER = Threshold(
 
 
 def outlier(view: View) -> Iterator[Finding]:
-    """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested. Where they
-    are many, or first runs that stand out in other cells too, another finding says so."""
+    """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested, unless they
+    are first runs that stand out in other cells too; and cells in which outliers are no longer rare: then they are part
+    of what is measured."""
     said: dict[str, dict[str, str]] = defaultdict(dict)
     for (cell, name), places in view.once(outlying).items():
-        if _are_many(view, (cell, name)):
+        if len(places) > 1:
+            yield _many(view, cell, name, places)
             continue
         if places == (0,) and _is_cold(view, cell, name):
             continue
@@ -110,11 +112,21 @@ def _others(view: View, cell: Cell, name: str, places: Sequence[int]) -> str:
     return f"the other {rest.n} runs {spread}"
 
 
-def _are_many(view: View, key: CellMetric) -> bool:
-    """Whether so many runs of a cell are outliers in a metric that they are part of what is measured."""
-    n, flagged = len(view.figures(*key)), view.once(outlying)[key]
-    share = 100 * len(flagged) / n
-    return n >= TOO_MANY_OUTLIERS_RUNS and share > TOO_MANY_OUTLIERS_PERCENT
+def _many(view: View, cell: Cell, name: str, places: Sequence[int]) -> Finding:
+    """So many runs of a cell are outliers in a metric that it is to be measured again."""
+    metric, values = view.metrics[name], view.figures(cell, name)
+    odd = listed([metric.format(values[place]) for place in places], "values")
+    return view.finding(
+        "outlier",
+        severity_of(view, [name]),
+        f"{len(places)} of {len(values)} runs of {label(cell)} are outliers in {metric.within_sentence} "
+        f"({100 * len(places) / len(values):.0f} %): {odd}; {_others(view, cell, name, places)}.",
+        cell=cell,
+        metric=name,
+        outliers=len(places),
+        n=len(values),
+        remedy="Look for another load on the machine, and re-run.",
+    )
 
 
 def _is_cold(view: View, cell: Cell, name: str) -> bool:
@@ -152,7 +164,7 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
     alpha = OUTLIER_ALPHA / max(1, len(series))
     found = {}
     for key, values in series.items():
-        flagged = outliers.grubbs(values, alpha)
+        flagged = _many_beyond(values) or outliers.grubbs(values, alpha)
         middle = fmean(np.delete(values, flagged))
         material = tuple(
             place
@@ -164,26 +176,13 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
     return found
 
 
-def too_many_outliers(view: View) -> Iterator[Finding]:
-    """Cells in which outliers are no longer rare: then they are part of what is measured."""
-    for (cell, name), places in view.once(outlying).items():
-        if not _are_many(view, (cell, name)):
-            continue
-        metric, values = view.metrics[name], view.figures(cell, name)
-        odd = listed([metric.format(values[place]) for place in places], "values")
-        text = (
-            f"{len(places)} of {len(values)} runs of {label(cell)} are outliers in {metric.within_sentence} "
-            f"({100 * len(places) / len(values):.0f} %): {odd}; {_others(view, cell, name, places)}."
-        )
-        yield view.finding(
-            "too-many-outliers",
-            severity_of(view, [name]),
-            text,
-            cell=cell,
-            metric=name,
-            outliers=len(places),
-            n=len(values),
-        )
+def _many_beyond(values: Sequence[float]) -> tuple[int, ...]:
+    """The places of outliers by the methodology's rule, where they are more than it allows."""
+    beyond = outliers.beyond_three_sigma(values)
+    share = 100 * len(beyond) / len(values)
+    if len(values) < MANY_OUTLIERS_RUNS or share <= MANY_OUTLIERS_PERCENT:
+        return ()
+    return beyond
 
 
 def varying(view: View) -> dict[CellMetric, float]:
@@ -226,7 +225,7 @@ def _by_cause(
 
 
 def _is_explained(view: View, cell: Cell, name: str) -> bool:
-    """Whether a metric varies because of what another finding tells: outliers, a first run, a trend or a step."""
+    """Whether a metric varies because of what another finding tells: outliers, a first run or a trend."""
     root = root_of(view, name)
     if (cell, root) in view.once(moved):
         return True
@@ -354,18 +353,13 @@ CHECKS = (
         ("warning", "info"),
         "Any outliers?",
         outlier,
-        thresholds=(OUTLIER_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        thresholds=(
+            OUTLIER_ALPHA,
+            MANY_OUTLIERS_PERCENT,
+            MANY_OUTLIERS_RUNS,
+            MATERIAL_SHARE_OF_MARGIN,
+        ),
         remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
-    ),
-    Check(
-        "too-many-outliers",
-        "meaning",
-        ("warning", "info"),
-        "Too many outliers?",
-        too_many_outliers,
-        implies=frozenset({"outlier"}),
-        thresholds=(TOO_MANY_OUTLIERS_PERCENT, TOO_MANY_OUTLIERS_RUNS),
-        remedy="Look for another load on the machine, and re-run.",
     ),
     Check(
         "high-variation",

@@ -5,7 +5,6 @@ from statistics import median
 
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -65,10 +64,14 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
         elif used is None and load is None and record.machine.gpus:
             unknown.append(stored)
     yield from view.cases(
-        "foreign-tenant", "warning", found, "began on a GPU that another process used"
+        "foreign-load",
+        "warning",
+        found,
+        "began on a GPU that another process used",
+        remedy="Free the GPU, set exclusive_gpu: and min_free_memory_percent: in gates:, and re-run.",
     )
     yield from view.unjudged(
-        "foreign-tenant", {"memory and load of the GPU before the run": unknown}
+        "foreign-load", {"memory and load of the GPU before the run": unknown}
     )
 
 
@@ -87,16 +90,3 @@ def _used_before(view: View, stored: Stored) -> float | None:
     if record.memory is not None and record.memory.baseline.gpu_used_gib is not None:
         return record.memory.baseline.gpu_used_gib
     return record.value("device_used_before_gib")
-
-
-CHECKS = (
-    Check(
-        "foreign-tenant",
-        "evidence",
-        ("warning",),
-        "Was the GPU free before every run?",
-        foreign_tenant,
-        thresholds=(TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
-        remedy="Free the GPU, set exclusive_gpu: and min_free_memory_percent: in gates:, and re-run.",
-    ),
-)

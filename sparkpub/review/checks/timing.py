@@ -7,7 +7,6 @@ from itertools import chain, count, islice, pairwise
 
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review import committed
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
@@ -232,10 +231,10 @@ def _altered(view: View) -> Iterator[Finding]:
     a quarantine takes it out in sight. Who imports results again may get other names for them."""
     if all(run.record.plan.order == "as-published" for run in view.runs):
         return
-    folder = view.campaign.folder
+    history = view.campaign.history
     for names, what, is_so in (
-        (committed.removed(folder), "is there", "deleted"),
-        (committed.changed(folder), "is as it was", "changed afterwards"),
+        (history.removed, "is there", "deleted"),
+        (history.changed, "is as it was", "changed afterwards"),
     ):
         records = [name for name in names if _RECORD.fullmatch(name)]
         if not records:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Gpu, Record, metric_of
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, ids
+from sparkpub.review.checks.view import Case, View
 
 CARD_LIMIT_SHARE = Threshold(
     "card limit share",
@@ -95,40 +95,6 @@ def memory_gib(record: Record) -> float | None:
     return sum(known) if known else None
 
 
-def null_metric(view: View) -> Iterator[Finding]:
-    """Metrics that no run of the campaign has. A sensor that the machine lacks is worth knowing, not a fault."""
-    absent: dict[tuple[Severity, tuple[str, ...]], list[str]] = defaultdict(list)
-    for name in view.metrics:
-        values = [
-            run.record.metrics[name] for run in view.runs if name in run.record.metrics
-        ]
-        if values and all(value.value is None for value in values):
-            severity: Severity = (
-                "info"
-                if all(value.source == "sampler" for value in values)
-                else "warning"
-            )
-            absent[
-                severity, tuple(sorted({value.reason or "" for value in values}))
-            ].append(name)
-    for (severity, reasons), names in absent.items():
-        labels = ", ".join(view.metrics[name].label for name in names)
-        runs = [
-            run
-            for run in view.runs
-            if any(name in run.record.metrics for name in names)
-        ]
-        text = f"None of {len(runs)} runs has this figure: {labels}. Recorded reason: {'; '.join(reasons)}."
-        yield view.finding(
-            "null-metric",
-            severity,
-            text,
-            metrics=names,
-            reasons=list(reasons),
-            runs=ids(runs),
-        )
-
-
 CHECKS = (
     Check(
         "unit",
@@ -138,13 +104,5 @@ CHECKS = (
         unit,
         thresholds=(CARD_LIMIT_SHARE,),
         remedy="Check the unit in the mapping or in the tool's report, and import again.",
-    ),
-    Check(
-        "null-metric",
-        "evidence",
-        ("warning", "info"),
-        "Is every metric available in at least one run?",
-        null_metric,
-        remedy="Measure with a tool that reports it, or leave it out of the primary metrics.",
     ),
 )

@@ -37,6 +37,8 @@ BEYOND_DOUBT = frozenset(
     {"identity", "order-confound", "missing-cell", "mixed-machines"}
 )
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
+UNSERVED = "offered-load"
+"""The check that voids it with a note: what a server did while its queue emptied is no rate that it serves."""
 _SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
 _BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
 """A figure of a statement, by name."""
@@ -234,7 +236,9 @@ def _like_these(records: Sequence[Record]) -> str:
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:
-    """Whether a cell that the claim is about has runs that are still to be measured."""
+    """Whether a cell that the claim is about has runs that are still to be measured, or the campaign no good run."""
+    if campaign.awaits():
+        return True
     environments = claim.environments
     if claim.compare is not None:
         environments += tuple(claim.compare.split(" / "))
@@ -364,7 +368,7 @@ def _doubts(groups: Sequence[Chosen], review: "Review") -> dict[str, dict[str, A
 
 
 def _is_serious(finding: "Finding") -> bool:
-    if finding.severity == "error":
+    if finding.severity == "error" or finding.check == UNSERVED:
         return True
     return finding.severity == "warning" and finding.check in BEYOND_DOUBT
 

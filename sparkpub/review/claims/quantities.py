@@ -216,7 +216,7 @@ def _pooled_difference(question: Question) -> ValueAndInterval:
     together = over_cells(known, percent=False)
     if together is None:
         return NO_ANSWER
-    return together.difference, together.ci95
+    return together.estimate, together.ci95
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)

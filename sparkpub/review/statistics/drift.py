@@ -1,15 +1,13 @@
-"""Does the order of runs show in their values? Trends, changes of level, transients at the start of blocks; lines.
+"""Does the order of runs show in their values? Trends, lines, first runs that stand out.
 
-pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence; pyhomogeneity
-draws 20,000 samples without ties anew for each of Pettitt's tests, which takes a second and says p = 0 of rounded
-values. The tests show the first case, and hold all others against pymannkendall.
+pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence. The tests show
+that case, and hold all others against pymannkendall.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 
 from sparkpub.review.statistics.describe import (
     ALPHA,
-    MINIMUM_RUNS,
-    SEED,
     WANTED_POWER,
     Floats,
     autocorrelation,
@@ -33,17 +29,7 @@ _EXACT_RUNS = 33
 """Values without ties up to which the distribution of Kendall's S is worked out; beyond, its normal limit is used."""
 _LARGEST_FACTORIAL = 170
 """The most values whose orders a float can count; the share of one of them is below 1e-306."""
-_EXACT_BLOCKS = 8
-_GRID = 1000
-_HALF_A_PLACE = 5e-3
-"""What the places of eight blocks on the grid may lie off together, and a little more."""
-_DISTRIBUTIONS = 256
-"""Distributions that are kept: cells of one design share theirs."""
 _TRUSTED_DIGITS = 9
-_ORDERS = 9999
-"""Random orders against which a change of level is held: the smallest p is 1/10,000."""
-_ORDERS_UP_TO = 200
-"""Values up to which orders are drawn; beyond, Pettitt's own limit is close enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,35 +230,6 @@ def _correlation(x: NDArray[Any], y: Floats) -> Any:
     return np.clip((apart_x * apart_y).sum(axis=-1) * share / sd_x / sd_y, -1, 1)
 
 
-def change_point_p(values: Sequence[float]) -> float:
-    """The p of Pettitt's (1979, Applied Statistics 28, 126-135) test for one change of level in run order.
-
-    It is the share of random orders of the same values with a statistic at least as large (9,999 orders, the same at
-    every call); Pettitt's limit, which cannot reject at n = 10, only beyond 200 values. 1 for fewer than four values
-    and for values that are all equal.
-    """
-    array, n = np.array(values, dtype=np.float64), len(values)
-    if n < MINIMUM_RUNS or array.min() == array.max():
-        return 1.0
-    ranks, _ = _ranks(array)
-    largest = float(_apart(ranks).max())
-    if n > _ORDERS_UP_TO:
-        return min(1.0, 2 * math.exp(-6 * largest**2 / (n**3 + n**2)))
-    orders = np.random.default_rng((SEED, n)).permuted(
-        np.tile(ranks, (_ORDERS, 1)), axis=1
-    )
-    as_large = int((_apart(orders).max(axis=-1) >= largest - 1e-9).sum())
-    return (1 + as_large) / (1 + _ORDERS)
-
-
-def _apart(ranks: Floats) -> Floats:
-    """|U| of Pettitt's test for a change after the first value, after the second, …, along the last axis."""
-    n = ranks.shape[-1]
-    steps = np.arange(1, n)
-    scores: Floats = np.abs(2 * ranks.cumsum(axis=-1)[..., :-1] - steps * (n + 1))
-    return scores
-
-
 def theil_sen(values: Floats) -> Floats:
     """Median of the slopes of all pairs, per step of the index, along the last axis."""
     positions: NDArray[Any] = np.arange(values.shape[-1])
@@ -304,70 +261,18 @@ def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
     return FittedLine(slope, intercept, explained**2)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstRuns:
-    """How the first run of each block ranks in its block. `ranks` count from 1, the lowest value."""
+def first_runs(blocks: Sequence[Sequence[float]]) -> float:
+    """p that the first runs of blocks are the highest of theirs, or the lowest, as often as they are.
 
-    ranks: tuple[float, ...]
-    p_value: float
-
-
-def first_runs(blocks: Sequence[Sequence[float]]) -> FirstRuns:
-    """Do the first runs of blocks stand out? A permutation test that needs no distribution.
-
-    Without a transient the first value takes every rank of its block equally often; the statistic is the sum over
-    blocks of the rank's distance from the middle in units of its range, the p-value exact by convolution over
-    up to eight blocks and by the sum's normal limit beyond. Blocks of fewer than three runs say nothing and are
-    left out; p is 1 where none is left.
+    Without a transient the first of n runs is the highest with probability 1/n, so that the number of such blocks is
+    binomial; with blocks of several lengths the mean probability makes large numbers no rarer than they are (Hoeffding
+    1956, doi 10.1214/aoms/1177728178). Blocks of fewer than three runs say nothing; 1 where none is left.
     """
     used = [block for block in blocks if len(block) >= 3]
-    ranks = tuple(_rank_of_first(block) for block in used)
-    lengths = tuple(len(block) for block in used)
-    places = zip(ranks, lengths, strict=True)
-    observed = abs(sum(_eccentricity(rank, n) for rank, n in places))
-    if len(used) > _EXACT_BLOCKS:
-        p_value = _limit_p(lengths, observed)
-    else:
-        far, chances = _sums(lengths)
-        p_value = float(chances[far >= observed - _HALF_A_PLACE].sum())
-    return FirstRuns(ranks=ranks, p_value=min(1.0, p_value))
-
-
-def _limit_p(lengths: Sequence[int], observed: float) -> float:
-    """Chance of a sum at least as far from 0 by its normal limit."""
-    # Ranks 1 … n on a scale from -1 to 1, each as likely, have the variance (n + 1) / (3 (n - 1)).
-    variance = sum((n + 1) / (3 * (n - 1)) for n in lengths)
-    return float(2 * scipy.special.ndtr(-observed / math.sqrt(variance)))
-
-
-def _rank_of_first(block: Sequence[float]) -> float:
-    """The rank of the first value in its block; of values that are equal the middle one."""
-    first = block[0]
-    lower = sum(value < first for value in block)
-    equal = sum(value == first for value in block)
-    return lower + (equal + 1) / 2
-
-
-@lru_cache(_DISTRIBUTIONS)
-def _sums(lengths: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """How far from 0 the sum over blocks of these lengths can lie, and the chance of each distance, over all ranks that
-    the first runs can have.
-
-    The distribution is the convolution of the blocks' distributions, by Fourier transform, on a grid of thousandths: a
-    few thousand places for each block, however many runs the block has.
-    """
-    size = 2 * _GRID * len(lengths) + 1
-    padded = scipy.fft.next_fast_len(size, real=True)
-    transform = np.ones(padded // 2 + 1, dtype=complex)
-    for n, blocks in Counter(lengths).items():
-        ranks = np.arange(1, n + 1)
-        places = np.rint((1 + _eccentricity(ranks, n)) * _GRID).astype(int)
-        transform *= np.fft.rfft(np.bincount(places) / n, padded) ** blocks
-    chances = np.fft.irfft(transform, padded)[:size]
-    totals = np.arange(size) / _GRID - len(lengths)
-    return np.abs(totals), chances
-
-
-def _eccentricity(rank: Any, n: int) -> Any:
-    """Rank 1 … n on a scale from -1 to 1; a number for a number, an array for an array."""
-    return (2 * rank - n - 1) / (n - 1)
+    if not used:
+        return 1.0
+    chance = float(np.mean([1 / len(block) for block in used]))
+    highest = sum(block[0] > max(block[1:]) for block in used)
+    lowest = sum(block[0] < min(block[1:]) for block in used)
+    extreme = max(highest, lowest)
+    return min(1.0, 2 * float(scipy.special.bdtrc(extreme - 1, len(used), chance)))

@@ -10,9 +10,11 @@ differences are combined with a random-effects model:
 - the interval of the mean with Student's t on k - 1 degrees of freedom (Hartung and Knapp 2001, Statistics in Medicine
   20, 3875-3889; Sidik and Jonkman 2002). Their factor √(Q(τ²) / (k - 1)) is 1 at Paule and Mandel's τ², and is not
   taken below 1 where τ² is zero (Röver, Knapp and Friede 2015, BMC Medical Research Methodology 15:99);
-- Cochran's Q with the p-value of Welch (1951, Biometrika 38, 330-336), which knows that the errors are estimated from
-  few runs, I² (Higgins and Thompson 2002) and, from three machines on, the interval in which the effect on another
-  machine is expected (Higgins, Thompson and Spiegelhalter 2009, with t on k - 2 degrees of freedom).
+- Cochran's Q (1954, Biometrics 10, 101-129) with its chi-squared p, I² (Higgins and Thompson 2002) and, from three
+  machines on, the interval in which the effect on another machine is expected (Higgins, Thompson and Spiegelhalter
+  2009, with t on k - 2 degrees of freedom).
+
+The effects of several cells are combined in the same way (`tables.pooled`).
 """
 
 import math
@@ -46,7 +48,6 @@ from sparkpub.review.statistics.describe import (
 )
 from sparkpub.review.statistics.design import order_over_machines
 from sparkpub.review.statistics.means import detection_power, equivalence_power
-from sparkpub.review.statistics.pooling import heterogeneity_p
 
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
@@ -57,7 +58,7 @@ Replication = Literal["replicates", "does not replicate", "undecided"]
 
 @dataclass(frozen=True, kw_only=True)
 class Combined:
-    """What several machines say together, in the unit of their estimates.
+    """What several machines, or cells, say together, in the unit of their estimates; `count` of them.
 
     `error` is the standard error of `estimate`, the mean over machines like these, and `ci95` its interval.
     `between_sd` is τ, the spread of the true effects between machines; `i2_percent` the share of the spread of the
@@ -65,7 +66,7 @@ class Combined:
     machine is expected; None for two machines.
     """
 
-    machines: int
+    count: int
     estimate: float
     error: float
     ci95: Interval | None
@@ -78,7 +79,7 @@ class Combined:
     @property
     def df(self) -> int:
         """Degrees of freedom between machines."""
-        return self.machines - 1
+        return self.count - 1
 
     @property
     def p_value(self) -> float:
@@ -96,7 +97,7 @@ class Combined:
 
 
 def combined(effects: Sequence[Estimate]) -> Combined:
-    """Combine what machines found that measured the same, in one unit.
+    """Combine what machines found that measured the same, or the effects of cells, in one unit.
 
     Raises ValueError for fewer than two, and for one without an error: a measured value always has one.
     """
@@ -106,8 +107,6 @@ def combined(effects: Sequence[Estimate]) -> Combined:
         raise ValueError("an estimate needs an error above zero")
     values = np.array([effect.value for effect in effects])
     variances = np.array([effect.error**2 for effect in effects])
-    dfs = np.array([effect.df for effect in effects])
-    shares = 1 / variances / (1 / variances).sum()
     df = len(effects) - 1
     q, _ = _q(values, variances)
     between = between_variance(values, variances)
@@ -115,7 +114,7 @@ def combined(effects: Sequence[Estimate]) -> Combined:
     mean = float(weights @ values / weights.sum())
     error = math.sqrt(1 / float(weights.sum()))
     return Combined(
-        machines=len(effects),
+        count=len(effects),
         estimate=mean,
         error=error,
         ci95=around(mean, error, df),
@@ -124,7 +123,7 @@ def combined(effects: Sequence[Estimate]) -> Combined:
         between_sd=math.sqrt(between),
         i2_percent=100 * max(0.0, q - df) / max(q, df),
         q=q,
-        heterogeneity_p=heterogeneity_p(q, shares, dfs),
+        heterogeneity_p=float(scipy.special.chdtrc(df, q)),
     )
 
 
@@ -359,7 +358,7 @@ def why(
         return f"In one {what} the environments ran in separate blocks of time."
     if together is None:
         return f"Fewer than two {what}s have runs enough for an interval."
-    machines = counted(together.machines, what)
+    machines = counted(together.count, what)
     spread = f"Q = {together.q:.1f}, {p_text(together.heterogeneity_p)}"
     found = replication(overall, verdicts, together)
     if found == "replicates":
@@ -392,6 +391,6 @@ def _few(together: Combined, what: str) -> str:
     reach = t_quantile(1 - ALPHA / 2, together.df)
     degrees = counted(together.df, "degree")
     return (
-        f"{together.machines} {what}s leave {degrees} of freedom, so that its interval reaches {reach:.1f} standard "
+        f"{together.count} {what}s leave {degrees} of freedom, so that its interval reaches {reach:.1f} standard "
         f"errors to either side. More {what}s would narrow it, more runs hardly."
     )

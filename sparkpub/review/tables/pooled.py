@@ -1,17 +1,17 @@
 """The table of effects pooled over cells: one row per metric of a campaign that compares two environments in several
 cells.
 
-Each cell is weighted by its precision, see `statistics.pooling`. Exploratory: p-values are not corrected.
+Cells are combined as machines are, see `statistics.replication`. Exploratory: p-values are not corrected.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.pooling import Pooled, pooled
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.replication import Combined, combined
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows_by, table_of
 from sparkpub.review.tables.comparisons import found_in
 
@@ -53,24 +53,35 @@ def _over(cells: Sequence[TableRow]) -> Iterator[dict[str, Any]]:
     together = over_cells(map(found_in, cells), percent=not absolute)
     if together is None:
         return
-    low, high = together.ci95
+    low, high = together.ci95 or (None, None)
     yield {
-        **asdict(together),
+        **vars(together),
+        "cells": together.count,
+        "df": together.df,
+        "t": together.estimate / together.error,
+        "p_value": together.p_value,
         "campaign": first.campaign,
         "metric": first.metric,
         "unit": first.unit if absolute else "%",
         "family": first.family,
         "baseline": first.baseline,
         "candidate": first.candidate,
-        "left_out": len(cells) - together.cells,
-        "effect": together.difference,
+        "left_out": len(cells) - together.count,
+        "effect": together.estimate,
         "ci95_effect_low": low,
         "ci95_effect_high": high,
     }
 
 
-def over_cells(found: Iterable[Comparison], *, percent: bool) -> Pooled | None:
-    """What comparisons show together, in percent of their baselines or in their unit; None for fewer than two that can
-    be pooled."""
+def over_cells(found: Iterable[Comparison], *, percent: bool) -> Combined | None:
+    """What comparisons show together, in percent of their baselines or in their unit. Cells worth fewer than four runs
+    are left out; None for fewer than two, or where one has no spread at all."""
     estimates = [one.estimate_percent if percent else one.estimate for one in found]
-    return pooled([estimate for estimate in estimates if estimate is not None])
+    known = [
+        estimate
+        for estimate in estimates
+        if estimate is not None and estimate.df >= MINIMUM_RUNS - 1
+    ]
+    if len(known) < 2 or not all(estimate.error > 0 for estimate in known):
+        return None
+    return combined(known)

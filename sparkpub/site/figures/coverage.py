@@ -23,7 +23,7 @@ from sparkpub.site.figures.rows import Row, cell_fields, cell_of
 from sparkpub.site.figures.selection import Selection
 from sparkpub.site.publication import Publication, run_address
 
-TABLE = "slots"
+NAME, TABLE = "coverage", "slots"
 GLYPHS = {"done": "●", "failed": "×", "quarantined": "◘", "missing": "○", "extra": "+"}
 """State of a planned run to its sign."""
 COLOURS = (
@@ -198,4 +198,4 @@ def _signs(names: tuple[str, ...], panel: Panel) -> "list[alt.Chart]":
     ]
 
 
-KIND = kind.of_rows("coverage", figure, TABLE, slots)
+KIND = kind.of_rows(NAME, figure, TABLE, slots)

@@ -19,13 +19,13 @@ DOUBTED = "roofline"
 
 def figure(
     rows: Sequence[Row],
-    sources: Mapping[str, str],
+    source: str,
     across: Metric,
     up: Metric,
     called: Mapping[str, str],
 ) -> Figure:
-    """The figure with which the explorer begins; `rows` are the runs of all campaigns, and `called` gives environments
-    their names."""
+    """The figure with which the explorer begins; `rows` are the runs of all campaigns, `source` the address of their
+    file, and `called` gives environments their names."""
     environments = tuple(dict.fromkeys(row["environment"] for row in rows))
     names = tuple(called.get(key, key) for key in environments)
     sample = f"{len(rows):,} runs of all campaigns. Drag over points to keep only those in the table."
@@ -41,7 +41,7 @@ def figure(
         chart=Chart(draw, (across.name, up.name, environments, names)),
         data={"runs": rows},
         table=Table((), ()),
-        sources={"runs": sources["runs"]},
+        shared={"runs": source},
     )
 
 

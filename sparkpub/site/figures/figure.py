@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pandas as pd
+from pydantic_core import to_json
+
+from sparkpub.review import export
 from sparkpub.review.checks import Finding
 from sparkpub.site.content import block_key
 from sparkpub.site.figures.compile import Chart, Job
@@ -36,8 +40,8 @@ class Figure:
     """What a page shows and publishes of one chart.
 
     `says` is the sentence with the result, `sample` says n and what is left out. `data` are the named rows that the
-    chart draws, `sources` the addresses from which a browser fetches them. A figure that is not `drawn` shares its
-    empty axes with others of its kind, until the browser puts the rows in.
+    chart draws; `shared` are the addresses of those that other parts of the site have too. A figure that is not `drawn`
+    shares its empty axes with others of its kind, until the browser puts the rows in.
     """
 
     key: str
@@ -48,8 +52,24 @@ class Figure:
     table: Table
     sample: str = ""
     flags: tuple[Finding, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
     drawn: bool = True
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Name of a table to the address from which a browser fetches its rows: a file, and the member of it."""
+        own = self.address("json")
+        return {name: self.shared.get(name, f"{own}#{name}") for name in self.data}
+
+    def files(self) -> dict[str, bytes]:
+        """Its own rows by address: each table in a JSON document, and the longest of them as CSV."""
+        if self.shared:
+            return {}
+        longest = max(self.data.values(), key=len)
+        return {
+            self.address("json"): to_json(self.data),
+            self.address("csv"): export.csv(pd.DataFrame(longest)),
+        }
 
     @property
     def without_rows(self) -> "Figure":

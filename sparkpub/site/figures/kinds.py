@@ -12,7 +12,6 @@ from sparkpub.site.figures import (
     coverage,
     forest,
     heat,
-    ledger,
     machines,
     order,
     relative,
@@ -40,11 +39,10 @@ KINDS: tuple[Kind, ...] = (
     scatter.KIND,
     forest.KIND,
     machines.KIND,
-    ledger.KIND,
     coverage.KIND,
     heat.KIND,
 )
-"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `overlay`, `models`,
+"""In the order in which their figures are listed. Figures of single pages (`telemetry`, `explore`, `models`,
 `versions`) are asked for by those pages."""
 
 

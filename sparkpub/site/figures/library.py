@@ -6,8 +6,7 @@
 <metric>-order      against run order        <metric>-sweep   against requests at once
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
 <metric>-against-<metric>                    one metric against another
-comparison, pareto-front, memory-ledger, coverage, gpu-utilisation
-unified-memory, data-flow, turns             diagrams, of no campaign
+comparison, pareto-front, coverage, gpu-utilisation
 """
 
 import difflib
@@ -17,7 +16,7 @@ from functools import lru_cache
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures import diagram, kinds
+from sparkpub.site.figures import kinds
 from sparkpub.site.figures.compile import Job
 from sparkpub.site.figures.drawings import Drawings
 from sparkpub.site.figures.figure import Figure
@@ -32,22 +31,19 @@ PARTS = frozenset({"model", "environment", "workload"})
 class Library:
     """The figures of a publication. Asking for one has it drawn, so that only what is shown gets drawn.
 
-    `sources` are the addresses at which the tables of `kinds` are published. Without `drawings` figures are named and
-    not drawn.
+    Without `drawings` figures are named and not drawn.
     """
 
     def __init__(
-        self,
-        publication: Publication,
-        sources: Mapping[str, str],
-        drawings: Drawings | None = None,
+        self, publication: Publication, drawings: Drawings | None = None
     ) -> None:
         self.publication = publication
-        self.sources = sources
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
         self.placed: dict[str, Figure] = {}
         """Placeholder to the figure that it stands for."""
+        self.files: dict[str, bytes] = {}
+        """Address to the rows of figures."""
         self.later: list[Job] = []
         """Drawings that come into their pages as these are written."""
         self.pictures: set[str] = set()
@@ -82,12 +78,13 @@ class Library:
         ]
 
     def add(self, figure: Figure) -> str:
-        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in the tables alone."""
+        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in its files alone."""
         place = placeholder(figure.block)
         if figure.key in self.wanted:
             return place
         if self._drawings is not None:
             self._drawings.want(figure.job)
+            self.files |= figure.files()
         self.wanted[figure.key] = self.placed[place] = figure.without_rows
         return place
 
@@ -104,9 +101,7 @@ class Library:
         return self.add(figure)
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
-        """A figure by name; a diagram belongs to no campaign."""
-        if campaign is None and not part and name in diagram.names():
-            return diagram.figure(name)
+        """A figure by name."""
         data = self._campaign(campaign)
         selection = self._selection(data, self._cut(data, part))
         return self._maker(data, name)(selection, _key(data.name, name, part))
@@ -148,7 +143,7 @@ class Library:
 
     def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
         tables = kinds.tables_of(self.publication, campaign.name)
-        return Selection(self.publication, campaign, cut, tables, self.sources)
+        return Selection(self.publication, campaign, cut, tables)
 
 
 def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:

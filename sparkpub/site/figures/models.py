@@ -48,7 +48,6 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
             ("Model", "Weights", "One user (tok/s)", f"{users} together (tok/s)"), body
         ),
         sample=f"Each point is a model in one format on a {one.machine}: {lengths_name(one.load)} ({one.load.tool}).",
-        sources={POINTS: f"data/{KEY}.json"},
     )
 
 

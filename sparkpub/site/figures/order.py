@@ -69,6 +69,12 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
     )
 
 
+def drifting(cells: Sequence[TableRow]) -> list[TableRow]:
+    """Those of these cells that drift with run order."""
+    tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
+    return [cell for cell in tested if cell.trend_p_adjusted < ALPHA]
+
+
 def _tests(selection: Selection) -> int:
     """How many trends of the campaign were tested: their p-values are corrected for that number."""
     table = selection.publication.results.cells
@@ -78,20 +84,18 @@ def _tests(selection: Selection) -> int:
 
 def _drift(names: Names, metric: Metric, cells: Sequence[TableRow], tests: int) -> str:
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
-    drifting = [
-        " · ".join(names.cell(cell.campaign, cell.cell))
-        for cell in tested
-        if cell.trend_p_adjusted < ALPHA
+    drifting_cells = [
+        " · ".join(names.cell(cell.campaign, cell.cell)) for cell in drifting(cells)
     ]
     if not tested:
         return ""
     test = "Mann-Kendall over the runs in the figures, adjusted"
-    if not drifting:
+    if not drifting_cells:
         return f"No trend of {metric.within_sentence} is seen in {_runs(tested)}; {_unseen(tested, tests)} ({test})."
-    cells_of_all = f"{len(drifting)} of {counted(len(tested), 'cell')}"
+    cells_of_all = f"{len(drifting_cells)} of {counted(len(tested), 'cell')}"
     return (
         f"{metric.label} drifts with run order in {cells_of_all} "
-        f"({test}): {'; '.join(drifting)}."
+        f"({test}): {'; '.join(drifting_cells)}."
     )
 
 

@@ -33,7 +33,7 @@ def markup(
     `specification` is the address from the root, without suffix, under which `<it>.vega.json` and
     `<it>.narrow.vega.json` are published, or that of one packed file with both; `sources` maps the name of a data set
     to the address of its rows (a JSON list of objects, or an object whose member after `#` in the address is that
-    list). Without sources the chart stays as drawn, and its specification is named for a program of the page. With
+    list). Without a specification the chart stays as drawn. With
     `images`, the addresses of the wide and the narrow file, a browser fetches the one it needs as a reader comes near.
     """
     wide, narrow = compiled.svg_wide, compiled.svg_narrow
@@ -48,8 +48,6 @@ def _live(specification: str, sources: Mapping[str, str]) -> str:
     if not specification:
         return ""
     address = html.escape(ROOT + specification)
-    if not sources:
-        return f' data-sp-spec="{address}"'
     addresses = json.dumps(
         {name: ROOT + source for name, source in sources.items()}, ensure_ascii=False
     )

@@ -15,7 +15,6 @@ from sparkpub.site.publication import (
     Publication,
     cell_label,
     run_address,
-    samples_address,
 )
 
 Row = dict[str, Any]
@@ -44,7 +43,7 @@ def cell_of(row: Row) -> Cell:
 
 def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     """One row per run: `run`, its cell, `iteration, order, status, state, flags, href, started, start_temp`, what it
-    varies (`sweeps.columns`), `samples` where it has telemetry, and a column per metric with a value."""
+    varies (`sweeps.columns`), and a column per metric with a value."""
     swept = sweeps.columns(
         publication.lines(campaign), publication.names.campaign(campaign.name)
     )
@@ -52,7 +51,7 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
         record = stored.record
         findings = publication.review.by_run.get(record.run_id, ())
         flags = {finding.check for finding in findings}
-        row = {
+        yield {
             "run": record.run_id,
             **cell_fields(publication, campaign, record.cell),
             "iteration": record.iteration,
@@ -64,10 +63,8 @@ def runs(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             "started": record.started.value,
             "start_temp": record.value("gpu_temp_start_celsius"),
             **swept.get(record.cell, {}),
+            **values_of(record),
         }
-        if record.file("telemetry"):
-            row["samples"] = samples_address(stored)
-        yield row | values_of(record)
 
 
 def cells(publication: Publication, campaign: CampaignData) -> Iterator[Row]:

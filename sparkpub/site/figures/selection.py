@@ -102,13 +102,12 @@ def scope(
 
 @dataclass(frozen=True)
 class Selection:
-    """A part of a campaign. `tables` are the campaign's rows, `sources` the addresses at which tables are published."""
+    """A part of a campaign. `tables` are the campaign's rows."""
 
     publication: Publication
     campaign: CampaignData
     scope: Scope
     tables: Tables
-    sources: Mapping[str, str]
 
     @property
     def names(self) -> Names:
@@ -196,15 +195,12 @@ class Selection:
         flagged: Metric | None = None,
         **members: Any,
     ) -> Figure:
-        """A figure of this selection that shows rows of the site's tables, with the findings on it."""
-        sources = {name: self.sources[name] for name in data if name in self.sources}
+        """A figure of this selection, with the findings on it."""
         found = flags(self.publication, self.scope, flagged)
         if flagged is not None:
             about = sentences.about_prompts(flagged, self._records)
             members["sample"] = f"{members.get('sample', '')} {about}".strip()
-        return Figure(
-            key=key, chart=chart, data=data, sources=sources, flags=found, **members
-        )
+        return Figure(key=key, chart=chart, data=data, flags=found, **members)
 
 
 def flags(

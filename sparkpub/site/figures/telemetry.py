@@ -145,7 +145,7 @@ def figure(stored: Stored) -> Figure | None:
         chart=_chart(found.form),
         data=rows,
         table=_table(found),
-        sources={name: f"{file}#{name}" for name in rows},
+        shared={name: f"{file}#{name}" for name in rows},
         drawn=False,
     )
 

@@ -188,9 +188,8 @@ def of_model(
     most = max(rows, key=lambda row: float(row["machine"]))
     first = next(iter(setups.values()))[0]
     shown = tuple(dict.fromkeys(row[LINE] for row in rows))[:MOST_LINES]
-    key = f"users-of-{model.slug}"
     return Figure(
-        key=key,
+        key=f"users-of-{model.slug}",
         title="How many users can it serve?",
         says=(
             f"Most measured: {rounded(most['machine'])} tok/s in all, with {counted(most[LOAD], 'user')} "
@@ -203,7 +202,6 @@ def of_model(
             f"{first.machine}, {lengths_name(first.load)} ({first.load.tool}); users beside each point. "
             f"{FILLED.format('')}"
         ),
-        sources={TABLE: f"data/{key}.json"},
     )
 
 

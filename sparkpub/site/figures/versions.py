@@ -40,19 +40,17 @@ def of_model(
     rows: list[Row] = []
     for line, name in zip(drawn, called, strict=False):
         rows += _rows(line, name, sessions)
-    key = f"versions-of-{model.slug}"
     sample = "Bars are 95 % intervals of the change from the first, each by itself; filled: without zero."
     if len(drawn) < len(lines):
         sample += f" {len(drawn)} of {len(lines)} loads are drawn; the table has all."
     return Figure(
-        key=key,
+        key=f"versions-of-{model.slug}",
         title="Output throughput of one load, measured again",
         says=_sentence(lines),
         sample=sample,
         chart=Chart(draw, (tuple(called[:MOST_LINES]), tuple(sessions.values()))),
         data={TABLE: rows},
         table=_table(lines, called),
-        sources={TABLE: f"data/{key}.json"},
     )
 
 

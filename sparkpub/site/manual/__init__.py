@@ -17,10 +17,11 @@ HARDWARE_PAGE = "hardware.md"
 
 
 def pages(*, has_claims: bool, has_runs: bool) -> dict[str, Path]:
-    """Address in the docs tree to the Markdown of each page that has something to show."""
+    """Address in the docs tree to the Markdown of each page that has something to show, and to each drawing."""
     found = {
         path.relative_to(FOLDER).as_posix(): path
-        for path in sorted(FOLDER.rglob("*.md"))
+        for path in sorted(FOLDER.rglob("*"))
+        if path.suffix in (".md", ".svg")
     }
     if not has_claims:
         del found[CLAIMS_PAGE]

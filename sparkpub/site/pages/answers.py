@@ -5,13 +5,14 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.record.text import (
     SPACE,
     counted,
+    extent,
     listed,
     number,
     outward,
@@ -27,12 +28,17 @@ from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import deciding_level
 from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.tables.capacities import TOLD_SECONDS
+from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
-from sparkpub.site.pages.leaderboard_page import ADDRESS, engines_name, figure_text
+from sparkpub.site.pages.leaderboard_page import (
+    ADDRESS,
+    engines_name,
+    figure_text,
+    served,
+)
 from sparkpub.site.publication import Publication
 
 LARGE = 20
@@ -153,24 +159,25 @@ def _users(boards: dict[str, Board]) -> FrontAnswer | None:
 
 
 def _capacity(board: Board | None) -> str:
-    """How many requests a second the best of the large models takes."""
+    """How many requests a second the best of the large models takes, and what that means for its users."""
     if board is None:
         return ""
-    row = _best_large(board) or board.rows[0]
-    bound, _, rate = row.best.text.rpartition(" ")
-    noun = "request" if rate == "1" else "requests"
-    waits = f"waits over {TOLD_SECONDS:g}{SPACE}s for the first token"
-    before = f"before one in twenty {waits}"
-    if bound == "≥":
-        rate = f"{rate} or more"
-        noun = "requests"
-    if bound == "<":
-        rate = f"fewer than {rate}"
+    large = _best_large(board)
+    row = large or board.rows[0]
     near = [other for other in board.near(row) if (other.billions or 0) >= LARGE]
     who = f"{_named(row)} takes"
     if len(near) > 1 and row in near:
         who = f"{_named(row)} and {len(near) - 1} more take"
-    return f" {who} {rate} {noun} a second ({lengths_name(board.load)}) {before}."
+    if large is not None:
+        who = f"From {LARGE}B up, {who}"
+    best = row.best.capacity
+    rate = f"{best.text} requests a second"
+    means = f": {served([other.best.capacity for other in near] or [best])}"
+    if best.at_least:
+        rate = f"every rate up to {best.rate} requests a second, the highest measured,"
+    elif best.rate is None:
+        rate, means = f"fewer than {best.rates[0]:g} requests a second", ""
+    return f" {who} {rate} ({lengths_name(board.load)}) with {LIMITS}{means}."
 
 
 def _shared(entry: RankedFigure, board: Board) -> str:
@@ -341,45 +348,49 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
     if one is None or one.metric.name != GENERATION:
         return None
     said: list[str] = []
-    for weights, ratios in _ratios(one).items():
-        models = counted(len(ratios), "model")
-        sentence = f"{weights} {_times(ratios)} times ({models})"
+    for weights, of_models in _ratios(one).items():
+        models = counted(len(of_models), "model")
+        ratios = [ratio for mine in of_models for ratio in mine]
+        sentence = f"{weights} {extent(ratios)} times ({models})"
         if not said:
-            sentence = f"{weights} makes one user {_times(ratios)} times as fast as 16{SPACE}bits ({models})"
+            sentence = f"{weights} makes one user {extent(ratios)} times as fast as 16{SPACE}bits ({models})"
         said.append(sentence)
     if not said:
         return None
     text = "; ".join(said)
     if long is not None and long.metric.unit == "ms":
-        ratios = [ratio for found in _ratios(long).values() for ratio in found]
+        ratios = [
+            ratio
+            for found in _ratios(long).values()
+            for mine in found
+            for ratio in mine
+        ]
         if ratios:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
-            text += f". The first token after a prompt of {prompt} takes {_times(ratios)} times as long"
+            text += f". The first token after a prompt of {prompt} takes {extent(ratios)} times as long"
     note = f"Each {_runs(one)}, and only weights and kernels differ: {one.machine}, {load_name(one.load)}"
     words = "FP4, 4-bit, quantisation"
     return FrontAnswer("Do FP8 and NVFP4 pay?", f"{text}.", ADDRESS, note, words)
 
 
-def _ratios(board: Board) -> dict[str, list[float]]:
-    """Format of the weights to the figure of each model in it, as a multiple of that at 16 bits where nothing but the
+def _ratios(board: Board) -> dict[str, list[list[float]]]:
+    """Format of the weights to the figures of each model in it, as multiples of those at 16 bits where nothing but the
     weights and their kernels differs."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[list[float]]] = {}
     for row in board.rows:
         wide = row.entries.get(16, ())
         for bits, entries in row.entries.items():
             if bits is None or bits >= 16:
                 continue
-            pairs = (
+            pairs = [
                 (narrow, entry)
                 for narrow in entries
                 for entry in wide
                 if is_of_weights(*(_told(each) for each in (narrow, entry)))
-            )
-            pair = next(pairs, None)
-            if pair is not None:
-                narrow, entry = pair
-                ratio = narrow.value / entry.value
-                found.setdefault(narrow.speed.weights, []).append(ratio)
+            ]
+            if pairs:
+                ratios = [narrow.value / entry.value for narrow, entry in pairs]
+                found.setdefault(pairs[0][0].speed.weights, []).append(ratios)
     return found
 
 
@@ -393,11 +404,6 @@ def _runs(board: Board) -> str:
     if numbers == [1]:
         return "one run"
     return f"{span([str(number) for number in numbers])} runs"
-
-
-def _times(ratios: Iterable[float]) -> str:
-    """`1.6 to 2.2`."""
-    return span([rounded(ratio, 2) for ratio in sorted(ratios)])
 
 
 # -- versions ----------------------------------------------------------------------------------------------

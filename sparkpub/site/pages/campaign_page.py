@@ -1,10 +1,11 @@
-"""What the pages of a campaign show: the answer with its chart and table; and behind it, everything to check it by."""
+"""What the page of a campaign shows: the answer with its charts and table; and folded, everything to check it by."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted, span
 from sparkpub.review import differences
@@ -12,9 +13,20 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.figures import bandwidth, capacity, machines, panels, sweep, users
+from sparkpub.site.figures import (
+    bandwidth,
+    capacity,
+    machines,
+    order,
+    panels,
+    sweep,
+    users,
+)
+from sparkpub.site.figures.coverage import NAME as COVERAGE
+from sparkpub.site.figures.figure import Table
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, campaign_table, findings, metric_page
+from sparkpub.site.figures.selection import Selection, scope
+from sparkpub.site.pages import campaign_kind, campaign_table, findings, memory
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import Publication, slug
 
@@ -55,6 +67,7 @@ def context(
     names = publication.names
     question = campaign_kind.asked(publication, campaign)
     found = answering(publication, library, campaign, question)
+    leading = _leading(found)
     return {
         "campaign": campaign,
         "extent": extent(publication, campaign),
@@ -75,37 +88,49 @@ def context(
         "headlines": headlines,
         "runs_per_cell": _runs_per_cell(publication, campaign),
         "summary": campaign_table.summary(publication, campaign, headlines),
-        "charts": _leading(found),
-    }
-
-
-def diagnostics(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> dict[str, Any]:
-    """What the template of the page behind it needs: the other charts, what was pooled, how it was measured, and what
-    is missing."""
-    question = campaign_kind.asked(publication, campaign)
-    found = answering(publication, library, campaign, question)
-    shown = set(_leading(found))
-    sections = []
-    for section in found:
-        others = [figure for figure in section.figures if figure not in shown]
-        if others or section.more:
-            sections.append(Section(section.title, others, section.more))
-    return {
-        "campaign": campaign,
-        "sections": sections + _asking(publication, library, campaign, question),
+        "charts": leading,
+        "sections": [
+            *_others(found, leading),
+            *_asking(publication, library, campaign),
+        ],
         "placed": library.placed,
+        "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
-        "problems": findings.problems(
-            publication.names, publication.findings_of(campaign)
-        ),
-        "environments": environments_of(campaign),
+        "settings": environments_of(campaign),
         "recipes": _differences(publication, campaign),
-        "coverage": _place(library, campaign, "coverage"),
+        "coverage": _coverage(library, campaign),
         "failed": [run for run in campaign.runs if run.record.status != "ok"],
         "quarantined": campaign.quarantined,
     }
+
+
+def _others(found: Sequence[Section], leading: Sequence[str]) -> Iterator[Section]:
+    """The sections with the charts that do not stand beside the answer."""
+    for section in found:
+        others = [figure for figure in section.figures if figure not in leading]
+        if others or section.more:
+            yield Section(section.title, others, section.more)
+
+
+@dataclass(frozen=True)
+class Covered:
+    """How many of the planned runs are done: a sentence with a table, and the placeholder of a chart where there is
+    more to see than that all are."""
+
+    says: str
+    table: Table
+    chart: str
+
+
+def _coverage(library: Library, campaign: CampaignData) -> Covered | None:
+    """None of a campaign without runs."""
+    if COVERAGE not in library.makers(campaign.name):
+        return None
+    figure = library.figure(COVERAGE, campaign.name)
+    chart = ""
+    if any(row["state"] != "done" for rows in figure.data.values() for row in rows):
+        chart = library.place(COVERAGE, campaign.name)
+    return Covered(figure.says, figure.table, chart)
 
 
 def _leading(sections: Sequence[Section]) -> list[str]:
@@ -253,26 +278,16 @@ def _along(
 
 
 def _asking(
-    publication: Publication,
-    library: Library,
-    campaign: CampaignData,
-    question: CampaignQuestions,
+    publication: Publication, library: Library, campaign: CampaignData
 ) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
-    headlines = publication.headlines(campaign)
-    leading = [slug(metric.name) for metric in headlines]
-    waits = [slug(metric.name) for metric in headlines[1:] if metric.distribution]
-    found = []
-    if question.compares:
-        against = [f"{name}-against-{leading[0]}" for name in waits[:1]]
-        found.append(
-            Section("Throughput and latency", _place(library, campaign, *against))
-        )
-    memory = ("memory-ledger", "kv-cache-against-peak-memory")
-    order = [f"{name}-order" for name in leading[:2]]
-    found += [
-        Section("Where memory goes", _place(library, campaign, *memory)),
-        Section("Does order matter?", _place(library, campaign, *order)),
+    drifting = [
+        f"{slug(metric.name)}-order"
+        for metric in publication.headlines(campaign)[:2]
+        if order.drifting(publication.results.cells_of(campaign.name, metric.name))
+    ]
+    found = [
+        Section("Does order matter?", _place(library, campaign, *drifting)),
         Section("The GPU over time", _place(library, campaign, "gpu-utilisation")),
     ]
     return [section for section in found if section.figures]
@@ -332,7 +347,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     for metric in publication.headlines(campaign)[:ANSWERS]:
         rows = publication.results.comparisons_of(campaign.name, metric.name)
         cells = publication.results.cells_of(campaign.name, metric.name)
-        shape = metric_page.shape(publication, campaign, metric)
+        shape = _shape(publication, campaign, metric)
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
@@ -344,6 +359,17 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
     others = [*compared[1:], *grown[1:], *ranked[1:]]
     return [*of_each, *others][:ANSWERS]
+
+
+def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+    """How a metric grows along the first axis of a campaign with a shape, empty without one."""
+    whole = Selection(publication, campaign, scope(publication.names, campaign), {})
+    if sweeps.has_a_shape(whole.lines):
+        for axis in sweeps.AXES:
+            found = sweep.curves(whole, axis, metric)
+            if sweeps.has_a_shape([curve.line for curve in found]):
+                return sweep.sentence(metric, found)
+    return ""
 
 
 def together(publication: Publication, campaign: CampaignData) -> list[str]:

@@ -59,8 +59,7 @@ def contents(
         proofs=sum(item.address is not None for item in proofs),
         options=publication.options,
     )
-    shown = badge.badge(publication)
-    files |= {badge.SVG: badge.svg(shown), badge.ENDPOINT: badge.endpoint(shown)}
+    files[badge.ADDRESS] = badge.of_site(publication)
     return {"data/index.md": page} | {
         address: Content(data=data) for address, data in files.items()
     }

@@ -4,7 +4,7 @@ that mean the same."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sparkpub.record.metrics import Metric
+from sparkpub.record.metrics import METRICS, slug
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.leaderboard import REQUESTS, Board
 from sparkpub.review.speeds import Speed
@@ -126,11 +126,17 @@ def _unit(board: Board) -> str:
     return unit_name(board.metric)
 
 
-def of_metric(metric: Metric) -> str:
-    """Words of a metric that leads campaigns; nothing of one that a reader reaches from it."""
-    if metric.headline is None:
-        return ""
-    return _said_often(with_synonyms([metric.label]))
+def of_glossary() -> list[SearchAnswer]:
+    """Words of the page that defines metrics: each that leads campaigns, with its definition."""
+    return [
+        SearchAnswer(
+            slug(metric.name),
+            metric.label,
+            f"{metric.definition} {_said_often(with_synonyms([metric.label]))}",
+        )
+        for metric in METRICS.values()
+        if metric.headline is not None
+    ]
 
 
 def of_board(boards: Sequence[Board]) -> str:

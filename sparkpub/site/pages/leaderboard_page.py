@@ -5,7 +5,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, counted, listed, rounded
+from sparkpub.record.text import (
+    SPACE,
+    counted,
+    extent,
+    listed,
+    rounded,
+    with_unit,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import (
     REQUESTS,
@@ -15,7 +22,7 @@ from sparkpub.review.leaderboard import (
 )
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
-from sparkpub.review.tables.capacities import TOLD_SECONDS
+from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.repeats import REPEAT_PERCENT
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
@@ -131,9 +138,11 @@ def _cell(
             notes.append(engine or "engine not stated")
         if entry.speed.is_speculative:
             notes.append("speculative")
+        if entry.capacity is not None and entry.capacity.rate is not None:
+            notes.append(served([entry.capacity]))
         found.append(
             {
-                "text": entry.text or figure_text(entry.value, board.metric),
+                "text": entry_text(entry, board.metric),
                 "shade": max(1, round(SHADES * entry.share)),
                 "weights": entry.speed.weights,
                 "engine": entry.speed.setup.engine or "not stated",
@@ -142,6 +151,34 @@ def _cell(
             }
         )
     return found
+
+
+def entry_text(entry: RankedFigure, metric: Metric, unit: str = "") -> str:
+    """The figure of an entry with its unit; a bound in its own words."""
+    if entry.capacity is None:
+        return with_unit(figure_text(entry.value, metric), unit)
+    if entry.capacity.at_least:
+        text: str = entry.capacity.text
+        return text
+    return with_unit(entry.capacity.text, unit)
+
+
+def served(capacities: Sequence[Any]) -> str:
+    """`0.27 to 0.29 completed, 6.0 to 9.2 in flight, 15 to 25 tok/s each`: what rates mean for servers and users."""
+    told = []
+    for column, words in _SERVED.items():
+        figures = [getattr(capacity, column) for capacity in capacities]
+        if None not in figures:
+            told.append(f"{extent(figures)} {words}")
+    return ", ".join(told)
+
+
+_SERVED = {
+    "served_req_s": "completed",
+    "in_flight": "in flight",
+    "user_tok_s": "tok/s each",
+}
+"""Columns of the table of capacities in words."""
 
 
 def figure_text(value: float, metric: Metric) -> str:
@@ -156,7 +193,7 @@ def unit_name(metric: Metric) -> str:
     if metric.unit == "ms":
         return "seconds to the first token, fewer are better"
     if metric == REQUESTS:
-        return f"requests a second until one in twenty waits over {TOLD_SECONDS:g}{SPACE}s for the first token"
+        return f"the highest rate, in requests a second, with {LIMITS}, at it and at every lower one"
     if metric.name == "prompt_throughput_tok_s":
         return "tokens of the prompt read per second"
     return "tokens generated per second"
@@ -245,20 +282,16 @@ def _doubted(publication: Publication) -> list[dict[str, str]]:
 
 
 def _apart(publication: Publication) -> list[dict[str, str]]:
-    """What is not ranked beside the others because of the prefix cache."""
-    apart = [
-        speed
-        for board in publication.boards
-        for speed in board.unranked
-        if not speed.doubts
-    ]
+    """What is not ranked beside the others because it did other work: with the prefix cache, or in shorter answers."""
     found = []
-    for cached, mine in grouped(apart, lambda speed: bool(speed.cached)).items():
-        answered = "with" if cached else "without"
-        why = (
-            f"measured {answered} hits in the server's prefix cache, unlike the others"
-        )
-        found += _not_ranked(publication, mine, why)
+    for board in publication.boards:
+        apart = [speed for speed in board.unranked if not speed.doubts]
+        for cached, mine in grouped(apart, lambda speed: bool(speed.cached)).items():
+            answered = "with" if cached else "without"
+            why = f"measured {answered} hits in the server's prefix cache, unlike the others"
+            if board.metric == REQUESTS:
+                why = "not in requests a second, because the answers at some rates had another length than asked for"
+            found += _not_ranked(publication, mine, why)
     return found
 
 

@@ -19,7 +19,7 @@ from sparkpub.review.speeds import GENERATION, PROMPT, Speed
 from sparkpub.site.figures import users, versions
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import model_links
-from sparkpub.site.pages.leaderboard_page import figure_text, unit_name
+from sparkpub.site.pages.leaderboard_page import entry_text, unit_name
 from sparkpub.site.publication import Publication
 
 ENERGY = "energy_per_million_tokens_wh"
@@ -175,7 +175,7 @@ def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
                 {
                     "use": board.title,
                     "machine": board.machine,
-                    "figure": f"{best.text or figure_text(best.value, board.metric)} {unit}",
+                    "figure": entry_text(best, board.metric, unit),
                     "how": f"{best.speed.weights}, {best.speed.engine}; {load_name(board.load)}",
                     "place": _place(board, row),
                     "what": unit_name(board.metric),
@@ -186,9 +186,9 @@ def _answers(boards: Iterable[Board], model: ModelPage) -> list[dict[str, str]]:
 
 
 def _place(board: Board, row: RankedModel) -> str:
-    """`2 to 3 of 24`; empty where nothing else is ranked, or all that is ranked is alike."""
+    """`2 to 3 of 24`; empty where nothing else is ranked, all that is ranked is alike, or it has no place."""
     near = [board.rows.index(other) + 1 for other in board.near(row)]
-    if len(near) == len(board.rows):
+    if len(near) == len(board.rows) or not row.best.is_placed:
         return ""
     return f"{span([str(near[0]), str(near[-1])])} of {len(board.rows)}"
 

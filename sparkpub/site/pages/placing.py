@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import (
@@ -61,6 +62,8 @@ class Placing:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
+        for address, data in self._library.files.items():
+            whole[address] = Content(data=data)
         for job in self._library.later:
             whole |= self._specification(job.key).files
         for figure in self._library.wanted.values():
@@ -122,17 +125,24 @@ class Placing:
 
     def _drawn(self, key: str) -> str:
         if key not in self._inline:
-            self._inline[key] = self._html(self._figures[key], [])
+            figure = self._figures[key]
+            self._image(figure, "wide")
+            self._inline[key] = self._html(figure, [])
         return self._inline[key]
+
+    def _image(self, figure: Figure, width: Literal["wide", "narrow"]) -> str:
+        """The address of a drawing as a file."""
+        chart = self._compiled[figure.job.key]
+        svg = chart.svg_wide if width == "wide" else chart.svg_narrow
+        address = figure.address(f"{width}.svg")
+        self._images[address] = Content(data=image(svg).encode())
+        return address
 
     def _as_image(self, key: str) -> str:
         if key not in self._named:
             figure = self._figures[key]
-            wide, narrow = figure.address("wide.svg"), figure.address("narrow.svg")
-            chart = self._compiled[figure.job.key]
-            self._images[wide] = Content(data=image(chart.svg_wide).encode())
-            self._images[narrow] = Content(data=image(chart.svg_narrow).encode())
-            self._named[key] = self._html(figure, [wide, narrow])
+            images = [self._image(figure, "wide"), self._image(figure, "narrow")]
+            self._named[key] = self._html(figure, images)
         return self._named[key]
 
     def _html(self, figure: Figure, images: Sequence[str]) -> str:

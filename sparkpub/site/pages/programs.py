@@ -10,7 +10,7 @@ from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.names import parts_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import found_in
-from sparkpub.site.figures import explore, kinds, overlay
+from sparkpub.site.figures import explore, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.rows import Row
@@ -43,10 +43,13 @@ def metrics(publication: Publication) -> list[Metric]:
     return ranked(found.values())
 
 
-def explorer(publication: Publication, library: Library) -> dict[str, Any] | None:
+def explorer(
+    publication: Publication, library: Library, addresses: Mapping[str, str]
+) -> dict[str, Any] | None:
     """What the explorer's template needs, or None where there is no run with a metric.
 
-    `settings` is read by `explorer.js`: addresses from the root of the site, and the metrics with unit and decimals.
+    `addresses` are those of `tables`. `settings` is read by `explorer.js`: addresses from the root of the site, and the
+    metrics with unit and decimals.
     """
     known = metrics(publication)
     if not known:
@@ -63,15 +66,15 @@ def explorer(publication: Publication, library: Library) -> dict[str, Any] | Non
             fields[axis] = boxes
     return {
         "settings": {
-            "rows": library.sources["runs"],
-            "names": library.sources[NAMES],
+            "rows": addresses["runs"],
+            "names": addresses[NAMES],
             "metrics": _described(known),
             "columns": [metric.name for metric in columns],
         },
         "metrics": known,
         "across": across,
         "up": up,
-        "figure": library.add(_first_view(library, rows, across, up, names)),
+        "figure": library.add(_first_view(rows, addresses["runs"], across, up, names)),
         "fields": fields,
         "axes": AXES,
         "columns": columns,
@@ -117,8 +120,8 @@ def _boxes(
 
 
 def _first_view(
-    library: Library,
     rows: Sequence[Row],
+    source: str,
     across: Metric,
     up: Metric,
     names: Mapping[str, Mapping[str, Mapping[str, str]]],
@@ -131,7 +134,7 @@ def _first_view(
             key: parts_of(name)[0] for key, name in campaign["environment"].items()
         }
         called |= kinds
-    figure = explore.figure(rows, library.sources, across, up, called)
+    figure = explore.figure(rows, source, across, up, called)
     points = [row for row in rows if across.name in row and up.name in row]
     if len(points) <= MOST_DRAWN:
         return figure
@@ -162,8 +165,13 @@ def _beside(
 
 
 def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
-    """Name of each table that only these programs read to its JSON, in pieces."""
-    return {NAMES: [to_json(_names(publication))], COMPARED: compared(publication)}
+    """Name of each table that these programs read to its JSON, in pieces."""
+    return {
+        "runs": kinds.text(publication, "runs"),
+        "cells": kinds.text(publication, "cells"),
+        NAMES: [to_json(_names(publication))],
+        COMPARED: compared(publication),
+    }
 
 
 def compared(publication: Publication) -> Iterator[bytes]:
@@ -209,24 +217,22 @@ def _in_percent(row: TableRow) -> list[float] | None:
     return [100 * end / row.mean_baseline for end in deciding]
 
 
-def compare(publication: Publication, library: Library) -> dict[str, Any] | None:
+def compare(
+    publication: Publication, addresses: Mapping[str, str]
+) -> dict[str, Any] | None:
     """What the template of compare needs, or None where there is nothing to compare."""
     known = metrics(publication)
     if not known:
         return None
     listed = publication.results.comparison_rows[:MOST_LISTED]
-    figure = overlay.figure(
-        [run for campaign in publication.campaigns for run in campaign.runs]
-    )
     return {
         "settings": {
-            "rows": library.sources["runs"],
-            "cells": library.sources["cells"],
-            "comparisons": library.sources[COMPARED],
-            "names": library.sources[NAMES],
+            "rows": addresses["runs"],
+            "cells": addresses["cells"],
+            "comparisons": addresses[COMPARED],
+            "names": addresses[NAMES],
             "metrics": _described(known),
         },
-        "figure": None if figure is None else library.add(figure),
         "comparisons": [(row, METRICS.get(row.metric)) for row in listed],
         "more": len(publication.results.comparison_rows) - len(listed),
     }

@@ -14,7 +14,7 @@ from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.metrics import GIB, METRICS
+from sparkpub.record.metrics import GIB, METRICS, Metric, slug
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.record.text import counted, listed, number, spread, with_unit
@@ -61,10 +61,12 @@ _BETTER = {
 }
 
 
-def _metrics() -> str:
+def metrics(own: Iterable[Metric] = ()) -> str:
+    """The definition of every metric under an anchor of its name; those of campaigns of their `own` come last."""
     lines = []
-    for metric in METRICS.values():
-        line = f"- `{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {metric.definition}"
+    for metric in (*METRICS.values(), *own):
+        line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} "
+        line += f"`{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
         if metric.derived_from:
             names = ", ".join(f"`{name}`" for name in metric.derived_from)
             line += f" Derived from {names}."
@@ -261,7 +263,7 @@ def _over_machines() -> str:
 
 
 _REFERENCES: Mapping[str, Callable[[], str]] = {
-    "metrics": _metrics,
+    "metrics": metrics,
     "statistics": _statistics,
     "checks": _checks,
     "thresholds": _thresholds,

@@ -85,13 +85,12 @@ class RunPages:
 
     @cached_property
     def _site(self) -> str:
-        """Changes with whatever writes every page, and with the metrics that have a page."""
+        """Changes with whatever writes every page."""
         publication = self.publication
         decides: list[Any] = [
             cache.program(),
             self.templates.shipped,
             publication.options.evidence_on_site,
-            sorted(publication.by_metric),
         ]
         if self.templates.own:  # which may show anything of a campaign
             decides += [self.templates.own, self._campaigns, list(self._cells.items())]
@@ -138,10 +137,7 @@ class RunPages:
         }
 
     def page(self, campaign: CampaignData, index: int, figure: str) -> str:
-        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty.
-
-        The browser fetches the lines of the log, as it does the data of the figure.
-        """
+        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         leading, others = self._by_rank(campaign, stored)
@@ -156,12 +152,11 @@ class RunPages:
             label=cell_label(self.publication.names, campaign, stored.record.cell),
             leading=leading,
             others=others,
-            measured=self.publication.by_metric,
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
             figure=figure,
-            log=_log(files, here=not self.publication.options.evidence_on_site),
+            log=_log(files),
             plan=_plan(stored.record),
             previous=previous,
             next=following,
@@ -261,17 +256,13 @@ def _plan(record: Record) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _log(files: Sequence[Published], *, here: bool) -> dict[str, Any] | None:
-    """The log of a run, or None where there is none; `here`, with the last of its lines and their numbers: a browser
-    asks no other host for them."""
+def _log(files: Sequence[Published]) -> dict[str, Any] | None:
+    """The log of a run with the last of its lines and their numbers, or None where there is none."""
     there = (item for item in files if item.address or item.repository)
     log = next((item for item in there if item.role == "log"), None)
     if log is None:
         return None
-    lines: list[tuple[int, str]] = []
-    if here:
-        lines = _last_lines(log.path)
-    return {"file": log, "lines": lines}
+    return {"file": log, "lines": _last_lines(log.path)}
 
 
 def _last_lines(log: Path) -> list[tuple[int, str]]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from jinja2 import (
     StrictUndefined,
     TemplateError,
 )
-from jinja2.bccache import BytecodeCache
 from markupsafe import Markup
 
 from sparkpub.record.errors import SiteError
@@ -22,9 +22,9 @@ from sparkpub.record.text import counted, file_size, listed, percent
 from sparkpub.review.checks import CHECKS
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
 from sparkpub.site.figures.output import markup
-from sparkpub.site.pages.template_code import SHIPPED
 from sparkpub.site.publication import slug
 
+SHIPPED = Path(__file__).parent / "templates"
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot"}
 _SIGNIFICANT = re.compile(f"[{''.join(_ENTITIES)}]")
 _SPECIAL = re.compile(r"[^\w\s.,]|_")
@@ -54,36 +54,40 @@ def front_matter(**meta: Any) -> Markup:
     return Markup("\n".join(["---", *lines, "---"]))  # noqa: S704 - JSON strings cannot leave their line
 
 
+@lru_cache(maxsize=4)
+def _environment(override: Path | None, _names: tuple[str, ...]) -> Environment:
+    """The engine of templates: kept, since who builds again finds them compiled, and those that were edited anew. It
+    would not see that a template takes the place of a shipped one: with other names it is another."""
+    folders = [folder for folder in (override, SHIPPED) if folder is not None]
+    environment = Environment(
+        loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"md": markdown_text, "size": file_size}
+    environment.globals |= {
+        "root": ROOT,
+        "front": front_matter,
+        "CHECKS": CHECKS,
+        "METRICS": METRICS,
+        "slug": slug,
+        "drawing": markup,
+        "counted": counted,
+        "listed": listed,
+        "percent": percent,
+    }
+    return environment
+
+
 class Templates:
     """The page templates. Files in `override` win over the shipped ones of the same name."""
 
-    def __init__(
-        self, override: Path | None = None, compiled: BytecodeCache | None = None
-    ) -> None:
-        folders = [folder for folder in (override, SHIPPED) if folder is not None]
+    def __init__(self, override: Path | None = None) -> None:
         self._override = override
-        self._environment = Environment(
-            loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            auto_reload=False,  # a build has an environment of its own
-            bytecode_cache=compiled,
-        )
-        self._environment.filters |= {"md": markdown_text, "size": file_size}
-        self._environment.globals |= {
-            "root": ROOT,
-            "front": front_matter,
-            "CHECKS": CHECKS,
-            "METRICS": METRICS,
-            "slug": slug,
-            "drawing": markup,
-            "counted": counted,
-            "listed": listed,
-            "percent": percent,
-        }
+        self._environment = _environment(override, tuple(self.own))
 
     @property
     def own(self) -> dict[str, str]:

@@ -1,10 +1,8 @@
 """The generated pages: which there are, and what each template is given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from pydantic_core import to_json
 
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.site.content import Content, Picture, SearchAnswer
@@ -19,7 +17,6 @@ from sparkpub.site.pages import (
     leaderboard_page,
     measure_page,
     metadata,
-    metric_page,
     model_page,
     preview_pictures,
     programs,
@@ -32,6 +29,9 @@ from sparkpub.site.publication import (
     slug,
 )
 
+GLOSSARY = "method/metrics/"
+"""The page that defines every metric."""
+
 
 @dataclass(frozen=True)
 class Pages:
@@ -40,6 +40,8 @@ class Pages:
     publication: Publication
     library: Library
     templates: Templates
+    addresses: Mapping[str, str]
+    """Of the tables of the whole site that programs in the browser read."""
     written: frozenset[str]
     """Addresses that people wrote; a generated page of the same address gives way."""
     posts: Sequence[Post] = ()
@@ -65,14 +67,14 @@ class Pages:
             self._page("measure", measure=measure, found_by=found_by.MEASURE),
         )
         yield measure_page.FIGURES, measure_page.published(self.publication)
-        yield from self._metrics()
+        yield from self._moved()
         campaigns = self.publication.campaigns
-        explorer = programs.explorer(self.publication, self.library)
+        explorer = programs.explorer(self.publication, self.library, self.addresses)
         yield "runs/index.md", self._page("runs", explorer=explorer)
         yield (
             "compare/index.md",
             self._page(
-                "compare", compare=programs.compare(self.publication, self.library)
+                "compare", compare=programs.compare(self.publication, self.addresses)
             ),
         )
         reviews = [
@@ -118,24 +120,15 @@ class Pages:
         )
 
     def _front(self) -> Iterator[tuple[str, Content]]:
-        """The questions with their answers, over all campaigns, and the rows of their chart."""
-        place, rows = self._own_chart(front_page.chart(self.publication))
-        yield from rows
+        """The questions with their answers, over all campaigns."""
+        place = self._own_chart(front_page.chart(self.publication))
         found = front_page.context(self.publication, self.posts, place)
         answers = found_by.of_front(found["answers"])
         yield "index.md", self._page("index", front_page=found, answers=answers)
 
-    def _own_chart(
-        self, figure: Figure | None
-    ) -> tuple[str, list[tuple[str, Content]]]:
-        """The placeholder of a chart over several campaigns, and the files of its rows."""
-        if figure is None:
-            return "", []
-        files = [
-            (figure.sources[name], Content(data=to_json(rows)))
-            for name, rows in figure.data.items()
-        ]
-        return self.library.add(figure), files
+    def _own_chart(self, figure: Figure | None) -> str:
+        """The placeholder of a chart over several campaigns; empty without one."""
+        return "" if figure is None else self.library.add(figure)
 
     def _campaigns(self) -> Iterator[tuple[str, Content]]:
         """The list of all campaigns, and the page of each."""
@@ -163,12 +156,11 @@ class Pages:
                 ),
             )
             yield f"campaigns/{campaign.name}.md", page
-            shown = badge.badge_of(self.publication, campaign)
-            yield badge.address(campaign), Content(data=badge.svg(shown))
-            behind = campaign_page.diagnostics(self.publication, self.library, campaign)
+            shown = badge.of_campaign(self.publication, campaign)
+            yield badge.address(campaign), Content(data=shown)
             yield (
-                f"campaigns/{campaign.name}/diagnostics.md",
-                self._page("diagnostics", lead=behind, source=source),
+                f"campaigns/{campaign.name}/diagnostics/index.html",
+                self._leading_to("../#diagnostics"),
             )
 
     def _models(self) -> Iterator[tuple[str, Content]]:
@@ -178,24 +170,26 @@ class Pages:
         yield "models/index.md", self._page("models", models=entries)
         for model in models:
             figure = model_page.figure(self.publication, model)
-            place, rows = self._own_chart(figure)
-            yield from rows
+            place = self._own_chart(figure)
             again = model_page.versions_figure(self.publication, model)
-            versions, rows = self._own_chart(again)
-            yield from rows
+            versions = self._own_chart(again)
             found = model_page.context(self.publication, model, place, versions)
             words = found_by.of_model(model.speeds, found)
             yield model.uri, self._page("model", model=found, found_by=words)
 
-    def _metrics(self) -> Iterator[tuple[str, Content]]:
-        """The list of all metrics, and the page of each."""
-        metrics = self.publication.by_metric
-        yield "metrics/index.md", self._page("metrics", metrics=metrics)
-        for name, gathered in metrics.items():
-            found = metric_page.context(self.publication, self.library, gathered)
-            yield (
-                f"metrics/{slug(name)}.md",
-                self._page(
-                    "metric", found_by=found_by.of_metric(gathered.metric), **found
-                ),
-            )
+    def _moved(self) -> Iterator[tuple[str, Content]]:
+        """Pages at addresses that were public: each leads to where its text is now."""
+        yield "metrics/index.html", self._leading_to(f"../{GLOSSARY}")
+        metrics = {
+            metric.name
+            for campaign in self.publication.campaigns
+            for metric in self.publication.metrics(campaign)
+        }
+        for name in sorted(metrics):
+            anchor = slug(name)
+            page = self._leading_to(f"../../{GLOSSARY}#{anchor}")
+            yield f"metrics/{anchor}/index.html", page
+
+    def _leading_to(self, address: str) -> Content:
+        page = self.templates.text("moved.html.j2", address=address)
+        return Content(data=page.encode())

@@ -13,6 +13,7 @@ import pytest
 
 from sparkpub.collect.environments.docker import OWNER_LABEL, RUN_LABEL, Docker
 from sparkpub.collect.machine import processes
+from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch
@@ -80,7 +81,7 @@ def test_a_command_runs_in_a_container_and_leaves_none(
 
 
 WORKER = "sparkpub-test-worker:latest"
-WORKING = "id -u; cat given >made; mkdir -p deep/er; echo 6 >deep/er/out; rm given"
+WORKING = "id -u; cat given >made; rm given"
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +96,10 @@ def worker(client: Any) -> str:
     return WORKER
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
 @pytest.mark.parametrize("user", [None, "worker", "4321", "4321:100"])
-def test_a_container_of_another_user_owns_the_folder_of_its_run(
+def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     tmp_path: Path, worker: str, user: str | None
 ) -> None:
-    """Everybody could write there, so that any user of the machine could leave a result."""
     work = tmp_path / "work"
     work.mkdir(mode=0o700)
     (work / "given").write_text("5\n")
@@ -112,9 +111,7 @@ def test_a_container_of_another_user_owns_the_folder_of_its_run(
     assert ended is not None
     assert (ended.code, log.text) == (0, "4321\n")
     assert (work / "made").read_text() == "5\n"
-    assert work.stat().st_mode & 0o777 == 0o700
-    said = "0700, owned by user 4321, as whom the command runs"
-    assert running.isolation.work_folder == said
+    assert running.isolation.work_folder == SHARED
     assert running.isolation.control_group == "the engine's, for this container"
 
 
@@ -135,7 +132,7 @@ launch, log = a_launch(work, "sh", "-c", WORKING)
 running = Docker().launch(launch, options(WORKER))
 ended = running.wait(60)
 running.close()
-print(log.text, ended.code, (work / "made").read_text(), (work / "deep/er/out").read_text(), sep="")
+print(log.text, ended.code, (work / "made").read_text(), sep="")
 print(running.isolation.work_folder)
 workdir.remove(place)
 print(place.exists())
@@ -159,15 +156,12 @@ def test_a_collector_without_root_lets_a_container_of_another_user_in(
             text=True,
             check=False,
         )
-        if "access lists" in done.stderr:
-            pytest.skip("the file system here has no access lists")
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "4321",
         "05",
-        "6",
         "",
-        "the collector's own, with user 4321, as whom the command runs, in its access list",
+        SHARED,
         "False",
     ]
 

@@ -1,6 +1,5 @@
 """What the matrix says, as the Docker SDK wants it: no engine needed."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sparkpub.collect.environments import docker
 from sparkpub.collect.environments.base import through_binds
 from sparkpub.collect.environments.docker import (
     DockerRun,
@@ -91,9 +89,9 @@ def test_all_gpus_are_those_that_the_collector_itself_may_use(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     (every,) = arguments(tmp_path, gpus="all")["device_requests"]
     assert every["Count"] == -1
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,GPU-3")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,3")
     (visible,) = arguments(tmp_path, gpus="all")["device_requests"]
-    assert visible["DeviceIDs"] == ["1", "GPU-3"]
+    assert visible["DeviceIDs"] == ["1", "3"]
     (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
     assert by_number["Count"] == 2
 
@@ -225,41 +223,3 @@ def test_where_this_machine_reaches_a_container(
         "NetworkSettings": {"Networks": networks},
     }
     assert address_of(attributes) == expected
-
-
-REMAPPED = {"SecurityOptions": ["name=seccomp,profile=builtin", "name=userns"]}
-
-
-@pytest.mark.parametrize(
-    ("info", "number", "outside"),
-    [
-        ({}, 1000, 1000),
-        ({"SecurityOptions": None}, 0, 0),
-        # https://docs.docker.com/engine/security/userns-remap/: the folder is named by the first ids of the range.
-        (REMAPPED | {"DockerRootDir": "/var/lib/docker/231072.231072"}, 0, 231072),
-        (REMAPPED | {"DockerRootDir": "/var/lib/docker/231072.231072"}, 5, 231077),
-        (REMAPPED | {"DockerRootDir": "/var/lib/docker"}, 5, None),
-    ],
-)
-def test_a_user_of_a_container_is_a_user_of_the_machine(
-    info: dict[str, Any], number: int, outside: int | None
-) -> None:
-    assert docker._outside(info, number) == outside
-
-
-def test_an_engine_without_root_has_its_users_of_a_range(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its root is the user who runs it; the next ones follow in /etc/subuid (user_namespaces(7), subuid(5))."""
-    engine = tmp_path / "docker.sock"
-    engine.touch()
-    me = os.geteuid()
-    ranges = tmp_path / "subuid"
-    ranges.write_text(f"other:1:5\n{me}:100000:65536\n")
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{engine}")
-    monkeypatch.setattr(docker, "SUBORDINATE", ranges)
-    info = {"SecurityOptions": ["name=rootless"]}
-    found = [docker._outside(info, number) for number in (0, 1, 1000, 65537)]
-    assert found == [me, 100000, 100999, None]
-    engine.unlink()
-    assert docker._outside(info, 1) is None

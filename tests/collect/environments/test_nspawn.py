@@ -122,7 +122,7 @@ def test_what_a_killed_collector_left_is_cleaned_up_by_the_next(
     running.close()
 
 
-def test_a_user_inside_is_not_root_and_the_folder_is_given_to_it(
+def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
     tmp_path: Path, root: Path
 ) -> None:
     (root / "etc" / "passwd").write_text("worker:x:65534:0::/:/bin/sh\n")

@@ -143,6 +143,22 @@ def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
     assert record.machine.kind is None
 
 
+@pytest.mark.parametrize("field", ["peak_memory", "latency"])
+@pytest.mark.parametrize("said", ["x" * 70_000, "12,26", 1e308])
+def test_a_figure_that_is_none_is_null_with_what_stood_there(
+    field: str, said: str | float, tmp_path: Path
+) -> None:
+    """12,26 is not 1,226, and a text of any length becomes a reason that a record can hold."""
+    source = tmp_path / "all.json"
+    source.write_text(json.dumps([published.entries()[0] | {field: said}]))
+    outcome = import_results("benchmark-spark", source, tmp_path, Given("c"))
+    assert (len(outcome.imported), outcome.refused) == (1, [])
+    name = {"peak_memory": "peak_memory_gib", "latency": "request_latency_mean_ms"}
+    figure = read_folder(tmp_path / "c")[0].record.metrics[name[field]]
+    assert figure.value is None
+    assert repr(said)[:200] in (figure.reason or "")
+
+
 def folder_of_runs(folder: Path) -> Path:
     folder.mkdir()
     facts = {

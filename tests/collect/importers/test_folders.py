@@ -79,7 +79,7 @@ def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
     """Telemetry shows the memory of the server before the client began."""
     findings = review(load(whole[1])).findings
     assert [found for found in findings if found.severity == "error"] == []
-    assert "foreign-tenant" not in {found.check for found in findings}
+    assert "foreign-load" not in {found.check for found in findings}
 
 
 def test_a_second_import_adds_nothing(whole: tuple[ImportOutcome, Path]) -> None:

@@ -54,10 +54,6 @@ def written(name: str) -> list[tuple[int, int, int, float]]:
         rows = [json.loads(line) for line in text.splitlines()]
     elif name.endswith(".csv"):
         rows = list(csv.DictReader(text.splitlines()))
-    elif name.endswith(".sql"):
-        tuples = re.findall(r"VALUES \('(.*)'\);", text)
-        names = re.findall(r"\((build_commit.*?)\) VALUES", text)[0].split(", ")
-        rows = [dict(zip(names, line.split("', '"), strict=True)) for line in tuples]
     else:
         found = re.findall(r"\| +(pp|tg)(\d+)(?: @ d(\d+))? +\| +([\d.]+) ±", text)
         return [
@@ -80,7 +76,7 @@ def written(name: str) -> list[tuple[int, int, int, float]]:
     ]
 
 
-@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "sql", "md"])
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "md"])
 def test_each_test_of_a_sweep_is_a_record_with_the_rate_of_the_file(
     suffix: str, tmp_path: Path
 ) -> None:
@@ -249,24 +245,14 @@ def cut(name: str, characters: int) -> str:
         ("a.jsonl", cut("multi.jsonl", 40)),
         ("a.csv", cut("multi.csv", 40)),
         ("in-last-figure.csv", cut("multi.csv", 3)),
-        ("a.sql", cut("multi.sql", 40)),
         ("a.md", cut("multi.md", 40)),
         (
             "header-alone.csv",
             (RESULTS / "multi.csv").read_text().splitlines()[0] + "\n",
         ),
-        (
-            "drops.sql",
-            (RESULTS / "multi.sql").read_text() + "ATTACH DATABASE 'x.db' AS x;\n",
-        ),
-        (
-            "asks.sql",
-            (RESULTS / "multi.sql").read_text()
-            + "INSERT INTO llama_bench (n_gen) SELECT 1;\n",
-        ),
     ],
 )
-def test_a_file_that_was_cut_or_does_more_is_refused_whole_and_the_others_go_on(
+def test_a_file_that_was_cut_is_refused_whole_and_the_others_go_on(
     name: str, content: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"

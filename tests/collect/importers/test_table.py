@@ -300,6 +300,49 @@ def test_a_bad_cell_is_one_line_and_the_other_rows_go_on(
     assert len(outcome.imported) == 2
 
 
+@pytest.mark.parametrize(
+    ("written", "figures"),
+    [
+        # 12,26 can only be decimals, so that 1,204 and 1.204,5 are, too.
+        (["12,26", "1,204", "1.204,5"], [12.26, 1.204, 1204.5]),
+        # 1,204.5 can only be thousands, so that 1,204 is, too.
+        (["1,204.5", "1,204", "12.26"], [1204.5, 1204.0, 12.26]),
+        (["0,310", "1,204", "7"], [0.31, 1.204, 7.0]),
+    ],
+)
+def test_what_a_comma_means_is_seen_by_the_whole_column(
+    written: list[str], figures: list[float], tmp_path: Path
+) -> None:
+    outcome = imported(tmp_path, table_with(written))
+    assert not outcome.refused
+    found = {record.value("output_throughput_tok_s") for record in records(tmp_path)}
+    assert found == set(figures)
+
+
+@pytest.mark.parametrize(
+    ("written", "refused"),
+    [
+        (["1,204", "1,310", "990"], ["1,204", "1,310"]),  # either
+        (["12,26", "1,204.5", "12.26"], ["12,26", "1,204.5"]),  # both
+        (["1,204", "1.310", "7"], ["1,204"]),  # which of them has decimals?
+    ],
+)
+def test_a_comma_that_may_mean_either_is_no_figure(
+    written: list[str], refused: list[str], tmp_path: Path
+) -> None:
+    outcome = imported(tmp_path, table_with(written))
+    assert [left.reason for left in outcome.refused] == [
+        f"column 'tok/s' has '{cell}'; write a number, as 1234.5" for cell in refused
+    ]
+
+
+def table_with(written: list[str]) -> str:
+    """The table with other figures in `tok/s`."""
+    first, second, third = written
+    table = TABLE.replace("1,204.5", first).replace("1210.5", second)
+    return table.replace("1190", third)
+
+
 COPIES = """\
 Model,when,tok/s
 m,2026-03-01T10:00:00Z,36.2

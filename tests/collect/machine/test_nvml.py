@@ -1,11 +1,17 @@
 """Which GPUs are read: CUDA hides some from a process, and NVML shows all of them to everybody."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sparkpub.collect import bench
 from sparkpub.collect.machine import inventory, nvml
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
+from sparkpub.plan.environments import DockerOptions
+from sparkpub.plan.plan import plan
+from sparkpub.record.telemetry import VISIBLE
+from tests.collect.collecting import a_matrix, records, run
 from tests.collect.fake_nvml import FakeNvml
 
 
@@ -34,35 +40,37 @@ def four(monkeypatch: pytest.MonkeyPatch) -> None:
         ("2", [2]),
         ("3,1", [3, 1]),
         (" 1 , 2 ", [1, 2]),
-        ("GPU-3", [3]),
-        ("GPU-20000000-1234,0", [2, 0]),
-        ("1,9,2", [1]),  # CUDA ends the list at the first name that fits none
-        ("1,-1,2", [1]),
-        ("MIG-11111111-1234", [0, 1, 2, 3]),
     ],
 )
 def test_the_gpus_that_cuda_shows_are_read(
     variable: str | None, handles: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(nvml.VISIBLE, raising=False)
+    monkeypatch.delenv(VISIBLE, raising=False)
     if variable is not None:
-        monkeypatch.setenv(nvml.VISIBLE, variable)
+        monkeypatch.setenv(VISIBLE, variable)
     assert Gpus().handles == handles
 
 
-@pytest.mark.parametrize("variable", ["", "9", "GPU-9", "GPU"])
-def test_no_gpu_is_read_where_cuda_shows_none(
-    variable: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("variable", "why"),
+    [
+        ("9", "NVML lists none"),
+        ("", "by their indices"),
+        ("GPU-30000000-1234", "by their indices"),
+    ],
+)
+def test_no_gpu_is_read_where_the_variable_names_none_by_its_index(
+    variable: str, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(nvml.VISIBLE, variable)
-    with pytest.raises(NoGpuError, match="CUDA_VISIBLE_DEVICES names no GPU"):
+    monkeypatch.setenv(VISIBLE, variable)
+    with pytest.raises(NoGpuError, match=why):
         Gpus()
 
 
 def test_gpus_that_the_matrix_names_are_those_of_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv(nvml.VISIBLE, "3")
+    monkeypatch.setenv(VISIBLE, "3")
     assert Gpus([1, 7]).handles == [1]
 
 
@@ -70,8 +78,66 @@ def test_two_nodes_of_one_machine_are_two_where_their_gpus_differ(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def machine(variable: str) -> Any:
-        monkeypatch.setenv(nvml.VISIBLE, variable)
+        monkeypatch.setenv(VISIBLE, variable)
         return inventory.machine_id()
 
-    assert machine("0") == machine("GPU-0")
     assert len({machine("0"), machine("1"), machine("0,1")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"type": "host"}, "this machine has 4 GPUs, environment native; name those"),
+        ({"type": "host", "gpus": [0, 4]}, "this machine has no GPU 4, environment"),
+        ({"type": "host", "gpus": [0, 3]}, None),
+        ({"type": "host", "gpus": []}, None),
+        ({"type": "host", "env": {"CUDA_VISIBLE_DEVICES": "1"}}, None),
+    ],
+)
+def test_several_gpus_of_which_nothing_is_declared_are_refused(
+    options: dict[str, Any], said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sensors would be read of GPUs that a run does not use."""
+    monkeypatch.delenv(VISIBLE, raising=False)
+    matrix = a_matrix(environments={"native": options})
+    lines = bench.in_the_way(matrix, plan(matrix))
+    assert [said in line for line in lines] == ([True] if said else [])
+    monkeypatch.setenv(VISIBLE, "2")
+    declared = "gpus" in options
+    assert bool(bench.in_the_way(matrix, plan(matrix))) is bool(said and declared)
+
+
+@pytest.mark.parametrize(
+    ("options", "indices"),
+    [
+        ({}, None),
+        ({"gpus": "all"}, "all"),
+        ({"gpus": 2}, range(2)),
+        ({"gpus": ["1", "3"]}, (1, 3)),
+        ({"gpus": ["GPU-3"]}, None),
+        ({"devices": ["nvidia.com/gpu=all"]}, "all"),
+        ({"devices": ["/dev/nvidiactl", "/dev/nvidia2:/dev/nvidia0:rw"]}, (2,)),
+    ],
+)
+def test_a_container_declares_its_gpus_by_its_own_flags(
+    options: dict[str, Any], indices: object
+) -> None:
+    assert DockerOptions(image="x", **options).gpu_indices == indices
+
+
+def test_a_command_sees_the_gpus_that_its_environment_names(tmp_path: Path) -> None:
+    environments = {"native": {"type": "host", "gpus": [2, 0]}}
+    run(
+        a_matrix(
+            'echo "rate 5 $CUDA_VISIBLE_DEVICES"',
+            environments=environments,
+            iterations=1,
+        ),
+        tmp_path,
+    )
+    (record,) = records(tmp_path)
+    log = record.file("log")
+    assert log is not None
+    assert (tmp_path / "small" / log.path).read_text() == "rate 5 2,0\n"
+    assert [gpu.index for gpu in record.machine.gpus] == [0, 2]
+    assert record.machine.gpus_there == 4

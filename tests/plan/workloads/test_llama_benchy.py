@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -514,6 +515,13 @@ def test_the_models_tokenizer_is_found(folder: Path, tmp_path: Path) -> None:
     assert (folder / "text").read_text() == (folder / "prose.txt").read_text()
 
 
+def test_a_server_may_name_a_place_that_no_file_can_have(folder: Path) -> None:
+    odd = {"tokenizer_path": "~no-such-user/x", "model_path": "n" * 400}
+    with serving(Served(PAGES | {"/model_info": odd})) as server:
+        _, log, kept = driven(folder, server)
+    assert kept["tokenizer"]["by"] == "server", log
+
+
 @pytest.mark.parametrize(
     ("server", "options", "words", "code"),
     [
@@ -559,15 +567,65 @@ def test_a_client_that_is_missing_is_said(
     assert "install it with: uv tool install llama-benchy" in log
 
 
-def test_a_key_reaches_the_tool_and_no_log(
+IN_PYTHON = """
+import json, pathlib, sys
+def main():
+    seen = pathlib.Path("/proc/self/cmdline").read_text().split("\\0")
+    pathlib.Path("seen").write_text(json.dumps({"argv": sys.argv, "seen": seen}))
+    return 3
+"""
+
+
+@pytest.fixture(params=["#!{}", "#!/bin/sh\n'''exec' '{}' \"$0\" \"$@\"\n' '''"])
+def installed(
+    request: pytest.FixtureRequest,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stand-in for llama-benchy that is installed as pip installs it, or in a folder of a long name."""
+    package = tmp_path / "package"
+    facts = package / "llama_benchy-0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text("Name: llama-benchy\nVersion: 0\n")
+    (facts / "entry_points.txt").write_text(
+        "[console_scripts]\nllama-benchy = llama_benchy:main\n"
+    )
+    (package / "llama_benchy.py").write_text(IN_PYTHON)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    first = request.param.format(sys.executable)
+    script = f"{first}\nimport sys, llama_benchy\nsys.exit(llama_benchy.main())\n"
+    (tmp_path / "bin/llama-benchy").write_text(script)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_key_reaches_the_tool_and_nobody_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command line is for everybody on the machine to read."""
+    argv = []
+    for key in ("", "sk-a-key-of-somebody"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with serving(Served(PAGES)) as server:
+            code, log, kept = driven(folder, server)
+        assert code == 3, log
+        found = json.loads((folder / "seen").read_text())
+        argv.append([word.replace(server.url, "URL") for word in found["argv"][1:]])
+        assert "sk-a-key" not in log
+        assert "sk-a-key" not in json.dumps([kept, found["seen"]])
+    without, with_key = argv
+    assert with_key == [*without, "--api-key", "sk-a-key-of-somebody"]
+
+
+def test_a_program_that_would_show_the_key_gets_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-somebody")
     with serving(Served(PAGES)) as server:
-        _, log, kept = driven(folder, server)
-    assert "--api-key\nsk-a-key-of-somebody" in (folder / "argv").read_text()
-    assert "sk-a-key" not in log
-    assert "sk-a-key" not in json.dumps(kept)
+        code, log, _ = driven(folder, server)  # a shell script
+    assert code == pages.LASTING
+    assert "the key cannot be given to it unseen; install it with: uv tool" in log
+    assert not (folder / "argv").exists()
 
 
 TOOL = shutil.which("llama-benchy")

@@ -63,17 +63,6 @@ def setting(**fields: Any) -> Callable[[list[Run]], None]:
     return plant
 
 
-def setting_all(**fields: Any) -> Callable[[list[Run]], None]:
-    """The fields of every run of a cell."""
-
-    def plant(runs: list[Run]) -> None:
-        for run in cell(runs):
-            for name, value in fields.items():
-                setattr(run, name, value)
-
-    return plant
-
-
 def first_file(folder: Path, pattern: str) -> Path:
     return sorted(folder.glob(pattern))[0]
 
@@ -81,6 +70,10 @@ def first_file(folder: Path, pattern: str) -> Path:
 def cut_a_record(folder: Path) -> None:
     path = first_file(folder, "container_dense_*iter02*.json")
     path.write_text(path.read_text()[:200])
+
+
+def link_a_log(folder: Path) -> None:
+    (folder / "more.log").symlink_to(next(folder.glob("*.log")).name)
 
 
 def change_a_log(folder: Path) -> None:
@@ -91,12 +84,6 @@ def change_a_log(folder: Path) -> None:
 def misreport(metrics: dict[str, MetricValue]) -> None:
     metrics["peak_memory_gib"] = metrics["peak_memory_gib"].model_copy(
         update={"value": 90.5}
-    )
-
-
-def no_weights(metrics: dict[str, MetricValue]) -> None:
-    metrics["prompt_throughput_tok_s"] = MetricValue(
-        value=None, unit="tok/s", source="report", reason="not measured"
     )
 
 
@@ -225,23 +212,12 @@ def other_driver(runs: list[Run]) -> None:
         run.machine = MACHINE.model_copy(update={"driver": "590.10"})
 
 
-def lower_level(runs: list[Run]) -> None:
-    for run in cell(runs)[5:]:
-        run.tok_s *= 0.96
-
-
 def in_gigabytes(metrics: dict[str, MetricValue]) -> None:
     weights = metrics["weights_gib"]
     assert weights.value is not None
     metrics["weights_gib"] = MetricValue(
         value=weights.value * 2**30 / 1e9, unit="GiB", source="sampler"
     )
-
-
-def half_as_much(runs: list[Run]) -> None:
-    for run in runs:
-        if run.environment == "container":
-            run.peak_gib /= 1.5
 
 
 HOT = Gate(
@@ -277,6 +253,7 @@ XID = Event(
 FAULTS = [
     Fault("schema", "a record is cut short", damage=cut_a_record),
     Fault("checksum", "one byte of a log differs", damage=change_a_log),
+    Fault("foreign-file", "a link lies beside the records", damage=link_a_log),
     Fault("exit-status", "a run was killed", setting(status="failed")),
     Fault(
         "missing-report",
@@ -321,9 +298,7 @@ FAULTS = [
     ),
     Fault("order-confound", "one environment ran after the other", blocks),
     Fault("outlier", "one run is 5 % slower", slow),
-    Fault(
-        "too-many-outliers", "two runs of 24 are 6 % slower", two_slow, iterations=24
-    ),
+    Fault("outlier", "two runs of 24 are 6 % slower", two_slow, iterations=24),
     Fault("high-variation", "peak memory of a cell scatters by 6 %", scattered),
     Fault("small-sample", "three runs per cell", iterations=3),
     Fault("thermal-gate", "a run started at 51 °C", setting(gates=(HOT,))),
@@ -378,11 +353,10 @@ FAULTS = [
         "unequal-environments", "one environment ran with another driver", other_driver
     ),
     Fault(
-        "foreign-tenant",
+        "foreign-load",
         "the GPU was busy before a run",
         setting(before={"gpu_utilization_percent": "60"}),
     ),
-    Fault("step", "the second half of a cell is 4 % slower", lower_level),
     Fault(
         "foreign-telemetry",
         "the samples begin at another temperature",
@@ -394,19 +368,9 @@ FAULTS = [
         setting(change_metrics=in_gigabytes),
     ),
     Fault(
-        "implausible-ratio",
-        "the container needs two thirds of the memory",
-        half_as_much,
-    ),
-    Fault(
         "unjudged",
         "a run used speculative decoding, which hides its steps",
         setting(change_report=lambda report: report.update(decoding_stats={})),
     ),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
-    Fault(
-        "null-metric",
-        "a metric is null in every run",
-        lambda runs: [setattr(run, "change_metrics", no_weights) for run in runs],
-    ),
 ]

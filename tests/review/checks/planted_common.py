@@ -103,11 +103,6 @@ def gpu(**fields: object) -> Change:
     return change
 
 
-def ecc_off_in_container(copy: Copy) -> None:
-    for run in copy.runs:
-        run["machine"]["gpus"][0]["ecc"] = run["environment"] == "native"
-
-
 def clocked(column: str, mhz: float, copy: Copy) -> None:
     """Locked by hand: nothing in the samples says why."""
     for run in copy.runs:
@@ -166,7 +161,7 @@ def campaign_copied(copy: Copy) -> None:
     under_another_name(copy, days=1)
 
 
-def campaign_copied_with_other_figures(copy: Copy) -> None:
+def campaign_copied_with_other_files(copy: Copy) -> None:
     again = under_another_name(copy, days=1)
     for number, run in enumerate(again.runs):
         scattered_power(again, run, 1 + 1e-3 * number)
@@ -177,24 +172,6 @@ def campaign_copied_with_other_figures(copy: Copy) -> None:
 
 def two_campaigns_at_once(copy: Copy) -> None:
     under_another_name(copy, seconds=15)
-
-
-def round_copied_with_other_power(copy: Copy) -> None:
-    one, other = (run for run in copy.of("native") if run["iteration"] in (1, 2))
-    copy.put(other, "telemetry", copy.read(one, "telemetry"))
-    scattered_power(copy, other, 1.002)
-
-
-# -- what was declared -------------------------------------------------------------------------------------------
-
-
-def declared(**fields: object) -> Callable[[Copy], None]:
-    """The matrix changed after the campaign was committed."""
-
-    def plant(copy: Copy) -> None:
-        copy.info["matrix"] |= fields
-
-    return plant
 
 
 def nothing_warmed_up(copy: Copy) -> None:
@@ -278,9 +255,6 @@ COMMON: tuple[Planted, ...] = (
         check="throttled",
     ),
     of_client(
-        "ECC off on one side", ecc_off_in_container, check="unequal-environments"
-    ),
-    of_client(
         "another governor of the processors on one side",
         governor_of_container,
         check="unequal-environments",
@@ -318,32 +292,14 @@ COMMON: tuple[Planted, ...] = (
         "a campaign under another name", campaign_copied, check="copied-evidence"
     ),
     of_client(
-        "a campaign under another name, with other figures",
-        campaign_copied_with_other_figures,
+        "a campaign under another name, with other files",
+        campaign_copied_with_other_files,
         check="copied-evidence",
     ),
     of_client(
         "two campaigns on one GPU at once",
         two_campaigns_at_once,
         check="time-consistency",
-    ),
-    of_client(
-        "a round with the samples of another and other figures",
-        round_copied_with_other_power,
-        check="copied-evidence",
-    ),
-    of_client(
-        "more iterations than were committed",
-        declared(iterations=20),
-        "h200-llama",
-        check="not-as-requested",
-        committed=True,
-    ),
-    of_client(
-        "another reason for the margin afterwards",
-        declared(margin_reason="Nobody would notice."),
-        check="not-as-requested",
-        committed=True,
     ),
     Planted(
         "everything of one run, after it was committed",

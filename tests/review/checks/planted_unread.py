@@ -5,7 +5,6 @@ decoding with our own payload (h200), llama-bench (h200-llama) and a vLLM server
 """
 
 import json
-import re
 from collections.abc import Callable
 
 from sparkpub.plan.workloads import WORKLOADS
@@ -161,22 +160,6 @@ def depth_not_reached(copy: Copy) -> None:
     copy.info["matrix"]["workloads"]["d0"]["depth"] = 8192
 
 
-def runs_made_of_another_run(copy: Copy) -> None:
-    """Three runs of the container are another one's, each rate a thousandth up."""
-    source = copy.of("container")[0]
-    original = {test["n_gen"]: test for test in llama_tests(copy, source)}
-    for number, run in enumerate(copy.of("container")[1:4], start=1):
-        factor = 1 + 0.001 * number
-
-        def scaled(test: Document, factor: float = factor) -> None:
-            first = original[test["n_gen"]]
-            test["samples_ts"] = [factor * rate for rate in first["samples_ts"]]
-            test["samples_ns"] = [int(time / factor) for time in first["samples_ns"]]
-
-        edit_llama(copy, run, scaled)
-        read_again(copy, run)
-
-
 # vLLM ----------------------------------------------------------------------------------------------------------------
 
 
@@ -191,16 +174,6 @@ def client_of_the_other_server(copy: Copy) -> None:
     source = ok_runs(copy, "container")[0]
     for run in ok_runs(copy, "native")[:2]:
         run["observed"]["settings"]["server"] = source["observed"]["settings"]["server"]
-
-
-def smaller_cache_in_container(copy: Copy) -> None:
-    for run in ok_runs(copy, "container"):
-        text = copy.read(run, "log").decode()
-        text = re.sub(r"GPU KV cache size: [\d,]+", "GPU KV cache size: 842,120", text)
-        text = re.sub(r"KV cache memory: [\d.]+", "KV cache memory: 44.97", text)
-        copy.put(run, "log", text.encode())
-        run["metrics"]["kv_cache_tokens"]["value"] = 842120.0
-        run["metrics"]["kv_cache_gib"]["value"] = 44.97
 
 
 def requests_failed(copy: Copy) -> None:
@@ -277,13 +250,6 @@ def report_of_another_day(copy: Copy) -> None:
 def one_variable_in_one_environment(copy: Copy) -> None:
     for run in copy.of("native"):
         run["reproducibility"]["variables"]["VLLM_USE_FLASHINFER_SAMPLER"] = "1"
-
-
-def variable_nobody_declared(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "0"
-    for run in copy.of("native"):
-        run["reproducibility"]["variables"]["NVIDIA_TF32_OVERRIDE"] = "1"
 
 
 def tokens_missing(copy: Copy) -> None:
@@ -393,12 +359,6 @@ def real_weights_asked_random_measured(copy: Copy) -> None:
 
 UNREAD = [
     Planted(
-        "a variable that differs between environments",
-        "unequal-environments",
-        variable_nobody_declared,
-        campaign="h200-vllm",
-    ),
-    Planted(
         "flash attention off in one environment",
         "not-as-requested",
         flash_attention_off_in_container,
@@ -436,7 +396,7 @@ UNREAD = [
     ),
     Planted(
         "another GPU in the log",
-        "fact-mismatch",
+        "metric-mismatch",
         another_gpu_in_the_log,
         campaign="h200-llama",
     ),
@@ -453,12 +413,6 @@ UNREAD = [
         campaign="h200-llama",
     ),
     Planted(
-        "runs made of another run, scaled",
-        "copied-evidence",
-        runs_made_of_another_run,
-        campaign="h200-llama",
-    ),
-    Planted(
         "a server without graphs in one environment",
         "unequal-environments",
         server_without_graphs,
@@ -468,12 +422,6 @@ UNREAD = [
         "a client that talked to the other server",
         "not-as-requested",
         client_of_the_other_server,
-        campaign="h200-vllm",
-    ),
-    Planted(
-        "a smaller KV cache in one environment",
-        "implausible-ratio",
-        smaller_cache_in_container,
         campaign="h200-vllm",
     ),
     Planted(

@@ -17,7 +17,7 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
-from tests.review.machines import TPUT, a_fleet, drawn, moved
+from tests.review.machines import a_fleet, drawn, moved
 from tests.review.statistics.campaigns import Cells
 
 ROUNDS = range(1, 9)
@@ -253,44 +253,6 @@ def test_a_package_that_was_upgraded_on_one_machine_is_told() -> None:
 
     (finding,) = found(changed(one_machine(), upgraded))
     assert (finding.severity, finding.evidence["what"]) == ("warning", "software")
-
-
-def models_apart(environments: tuple[str, ...], machines: str) -> CampaignData:
-    """Two models in these environments; where machines are not to repeat anything, each on a machine of its own."""
-    level = {
-        (model, name): {TPUT: [value] * 8}
-        for model, value in (("m", 100.0), ("n", 90.0))
-        for name in environments
-    }
-    if machines == "replicate":
-        return a_fleet({"a": level, "b": level})
-    cells = {
-        machine: {place: figures for place, figures in level.items() if place[0] == key}
-        for machine, key in (("a", "m"), ("b", "n"))
-    }
-    return a_fleet(cells, machines="split")
-
-
-def test_models_that_are_ranked_over_machines_are_told() -> None:
-    (finding,) = found(models_apart(("native",), "split"))
-    assert (finding.severity, finding.evidence["what"]) == (
-        "warning",
-        "machine of a model",
-    )
-    assert finding.message.startswith("Models ran on different machines (m and n):")
-    assert finding.evidence["values"] == ["a", "b"]
-    assert finding.cells == ("m/native/w", "n/native/w")
-
-
-@pytest.mark.parametrize(
-    ("environments", "machines"),
-    [(("native",), "replicate"), (("native", "container"), "split")],
-    ids=["each model on each machine", "environments are compared, not models"],
-)
-def test_what_ranks_no_models_over_machines_is_not_told(
-    environments: tuple[str, ...], machines: str
-) -> None:
-    assert found(models_apart(environments, machines)) == []
 
 
 def test_machines_of_another_kind_are_not_pooled() -> None:

@@ -27,15 +27,12 @@ NEW = {
     "copied-evidence",
     "not-as-requested",
     "unequal-environments",
-    "foreign-tenant",
+    "foreign-load",
     "warmed-up",
-    "step",
     "foreign-telemetry",
     "memory-bookkeeping",
-    "implausible-ratio",
     "unjudged",
     "metric-mismatch",
-    "fact-mismatch",
     "order-confound",
 }
 """Checks that the copy trips only where a fault is planted."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,9 +13,11 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
+from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Analysis, Machine, MetricValue, Requested
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
+from sparkpub.review.checks.quarantine import meant
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.dataset import load
 from tests.review.checks import faults
@@ -281,6 +284,49 @@ def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> Non
     assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
 
 
+def test_a_run_is_named_as_a_person_finds_it(tmp_path: Path) -> None:
+    run = hot(tmp_path)
+    dataset = load(tmp_path)
+    (file,) = [item.path for item in dataset.runs if item.run_id == run.run_id]
+    for name in (
+        run.run_id,
+        str(file),
+        file.name,
+        f"https://x.example/campaigns/clean/runs/{run.run_id}/",
+        run.run_id[:-1],
+    ):
+        assert meant(dataset, name) == run.run_id
+    with pytest.raises(UsageError, match=r"runs begin with 'clean-'.*give one: clean-"):
+        meant(dataset, "clean-")
+    misspelt = run.run_id.replace("clean", "claen")
+    with pytest.raises(UsageError, match=f"no run .*near are: .*{run.run_id}"):
+        meant(dataset, misspelt)
+    with pytest.raises(UsageError, match="give a run id as a record carries it"):
+        meant(dataset, "")
+
+
+@pytest.mark.parametrize("command", ["check", "stats"])
+def test_a_campaign_is_named_in_place_of_its_folder(
+    tmp_path: Path, command: str
+) -> None:
+    hot(tmp_path)
+    shutil.copytree(tmp_path / "clean", tmp_path / "other")
+    for path in (tmp_path / "other").glob("*.json"):
+        path.write_text(path.read_text().replace('"clean', '"other'))
+    called = [
+        [command, "other", "--data"],
+        [command, str(tmp_path / "other"), "--data"],
+    ]
+    both, *said = [
+        CliRunner().invoke(cli, [*words, str(tmp_path)]).output
+        for words in ([command, "--data"], *called)
+    ]
+    assert said[0] == said[1]
+    assert "other" in said[0]
+    assert "clean" in both
+    assert "clean " not in said[0]
+
+
 @pytest.mark.parametrize(
     "options",
     [["--reason", "x", "--undo"], [], ["--undo"], ["--reason", " "]],
@@ -507,10 +553,7 @@ def test_one_metric_as_a_power_of_another_is_one_measurement(tmp_path: Path) -> 
     for run in runs:
         run.p50_factor = 1.01
     write(tmp_path, runs)
-    copies, finding = reviewed(tmp_path).findings
-    assert copies.check == "copied-evidence", (
-        "all runs have the same proportions, as they were made up"
-    )
+    (finding,) = reviewed(tmp_path).findings
     assert (finding.check, finding.evidence["form"]) == ("dependent-metrics", "power")
     assert finding.evidence["slope"] == pytest.approx(-1, abs=1e-6)
 

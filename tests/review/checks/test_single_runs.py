@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sparkpub.record import telemetry
+from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.record import (
     Container,
     Event,
@@ -24,9 +25,11 @@ from sparkpub.record.record import (
     Spread,
 )
 from sparkpub.review.checks import CHECKS
+from sparkpub.review.checks.acknowledging import covers
 from sparkpub.review.checks.conditions import (
     POWER_CAP,
     PRESSURES,
+    foreign_load,
     slow_clock,
     telemetry_gap,
     thermal_gate,
@@ -42,7 +45,7 @@ from sparkpub.review.checks.reports import failed_requests
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
 from sparkpub.review.checks.timing import time_consistency
-from sparkpub.review.checks.values import memory_gib, null_metric, unit
+from sparkpub.review.checks.values import memory_gib, unit
 from sparkpub.review.checks.view import View
 from tests.review.checks.in_memory import (
     a_run,
@@ -377,23 +380,6 @@ def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> No
     assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None
 
 
-def test_a_metric_that_no_run_has_is_told_with_its_reason() -> None:
-    absent = sampled("gpu_power_mean_watt", None, "W", reason="no sensor")
-    lost = sampled("startup_seconds", None, "s", source="log", reason="not printed")
-    had = sampled("gpu_power_mean_watt", 9.0, "W")
-    one = with_metrics(absent | lost, iteration=1)
-    other = with_metrics(lost, iteration=2)
-    found = told(null_metric, a_view(one, other))
-    assert [text.partition(":")[0] for text in found] == ["info", "warning"]
-    assert "None of 1 runs" in found[0]
-    assert "None of 2 runs" in found[1]
-    assert "not printed" in found[1]
-    assert (
-        told(null_metric, a_view(with_metrics(had), with_metrics(absent, iteration=2)))
-        == []
-    )
-
-
 def ledger(gpu_used: float | None) -> MemoryLedger:
     memory = Memory(
         total_gib=9.0,
@@ -455,6 +441,13 @@ def test_memory_before_a_run_is_read_from_samples_then_ledger_then_tool() -> Non
     said(foreign_tenant, a_view(run, samples=quiet()), "6.00 of 80")
     bare = a_run({"device_used_before_gib": 7.0}, machine=CARD, memory=ledger(None))
     said(foreign_tenant, a_view(bare), "7.00 of 80")
+
+
+def test_what_was_acknowledged_as_a_foreign_tenant_is_a_foreign_load() -> None:
+    run = a_run({"device_used_before_gib": 4.1}, machine=CARD)
+    (found,) = foreign_load(a_view(run))
+    assert (found.check, found.severity) == ("foreign-load", "warning")
+    assert covers(Acknowledgement(check="foreign-tenant", reason="a desktop"), found)
 
 
 def test_the_runs_of_a_server_are_no_strangers_to_it() -> None:
@@ -617,13 +610,6 @@ def test_what_the_engine_warns_of_while_it_is_measured_is_told_by_its_cause(
     for line, part in zip(found, words, strict=True):
         assert line.startswith("warning: Iteration 1 of m/native/w ran on")
         assert part in line
-
-
-def test_preempted_requests_are_a_note() -> None:
-    """The figures are true, and of requests whose prompts were computed twice."""
-    view = a_view(a_run({"preemptions_per_request": 0.25}))
-    said("queued", view, "each was computed again 0.25 times on average")
-    assert told("queued", view)[0].startswith("info: ")
 
 
 def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
@@ -1063,12 +1049,6 @@ APART = (*range(10), *range(21, 40))
             "the GPU was at rest",
         ),
         ({"times": (), "gpu_utilization_percent": 0.0}, {}, None),
-        ({"mem_available_gib": 9.0}, {"memory": ledger(None)}, None),
-        (
-            {"mem_available_gib": 9.1},
-            {"memory": ledger(None)},
-            "9.00 GiB were available before the run, and the samples begin with 9.10",
-        ),
     ],
 )
 def test_samples_are_those_of_their_run(
@@ -1097,70 +1077,8 @@ def test_recorded_figures_of_the_sampler_are_in_its_samples() -> None:
     said(foreign_telemetry, a_view(run, samples=samples), None)
 
 
-@pytest.mark.parametrize(
-    ("held", "words"),
-    [
-        (10.5, None),
-        (10.6, "the run held 10.60 GiB of GPU memory, and the samples show 10.00"),
-    ],
-)
-def test_a_run_holds_no_more_memory_than_its_samples_show(
-    held: float, words: str | None
-) -> None:
-    run = a_run({"allocated_peak_gib": held}, phases=MEASURED)
-    samples = quiet(metrics={"gpu_memory_peak_gib": (10.0,)})
-    said(foreign_telemetry, a_view(run, samples=samples), words)
-
-
 def test_without_a_measured_phase_samples_are_not_judged_by_it() -> None:
     said(foreign_telemetry, a_view(a_run(), samples=quiet()), "lacks data")
-
-
-def counted(*joule: tuple[float, float], ids: str = "gg") -> View:
-    """Runs one after another with an energy counter at start and end, on GPUs of these ids."""
-    runs = [
-        on_gpu(place, 9.0, gpu, phases=MEASURED)
-        for place, gpu in zip(range(len(joule)), ids, strict=False)
-    ]
-    view = a_view(*runs)
-    for run, (start, end) in zip(runs, joule, strict=True):
-        joule = np.linspace(start, end, 100)
-        view.evidence.samples[run.run_id] = quiet(gpu_energy_joule=joule)  # type: ignore[attr-defined]
-    return view
-
-
-def test_an_energy_counter_does_not_fall_between_runs_of_a_gpu() -> None:
-    said(foreign_telemetry, counted((10.0, 20.0), (20.0, 30.0)), None)
-    said(
-        foreign_telemetry,
-        counted((10.0, 20.0), (19.0, 30.0)),
-        "it begins at 19 J, and c-native_m_1_0 had reached 20 J",
-    )
-    said(foreign_telemetry, counted((10.0, 20.0), (19.0, 30.0), ids="gh"), None)
-
-
-@pytest.mark.parametrize(
-    ("metrics", "slots", "waited"),
-    [
-        ({"queue_time_percent": 9.9}, None, None),
-        ({"queue_time_percent": 49.1}, None, "49 % of their time on the server"),
-        ({}, 16, None),
-        ({}, 4, "16 requests at once, and 4 slots"),
-        # What the server counted decides: slots say only that requests may have waited.
-        ({"queue_time_percent": 0.0}, 4, None),
-    ],
-)
-def test_requests_that_waited_for_their_turn_are_told(
-    metrics: dict[str, float], slots: int | None, waited: str | None
-) -> None:
-    run = a_run(
-        metrics,
-        workload={"type": "llama-benchy", "url": "http://x", "concurrency": 16},
-        observed=Observed(batch_size=slots),
-    )
-    found = told("queued", a_view(run))
-    assert len(found) == (waited is not None)
-    assert all(waited is not None and waited in message for message in found)
 
 
 def test_what_only_the_server_says_of_its_model_is_a_note() -> None:

@@ -436,6 +436,7 @@ def finding(check: str, severity: str = "error", **fields: Any) -> Any:
         ("data", finding("roofline"), "supported"),
         ("world", finding("roofline", "warning"), "undecided"),
         ("world", finding("identity", "warning"), "void"),
+        ("world", finding("offered-load", "info"), "void"),
         ("world", finding("order-confound", "warning", cells=()), "void"),
         ("world", finding("roofline", campaign="another"), "undecided"),
         ("world", finding("roofline", cells=("k/native/w",)), "undecided"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sparkpub.record.record import Machine, Record
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
@@ -37,7 +37,7 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
         build("Doubtful-8B", "bf16", 20.475),
     ]
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
-    library = Library(publication, publish_tables(publication)[0])
+    library = Library(publication)
     figure = library.figure("memory-bandwidth")
     shares = {
         row["build"]: round(row["percent"]) for row in figure.data["memory-bandwidth"]

@@ -9,7 +9,7 @@ import pytest
 from sparkpub.record.errors import SiteError
 from sparkpub.record.text import SPACE
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.compile import compile_chart
 from sparkpub.site.figures.library import Library
@@ -42,7 +42,7 @@ def titles_of(library: Library, campaign: CampaignData) -> list[str]:
 def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
     known = {campaign.name: campaign for campaign in campaigns}
     publication = publish(Dataset(Path(), MappingProxyType(known)), options)
-    return Library(publication, publish_tables(publication)[0])
+    return Library(publication)
 
 
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:

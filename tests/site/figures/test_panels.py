@@ -12,7 +12,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures import panels
 from sparkpub.site.figures.compile import compile_chart
@@ -45,7 +45,7 @@ def a_library(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> L
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
     dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
     publication = publish(dataset, options)
-    return Library(publication, publish_tables(publication)[0])
+    return Library(publication)
 
 
 def heights(drawing: str) -> int:

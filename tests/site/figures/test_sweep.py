@@ -14,7 +14,7 @@ from sparkpub.record.record import MetricValue, Moment, Plan, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
-from sparkpub.site.build import publish, publish_tables
+from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions, placeholder
 from sparkpub.site.figures import sweep, users
 from sparkpub.site.figures.compile import compile_chart
@@ -61,7 +61,7 @@ def a_library(runs: Runs, options: SiteOptions, environment: str = "native") -> 
     campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
     dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
     publication = publish(dataset, options)
-    return Library(publication, publish_tables(publication)[0])
+    return Library(publication)
 
 
 def throughput(
@@ -290,7 +290,7 @@ def test_two_environments_are_a_comparison_and_come_first(
 ) -> None:
     """The small campaign of two models in two environments."""
     publication = publish(load_folder(data), options)
-    library = Library(publication, publish_tables(publication)[0])
+    library = Library(publication)
     (campaign,) = publication.campaigns
     assert campaign_kind.asked(publication, campaign).kind == "comparison"
     context = campaign_page.context(publication, library, campaign)

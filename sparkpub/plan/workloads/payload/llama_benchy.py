@@ -19,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,11 @@ else:
 
 FOLDER = Path(__file__).resolve().parent
 PROGRESS, REQUESTS, REPORT = "progress.jsonl", "requests.json", "report.json"
-TOKENIZER = "tokenizer.json"
+TOKENIZER, WITH_KEY = "tokenizer.json", "with_key.py"
+INTERPRETER = re.compile(
+    rb"#!(?:/bin/sh\n'''exec' )?(?:/usr/bin/env )?[\"']?([^\n\"']*?python[\w.]*)"
+)
+"""How the scripts begin that pip and uv write; a path that is long or has blanks does not fit into the first line."""
 SPELLED = {"\u0120": " ", "\u010a": "\n", "\u2581": " ", "<0x0A>": "\n"}
 """How vocabularies write blanks and line ends."""
 BETWEEN = "\u2063"
@@ -52,22 +57,46 @@ def find_client(candidates: list[list[str]]) -> list[str]:
     )
 
 
+def with_key(client: list[str]) -> list[str]:
+    """The command that gives the client its key within its own process: everybody may read a command line. Raises
+    StopError where the client is no program of Python's."""
+    script = str(FOLDER / WITH_KEY)
+    program, *rest = client
+    if rest:  # uvx
+        return [program, *rest[:-1], "python", script, rest[-1]]
+    with Path(program).open("rb") as file:
+        found = INTERPRETER.match(file.read(1000))
+    if found is None:
+        raise pages.StopError(
+            f"{program} is no script of Python's: the key cannot be given to it unseen; "
+            "install it with: uv tool install llama-benchy"
+        )
+    return [os.fsdecode(found[1]), script, Path(program).name]
+
+
 def find_tokenizer(places: list[str]) -> str | None:
     """The first tokenizer.json of the places: files, folders, or models in the cache of Hugging Face's programs."""
-    home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
     for place in places:
-        path = Path(place).expanduser()
-        if path.is_file() and path.suffix == ".json":
-            return str(path)
-        if (path / TOKENIZER).is_file():
-            return str(path / TOKENIZER)
-        if re.fullmatch(r"[\w.-]+/[\w.-]+", place) is None:
-            continue
-        folder = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
-        kept = sorted(folder.glob(f"*/{TOKENIZER}"))
-        if kept:
-            return str(kept[-1])
+        # The server names places, too: such a name may be too long, or of a user that is not here.
+        with suppress(OSError, RuntimeError):
+            found = tokenizer_at(place)
+            if found is not None:
+                return str(found)
     return None
+
+
+def tokenizer_at(place: str) -> Path | None:
+    """The tokenizer.json of one place. Raises OSError or RuntimeError where the name can be of none."""
+    path = Path(place).expanduser()
+    if path.is_file() and path.suffix == ".json":
+        return path
+    if (path / TOKENIZER).is_file():
+        return path / TOKENIZER
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", place) is None:
+        return None
+    home = Path(os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser())
+    folder = home / "hub" / f"models--{place.replace('/', '--')}" / "snapshots"
+    return max(folder.glob(f"*/{TOKENIZER}"), default=None)
 
 
 def places_of(model: str, said: dict[str, Any]) -> list[str]:
@@ -177,7 +206,7 @@ def write_tokenizer(pieces: list[str], warmup: int) -> None:
     (FOLDER / TOKENIZER).write_text(json.dumps(document), encoding="utf-8")
 
 
-def measure(argv: list[str], text: str, *, offline: bool) -> int:
+def measure(client: list[str], argv: list[str], text: str, *, offline: bool) -> int:
     """Run the tool with its text where it looks for one; returns its exit code."""
     address = f"sparkpub:{hashlib.sha256(f'{FOLDER}{text}'.encode()).hexdigest()}"
     name = hashlib.md5(address.encode()).hexdigest()
@@ -185,11 +214,8 @@ def measure(argv: list[str], text: str, *, offline: bool) -> int:
     variables = dict(os.environ)
     if offline:  # the tokenizer is a file: nothing is fetched meanwhile
         variables |= {"HF_HUB_OFFLINE": "1"}
-    key = variables.get("OPENAI_API_KEY")
-    argv = [*argv, "--book-url", address]
+    argv = [*client, *argv, "--book-url", address]
     print("llama_benchy:", " ".join(argv), flush=True)
-    if key:
-        argv += ["--api-key", key]
     try:
         cached.parent.mkdir(parents=True, exist_ok=True)
         cached.write_text(text, encoding="utf-8")
@@ -260,6 +286,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         client = find_client(wanted["clients"])
+        if os.environ.get("OPENAI_API_KEY"):
+            client = with_key(client)
         server["model"], server["said"] = pages.choose_model(url, wanted["model"])
         server["answer"] = pages.sensible_answer(
             url, server["model"], random_weights=wanted["random_weights"]
@@ -275,7 +303,7 @@ def main() -> int:
         for word in wanted["argv"]
     ]
     server["metrics_before"] = pages.counters(url)
-    code = measure([*client, *argv], text, offline=Path(tokenizer).is_file())
+    code = measure(client, argv, text, offline=Path(tokenizer).is_file())
     server["metrics_after"] = pages.counters(url)
     write(server)
     (FOLDER / REQUESTS).write_text(json.dumps(requests()), encoding="utf-8")

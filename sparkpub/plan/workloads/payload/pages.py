@@ -2,6 +2,9 @@
 
 It lies beside the drivers that run inside the environment, and the collector asks with it before anything starts. A key
 for the server is taken from the variable `OPENAI_API_KEY`.
+
+A server may be anybody's: every answer is read within bounds of size, time, depth and digits (`ask`, `parsed`), no
+redirect is followed, and what a message shows of an answer is short and plain (`told`).
 """
 
 import http.client
@@ -9,14 +12,18 @@ import json
 import os
 import re
 import shutil
+import socket
 import sys
+import threading
 import time
-import urllib.error
-import urllib.request
 import zlib
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 MODELS = "/v1/models"
 PAGES = (
@@ -37,8 +44,21 @@ SHOW = "/api/show"
 """Of Ollama: what it knows of a model, asked for by name."""
 LIMIT = 10
 """Seconds that a page may take."""
+ALL_PAGES_LIMIT = 30
+"""Seconds that all pages together may take."""
 ANSWER_LIMIT = 300
 """Seconds that an answer may take: a server may load its model first."""
+MOST_BYTES = 4 << 20
+"""The largest answer that is read: a text of some hundred thousand characters in tokens is smaller."""
+DEEPEST, MOST_DIGITS, MOST_KEYS = 50, 40, 10_000
+"""How deep lists and objects of an answer may lie in each other, digits of a whole number, and keys of an object: as in
+files."""
+LONGEST_NAME = 500
+"""Characters of a model's name, and of any other word that a server says of itself."""
+LONGEST_ANSWER = 4000
+"""Characters of an answer that are kept: `ANSWER_TOKENS` are far fewer."""
+SHOWN = 200
+"""Characters of an answer that a message shows."""
 LONGEST = 2000
 """Characters of a text that is kept: templates of chats and licences are longer, and say nothing of a run."""
 QUESTION = "In two or three sentences: what is the capital of France, and what is it known for?"
@@ -58,33 +78,173 @@ class Page:
     @property
     def document(self) -> Any:
         """What the page says as JSON; None for anything else."""
+        return self._parsed[0]
+
+    @property
+    def unfit(self) -> str:
+        """What is wrong with a page that is there and has no document, as in `it is no JSON`."""
+        return self._parsed[1]
+
+    @cached_property
+    def _parsed(self) -> tuple[Any, str]:
+        if self.text is None:
+            return None, self.problem
         try:
-            return None if self.text is None else json.loads(self.text)
-        except ValueError:
-            return None
+            return parsed(self.text), ""
+        except json.JSONDecodeError:
+            return None, "no JSON"
+        except ValueError as error:
+            return None, str(error)
+
+
+def parsed(text: str) -> Any:
+    """A JSON document within the bounds; halves of characters, which no file can hold, are replaced. Raises
+    ValueError."""
+    try:
+        document = json.loads(text, parse_int=_whole_number, object_pairs_hook=_mapping)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return _whole_characters(document, DEEPEST)
+
+
+_TOO_DEEP = f"nested deeper than {DEEPEST} levels"
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a document with a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MOST_KEYS:
+        raise ValueError(f"a document with {len(pairs):,} keys in one object")
+    return dict(pairs)
+
+
+def _whole_characters(document: Any, levels: int) -> Any:
+    """A document without halves of characters. Raises ValueError where it has more levels than these."""
+    if isinstance(document, str):
+        return _HALF.sub("\N{REPLACEMENT CHARACTER}", document)
+    if not isinstance(document, dict | list):
+        return document
+    if levels == 0:
+        raise ValueError(_TOO_DEEP)
+    if isinstance(document, list):
+        return [_whole_characters(item, levels - 1) for item in document]
+    return {
+        _whole_characters(name, 0): _whole_characters(value, levels - 1)
+        for name, value in document.items()
+    }
+
+
+def told(text: str, most: int = SHOWN) -> str:
+    """What a server says, for a message: one short line without what a terminal would obey."""
+    begin = text[: 2 * most]
+    plain = "".join(sign if sign.isprintable() else " " for sign in begin)
+    line = " ".join(plain.split())
+    return line if len(text) <= most else f"{line[:most]} ..."
 
 
 def ask(
     url: str, path: str, body: Any = None, limit: float = LIMIT, *, keyed: bool = True
 ) -> Page:
-    """The page at an address; with a `body` it is sent there as JSON. The key goes with it if it is `keyed`."""
+    """The page at an address; with a `body` it is sent there as JSON. The key goes with it if it is `keyed`.
+
+    It takes `limit` seconds at most, from the name of the host to the last byte, and `MOST_BYTES`. The server is asked
+    directly, and a redirect is an answer like any other: the key and the figures are of the address that was named.
+    """
+    parts = urlsplit(url)
+    secure = parts.scheme == "https"
+    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    port = parts.port or (443 if secure else 80)
+    limit = max(limit, _LEAST_LIMIT)
+    connection = kind(parts.hostname or "", port, timeout=limit)
     headers = {"Content-Type": "application/json"}
-    key = os.environ.get("OPENAI_API_KEY")
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
     if key and keyed:
         headers["Authorization"] = f"Bearer {key}"
-    data = None if body is None else json.dumps(body).encode()
+    until = time.monotonic() + limit
+    late = Page(None, problem=f"no whole answer within {limit:g} s")
+    found: list[Page] = []
+
+    def asking() -> None:
+        with suppress(TimeoutError):
+            found.append(_asked(connection, parts.path + path, body, headers, until))
+
+    # A timeout of sockets begins again with every byte, and there is none for the name of a host: the answer is waited
+    # for, and not its bytes.
+    thread = threading.Thread(target=asking, daemon=True)
+    thread.start()
+    thread.join(limit)
+    if found:
+        return found[0]
+    opened = connection.sock
+    if opened is not None:  # the thread may wait for the next byte of a header
+        with suppress(OSError):
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+    return late
+
+
+_LEAST_LIMIT = 0.001
+"""Seconds; a timeout of 0 would be none."""
+_PIECE = 1 << 16
+"""Bytes read at once."""
+
+
+def _asked(
+    connection: http.client.HTTPConnection,
+    path: str,
+    body: Any,
+    headers: Mapping[str, str],
+    until: float,
+) -> Page:
+    """What the server answers. Raises TimeoutError after `until`, on the monotonic clock, at the latest where the
+    server says nothing for as long as its socket may wait."""
     try:
-        request = urllib.request.Request(url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=limit) as answer:
-            return Page(answer.read().decode(errors="replace"), answer.status)
-    except urllib.error.HTTPError as error:
-        with error:
-            said = error.read().decode(errors="replace")
-        return Page(None, error.code, f"status {error.code}: {' '.join(said.split())}")
-    except urllib.error.URLError as error:
-        return Page(None, problem=str(error.reason))
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        return Page(None, problem=str(error) or type(error).__name__)
+        if body is None:
+            connection.request("GET", path, headers=headers)
+        else:
+            data = json.dumps(body).encode()
+            connection.request("POST", path, data, headers)
+        return _page(connection.getresponse(), until)
+    except TimeoutError:
+        raise
+    except (OSError, http.client.HTTPException) as error:
+        return Page(None, problem=told(str(error)) or type(error).__name__)
+    except ValueError:  # its text may hold a header, and that the key
+        return Page(None, problem="the request cannot be sent")
+    finally:
+        connection.close()
+
+
+def _page(answer: http.client.HTTPResponse, until: float) -> Page:
+    """The page of an answer, which is read up to a bound."""
+    status = answer.status
+    if not 200 <= status < 300:
+        place = answer.getheader("Location")
+        if 300 <= status < 400 and place is not None:
+            return Page(None, status, f"a redirect to {told(place)}")
+        said = _read(answer, _PIECE, until).decode(errors="replace")
+        return Page(None, status, f"status {status}: {told(said)}".rstrip(": "))
+    large = (answer.length or 0) > MOST_BYTES
+    content = b"" if large else _read(answer, MOST_BYTES, until)
+    if large or len(content) > MOST_BYTES:
+        return Page(None, status, f"larger than {MOST_BYTES >> 20} MiB")
+    if answer.length:
+        return Page(None, status, "cut short")
+    return Page(content.decode(errors="replace"), status)
+
+
+def _read(answer: http.client.HTTPResponse, most: int, until: float) -> bytes:
+    """The bytes of an answer; of one that is larger than `most`, a few more. Raises TimeoutError."""
+    content = bytearray()
+    while len(content) <= most and (piece := answer.read1(_PIECE)):
+        if time.monotonic() > until:
+            raise TimeoutError
+        content += piece
+    return bytes(content)
 
 
 def counters(url: str) -> str | None:
@@ -108,7 +268,9 @@ def refusal(url: str, page: Page) -> str | None:
     if page.status in (401, 403):
         return f"{where} wants a key (status {page.status}); set OPENAI_API_KEY"
     if page.status == 200:
-        return f"what answers at {where} is no JSON; correct the address"
+        return f"what answers at {where} is {page.unfit}; correct the address"
+    if page.status is not None and page.status < 400:
+        return f"{where} answered with {page.problem}; give the address of the server itself"
     if page.status is not None:
         remedy = _AT_FAULT if page.status >= 500 else "correct the address"
         return f"{where} answered with status {page.status}; {remedy}"
@@ -135,8 +297,13 @@ def unserved(
     # Ollama takes a name without its tag for that with the tag `latest`.
     if wanted is None or not names or {wanted, f"{wanted}:latest"} & set(names):
         return None
-    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"{url} does not serve {wanted}; correct {setting}, it serves {shown}"
+    return f"{url} does not serve {told(wanted)}; correct {setting}, it serves {some(names)}"
+
+
+def some(names: list[str]) -> str:
+    """The first of the names, for a message."""
+    shown = [told(name, 80) for name in names[:8]]
+    return ", ".join([*shown, "..."] if len(names) > 8 else shown)
 
 
 def find_program(name: str) -> str | None:
@@ -146,8 +313,13 @@ def find_program(name: str) -> str | None:
 
 
 def who(url: str) -> dict[str, Any]:
-    """Path to what the page there says as JSON; None where the server has no such page."""
-    said = {path: without_templates(ask(url, path).document) for path in PAGES}
+    """Path to what the page there says as JSON; None where the server has no such page, or the time is over."""
+    until = time.monotonic() + ALL_PAGES_LIMIT
+    said = {}
+    for path in PAGES:
+        left = min(LIMIT, until - time.monotonic())
+        document = ask(url, path, limit=left).document if left > 0 else None
+        said[path] = without_templates(document)
     for entry in entries(said["/api/ps"], "models")[:1]:
         said[SHOW] = shown(url, entry.get("model"))
     return said
@@ -206,8 +378,13 @@ def without_templates(document: Any) -> Any:
 
 def listed(models: Any) -> list[str]:
     """The names of the models that /v1/models lists."""
-    names = [entry.get("id") for entry in entries(models, "data")]
-    return [name for name in names if isinstance(name, str)]
+    return _names([entry.get("id") for entry in entries(models, "data")])
+
+
+def _names(found: list[Any]) -> list[str]:
+    """Those that can be names, each once."""
+    names = [name for name in found if isinstance(name, str)]
+    return list(dict.fromkeys(name for name in names if len(name) <= LONGEST_NAME))
 
 
 def loaded(said: Any) -> list[str]:
@@ -221,7 +398,7 @@ def loaded(said: Any) -> list[str]:
         if entry.get("type") != "embedding":
             instances = entries(entry, "loaded_instances")
             names += [instance.get("id") for instance in instances]
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+    return _names(names)
 
 
 def chat(url: str, model: str, text: str, tokens: int) -> Page:
@@ -239,8 +416,9 @@ class NoAnswerError(Exception):
     """Why a server gave no answer; `lasts` where it would give none the next time either."""
 
     def __init__(self, page: Page) -> None:
-        self.lasts = page.status is not None and 400 <= page.status < 500
-        super().__init__(page.problem or "its answer is no JSON")
+        self.lasts = page.status is not None and 300 <= page.status < 500
+        there = page.status == 200
+        super().__init__(f"its answer is {page.unfit}" if there else page.problem)
 
 
 def answer(url: str, model: str) -> dict[str, Any]:
@@ -275,7 +453,7 @@ def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, 
 
 
 def said_in(document: Any) -> str:
-    """The text of an answer, what a model thinks before it included."""
+    """The text of an answer, what a model thinks before it included, as far as it is kept."""
     try:
         message = document["choices"][0]["message"]
     except (KeyError, IndexError, TypeError):
@@ -284,7 +462,8 @@ def said_in(document: Any) -> str:
         return ""
     names = ("reasoning_content", "reasoning", "content")
     parts = [message.get(name) for name in names]
-    return "\n".join(part for part in parts if isinstance(part, str) and part.strip())
+    said = [part for part in parts if isinstance(part, str) and part.strip()]
+    return "\n".join(said)[:LONGEST_ANSWER]
 
 
 def counted_in(document: Any) -> int | None:

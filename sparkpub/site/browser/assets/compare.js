@@ -1,5 +1,4 @@
 // Any two cells, runs or campaigns side by side: the address says which. Means and verdicts are those of the build.
-import {specified, view} from './live.js';
 import {head, json, make, number} from './page.js';
 
 const cellOf = (row) => [row.model, row.environment, row.workload].join('/');
@@ -162,49 +161,6 @@ class Compare {
     const url = new URL(location.href);
     url.search = new URLSearchParams({a: a.value, b: b.value, ...(real.checked ? {real: 1} : {})});
     history.replaceState(history.state, '', url);
-    this.overlay(one, two, all.length > 0);
-  }
-
-  /** The telemetry of one run of each side on one time axis; of sides that have something in common. */
-  async overlay(one, two, common) {
-    const card = document.getElementById('overlay');
-    const figure = card?.querySelector('.sp-chart');
-    const note = this.element.querySelector('.sp-overlay-note');
-    const runs = [one, two].map((side) => side.rows.find((row) => row.samples));
-    const turn = (this.turn = (this.turn ?? 0) + 1);
-    const none = () => {
-      note.textContent = common ? 'No telemetry over time is published for both.' : '';
-      if (card) card.hidden = true;
-    };
-    if (!common || !figure || runs.includes(undefined)) return none();
-    const [specification, ...samples] = await Promise.all([
-      specified(figure.dataset.spSpec, (figure.clientWidth || innerWidth) < 480),
-      ...runs.map((run) => json(this.element.dataset.spRoot + run.samples)),
-    ]).catch(() => []);
-    if (turn !== this.turn) return undefined;
-    if (!specification) return none();
-    // A line needs two points.
-    const drawn = samples.map((list) => {
-      const counts = {};
-      for (const {signal, value} of list) if (Number.isFinite(value)) counts[signal] = (counts[signal] ?? 0) + 1;
-      return new Set(Object.keys(counts).filter((name) => counts[name] > 1));
-    });
-    const shared = new Set([...drawn[0]].filter((name) => drawn[1].has(name)));
-    if (!shared.size) return none();
-    const rows = samples.flatMap((list, index) =>
-      list.filter((row) => shared.has(row.signal)).map((row) => ({...row, side: 'AB'[index]})),
-    );
-    const place = make('div');
-    const made = await view(specification, {samples: rows}, place);
-    if (turn !== this.turn) return made.finalize();
-    this.drawn?.finalize();
-    this.drawn = made;
-    card.hidden = false;
-    figure.replaceChildren(place);
-    note.textContent = '';
-    const [a, b] = runs.map(({run}) => this.sides.get(`run:${run}`).label);
-    card.querySelector('.sp-sample').textContent = `A: ${a}. B: ${b}.`;
-    return undefined;
   }
 }
 

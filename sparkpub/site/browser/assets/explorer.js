@@ -1,6 +1,5 @@
 // All runs of all campaigns: search, filter, sort, choose columns, brush the chart, select, export. The address holds
 // the whole view. The page has the first rows; this comes when a reader asks for more.
-import {csv, save} from './files.js';
 import {connect, remember} from './filters.js';
 import {json, make, number} from './page.js';
 
@@ -11,6 +10,26 @@ const words = (read) => FOUND_IN.map(read).join(' ').toLowerCase();
 
 const order = (a, b) =>
   a === b ? 0 : a === undefined || a === null ? 1 : b === undefined || b === null ? -1 : a > b ? 1 : -1;
+
+/** Hand text to the reader as a file. */
+function save(name, content, type) {
+  const blob = new Blob([content], {type});
+  const link = Object.assign(document.createElement('a'), {href: URL.createObjectURL(blob), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// A cell that a spreadsheet would take for a formula begins with an apostrophe.
+const plain = (value) => value.replace(/^([=+@\t]|-(?!\d))/, "'$1");
+const quoted = (value) => (/[",\n]/.test(value) ? `"${plain(value).replaceAll('"', '""')}"` : plain(value));
+
+/** Rows (objects) as CSV with a header; a value that is no text or number is left out. */
+function csv(rows) {
+  const isValue = (value) => ['string', 'number', 'boolean'].includes(typeof value);
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => isValue(row[name]))))];
+  const line = (values) => values.map((value) => quoted(String(value ?? ''))).join(',');
+  return `${[names, ...rows.map((row) => names.map((name) => row[name]))].map(line).join('\n')}\n`;
+}
 
 class Explorer {
   constructor(element, {rows, names, metrics, columns, root, chart}) {

@@ -83,7 +83,7 @@ async function embed(image) {
   image.replaceWith(drawing);
 }
 
-// ---- Tables: sort by a click on a header, copy as Markdown -------------------------------------------------------
+// ---- Tables: sort by a click on a header -------------------------------------------------------
 
 const key = (row, column) => {
   const cell = row.cells[column];
@@ -115,77 +115,11 @@ function sortable(table) {
   });
 }
 
-function copyable(table) {
-  const button = document.createElement('button');
-  Object.assign(button, {type: 'button', name: 'markdown', className: 'sp-copy', textContent: 'Copy as Markdown'});
-  button.dataset.clipboardText = '';
-  (table.closest('.sp-scroll') ?? table).after(button);
-}
-
-// ---- What a reader takes along: the theme copies what a button holds in `data-clipboard-text` ----------------------
-
-const line = (row) => `| ${[...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`;
-
-function markdown(table) {
-  const [head, ...rows] = [...table.rows].filter((row) => !row.hidden);
-  return `${[line(head), `|${' --- |'.repeat(head.cells.length)}`, ...rows.map(line)].join('\n')}\n`;
-}
-
-/** The line of HTML that shows a figure of this page on another. */
-function frame(figure) {
-  const address = `${location.origin}${location.pathname}?embed=${figure.id}`;
-  const title = figure.querySelector('.sp-title').textContent.replaceAll('"', '&quot;').replaceAll('<', '&lt;');
-  const height = Math.ceil(figure.getBoundingClientRect().height);
-  return `<iframe src="${address}" title="${title}" width="100%" height="${height}" loading="lazy" style="border:0"></iframe>`;
-}
-
-const copies = {
-  markdown: (button) => markdown(button.previousElementSibling.querySelector('table') ?? button.previousElementSibling),
-  embed: (button) => frame(button.closest('figure')),
-  link: () => location.href,
-};
-
-const files = {
-  async csv({id}, chart, {csv, rowsOf, save}) {
-    chart.start();
-    const {made, specification} = await chart.live;
-    save(`${id}.csv`, csv(rowsOf(made, specification)), 'text/csv');
-  },
-  svg: ({id}, {element}, {save, svg}) => save(`${id}.svg`, svg(element), 'image/svg+xml'),
-  png: async ({id}, {element}, {png, save, svg}) => save(`${id}.png`, await png(svg(element))),
-};
-
-function press({target}) {
-  const button = target.closest('button');
-  if (!button) return;
-  const {name} = button;
-  if (name in copies) button.dataset.clipboardText = copies[name](button);
-  const figure = button.closest('.sp-links') && button.closest('figure');
-  if (!figure || !(name in files)) return;
-  const element = figure.querySelector('.sp-chart');
-  const chart = charts.find((one) => one.element === element) ?? {element};
-  import('./files.js').then((made) => files[name](figure, chart, made));
-}
-
-/** In the frame of another page: the one figure that it asks for, and where it is from. */
-function embedded() {
-  const figure = document.getElementById(new URLSearchParams(location.search).get('embed') ?? '');
-  if (!figure?.matches('.sp-figure')) return;
-  const body = Object.assign(document.createElement('main'), {className: 'md-typeset sp-embedded'});
-  const from = Object.assign(document.createElement('a'), {href: location.pathname, textContent: document.title});
-  const line = Object.assign(document.createElement('p'), {className: 'sp-sample'});
-  line.append('From ', from);
-  body.append(figure, line);
-  document.body.replaceChildren(body);
-  for (const link of body.querySelectorAll('a')) link.setAttribute('target', '_top');
-}
-
 // ---- Pages that are programs of their own ------------------------------------------------------------------------
 
 const programs = [
   ['form.sp-filters:not([data-sp-own])', () => import('./filters.js')],
   ['[data-sp-compare]', () => import('./compare.js')],
-  ['[data-sp-log]', () => import('./log.js')],
   ['[data-sp-board]', () => import('./leaderboard.js')],
   ['[data-sp-yours]', () => import('./yours.js')],
   ['[data-sp-cost]', () => import('./costs.js')],
@@ -210,11 +144,9 @@ function explorer(element) {
 }
 
 function begin() {
-  embedded();
   charts = [...document.querySelectorAll('.sp-chart[data-sp-chart]')].map(chartOf);
   for (const image of document.querySelectorAll('.sp-chart img')) whenSeen(image, () => embed(image));
   document.querySelectorAll('table.sp-sortable:not([data-sp-own])').forEach(sortable);
-  document.querySelectorAll('table.sp-copyable').forEach(copyable);
   document.querySelectorAll('[data-sp-explorer]').forEach(explorer);
   for (const [selector, load] of programs) {
     const element = document.querySelector(selector);
@@ -228,7 +160,5 @@ menu();
 bars();
 found();
 begin();
-// Before the theme, which hears of it at the body.
-document.addEventListener('click', press, true);
 // A page whose content came later begins again with it.
 document.addEventListener('sp-content', begin);

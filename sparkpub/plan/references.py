@@ -1,0 +1,52 @@
+"""Secrets of a matrix: `$NAME` in place of a value, taken from the environment of the collector when a command starts.
+
+`$NAME` as a whole is one in `env:` and `variables:`, and in the word after a flag whose name tells of a secret
+(`--token $HF_TOKEN`). Any other `$` is for the shell that a command may be.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from sparkpub.record.secrets import is_secret_name
+
+REFERENCE = re.compile(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
+_VARIABLES = frozenset({"env", "variables"})
+
+
+def filled(value: str) -> str:
+    """A value, taken from the environment where it is a reference to a variable that is set."""
+    found = REFERENCE.fullmatch(value)
+    return value if found is None else os.environ.get(found["name"], value)
+
+
+def filled_words(argv: Sequence[str]) -> tuple[str, ...]:
+    """A command line with the secrets after its flags."""
+    return tuple(
+        filled(word) if _tells(flag) else word for flag, word in pairwise(["", *argv])
+    )
+
+
+def unset(document: Any, name: str = "") -> Iterator[str]:
+    """The names of variables to which a document refers and which are not set."""
+    said: list[Any] = []
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            yield from unset(value, str(key))
+        if name in _VARIABLES:
+            said = list(document.values())
+    elif isinstance(document, list | tuple):
+        for value in document:
+            yield from unset(value)
+        said = [word for flag, word in pairwise(document) if _tells(flag)]
+    for value in said:
+        found = REFERENCE.fullmatch(value) if isinstance(value, str) else None
+        if found is not None and found["name"] not in os.environ:
+            yield found["name"]
+
+
+def _tells(flag: object) -> bool:
+    """Whether a secret comes after a word."""
+    return isinstance(flag, str) and flag.startswith("-") and is_secret_name(flag)
