@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.text import (
     SPACE,
     between,
@@ -331,6 +333,28 @@ def together(
     if row.heterogeneity_p < ALPHA:
         text += " The cells differ too much to average."
     return text
+
+
+_OF_PROMPTS = ("prompt_throughput_", "ttft_")
+"""How the names of metrics begin that follow from the length of a prompt."""
+
+
+def about_prompts(metric: Metric, records: Iterable[Record]) -> str:
+    """What a comparison of models by their prompts has to say where another tokenizer than theirs cut these; empty
+    else."""
+    if not metric.name.startswith(_OF_PROMPTS):
+        return ""
+    models = {
+        record.requested.model_id
+        for record in records
+        if record.observed.settings.get("tokenizer") == FALLBACK
+    }
+    if len(models) < 2:
+        return ""
+    return (
+        "Lengths of prompts are tokens of gpt2: how many of its own tokens each model read is not known, "
+        "so models are compared by text, not by tokens."
+    )
 
 
 def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:

@@ -62,6 +62,9 @@ _COUNTED_BY = {
     "assuming 1 token per chunk": "pieces of the stream",
 }
 """What the tool prints where answers lack token ids, and who counted then."""
+FALLBACK = "gpt2, since that of the model could not be loaded"
+"""What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
+its own the model read."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -452,11 +455,8 @@ def _settings(
 
 
 def fallback_tokenizer(log: str) -> str | None:
-    """The tokenizer that the tool took in place of the model's, as its output says: then nobody knows how many tokens
-    of its own the model read."""
-    if "Falling back to 'gpt2'" not in log:
-        return None
-    return "gpt2, since that of the model could not be loaded"
+    """The tokenizer that the tool took in place of the model's, as its output says."""
+    return FALLBACK if "Falling back to 'gpt2'" in log else None
 
 
 def _tokenizer(used: Any, log: str) -> str | None:

@@ -24,6 +24,7 @@ from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
@@ -246,6 +247,8 @@ def _notes(board: Board) -> list[str]:
         notes.append(_BEFORE)
     if False in open_ended:
         notes.append(_BEHIND)
+    records = [record for speed in board.speeds for record in speed.records]
+    notes += filter(None, [sentences.about_prompts(board.metric, records)])
     alone = [speed for speed in board.speeds if len(speed.records) == 1]
     if alone:
         notes.append(_repetitions(alone, len(board.speeds)))
