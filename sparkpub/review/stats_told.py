@@ -24,7 +24,7 @@ _COLUMNS = {
         "Cells (σ of the sample; * is in effect the maximum: n is too small)",
     ),
     "comparisons": (
-        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent effect_size"
+        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent"
         " verdict why",
         "Comparisons (candidate against baseline)",
     ),
@@ -56,7 +56,8 @@ _COLUMNS = {
         "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
     ),
     "bandwidths": (
-        "campaign model environment workload weights output_throughput_tok_s milliseconds_per_token share_percent",
+        "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
+        " milliseconds_per_token share_percent",
         "Memory bandwidth that one request at once gets",
     ),
 }
@@ -67,7 +68,6 @@ _HEADINGS = {
     "cv_percent": "CV %",
     "difference_percent": "%",
     "overhead_percent": "overhead %",
-    "effect_size": "g",
     "ci95_effect": "95 % interval",
     "effect_unit": "unit",
     "between_sd": "τ",
@@ -95,7 +95,6 @@ _SIGNED = frozenset(
         "difference",
         "difference_percent",
         "overhead_percent",
-        "effect_size",
         "effect",
     ]
 )
@@ -110,7 +109,7 @@ _IN_NO_DOCUMENT = {
     "bandwidths": {"cell"},
 }
 """Columns that the rows of a document lack. The parts of a cell are there."""
-_OF_A_TREND = ("slope", "p_value", "inflation", "spearman", "lag1", "n")
+_OF_A_TREND = ("slope", "p_value", "inflation", "n")
 
 
 def table_rows(found: Results, name: str) -> list[TableRow]:

@@ -2,7 +2,7 @@
 
 A tool's mapping says which of its figures have to be equal (`agree:`). What a report does not hold is compared with
 nothing. What must agree whatever the tool, such as throughput and latency, is asked of the record
-(`review/checks/identities.py`).
+(`review/checks/rules.py`).
 """
 
 import math

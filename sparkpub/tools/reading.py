@@ -36,8 +36,6 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
-_NO_NUMBER = 10**18
-"""More bytes, tokens or parameters than anything has."""
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

@@ -142,7 +142,7 @@ def test_a_number_that_nothing_measures_is_damage_of_its_record_alone(
     data: Path, where: str, value: object
 ) -> None:
     """Arithmetic on such figures ends `check` in place of a finding."""
-    path = second_of(data)
+    (path,) = data.glob("c/two.json")
     document = json.loads(path.read_text())
     part = document
     *around, name = where.split(".")

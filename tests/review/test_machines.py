@@ -182,7 +182,9 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     assert raw is not None
     assert raw > 4
     asked = Question(Chosen(ReviewedCampaign(campaign), (NATIVE,)), TPUT)
-    assert ask("slope_per_run", asked).value == pytest.approx(0, abs=0.5)
+    p_value = ask("trend_p", asked).value
+    assert p_value is not None
+    assert p_value > 0.1
 
 
 def test_one_machine_is_level_with_itself() -> None:

@@ -123,7 +123,7 @@ class Given:
 @dataclass(frozen=True)
 class Draft:
     """One run as read. `files` are evidence: role and content; `originals` are files with their suffix that these
-    were made of, such as one with several runs.
+    were made of, such as one with several runs; `log_of_call` is what the tool printed when it measured several runs.
 
     `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
     time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
@@ -157,6 +157,7 @@ class Draft:
     observed: Observed = field(default_factory=Observed)
     files: Mapping[str, bytes] = field(default_factory=dict)
     originals: tuple[tuple[bytes, str], ...] = ()
+    log_of_call: bytes = b""
     phases: tuple[Phase, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

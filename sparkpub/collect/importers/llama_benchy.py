@@ -20,6 +20,7 @@ from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
 from sparkpub.collect.importers.sidecars import Sidecars
+from sparkpub.plan.workloads.llama_benchy import fallback_tokenizer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
@@ -105,6 +106,9 @@ def _said(text: str) -> dict[str, Any]:
         options = dict(arguments(command.split()))
         runs = options.get("runs", _USUAL_RUNS)
         said[_CACHED] = "enable_prefix_caching" in options
+    tokenizer = fallback_tokenizer(text)
+    if tokenizer is not None:
+        said["client"] = {"tokenizer": tokenizer}
     known = {"timestamp": date, "runs": runs}
     return said | {name: value for name, value in known.items() if value is not None}
 
@@ -195,7 +199,8 @@ def _mean_and_deviation(row: dict[str, str], column: str) -> dict[str, float | N
 
 def _beside(beside: Sidecars) -> dict[str, Any]:
     """What stands beside a table, and not in its file."""
-    return _said(reading.text(beside.told)) | _said(reading.text(beside.log))
+    log = beside.log or beside.log_of_call
+    return _said(reading.text(beside.told)) | _said(reading.text(log))
 
 
 FORM = Form(_SUFFIXES, _objects, _twin, _beside)

@@ -359,7 +359,7 @@ def _draft(
     answer = report.answer
     telemetry = _telemetry(report, beside)
     missing: dict[str, str] = {}
-    if not beside.log:
+    if not beside.log and not beside.log_of_call:
         missing["log"] = "none that can be read lay beside the report"
     if report.started is None:
         missing["started"] = (
@@ -391,6 +391,7 @@ def _draft(
         phases=_phases(report) if telemetry.content else (),
         files=_files(content, beside, telemetry),
         originals=tuple(_originals(file, content, beside, telemetry)),
+        log_of_call=beside.log_of_call,
         unavailable=missing,
         status=status,
         status_reason=reason,
@@ -439,7 +440,7 @@ def _originals(
     file: ResultFile, content: bytes, beside: Sidecars, telemetry: TelemetryBeside
 ) -> Iterator[tuple[bytes, str]]:
     """Files that were read and are not a run's own as they are."""
-    if file.content not in (content, beside.log):
+    if file.content not in (content, beside.log, beside.log_of_call):
         yield file.content, file.suffix
     if telemetry.content and beside.telemetry != telemetry.content:
         yield beside.telemetry, ".csv"

@@ -81,8 +81,19 @@ class Sidecars:
         """What the tool printed; empty where there is none that can be read."""
         if self.report is None or not self.is_of_one_run:
             return b""
-        own = _first(self.report, [self.report.stem + suffix for suffix in LOGS])
-        return own or _part(self._log_of_sweep, self.report.name)
+        return self._namesake or _part(self._log_of_sweep, self.report.name)
+
+    @cached_property
+    def log_of_call(self) -> bytes:
+        """What the tool printed when it measured all runs of a report; empty where that is one, or nothing is there."""
+        return b"" if self.is_of_one_run else self._namesake
+
+    @cached_property
+    def _namesake(self) -> bytes:
+        """The log of the report's name."""
+        if self.report is None:
+            return b""
+        return _first(self.report, [self.report.stem + suffix for suffix in LOGS])
 
     @cached_property
     def told(self) -> bytes:

@@ -226,7 +226,7 @@ def _made(
     except ValidationError as error:
         return Left(draft.source, "; ".join(field_problems(error)))
     # A numbered run is its own, and so is one with a log; several files may hold the same report.
-    by_figures = draft.iteration is None and record.file("log") is None
+    by_figures = draft.iteration is None and f"{record.stem}.log" not in files
     same = known.compared(draft.source, record, by_figures=by_figures)
     return same or (record, files)
 
@@ -506,11 +506,14 @@ def _evidence(
                     f"of each line that was redrawn in the {role} its last state is kept; "
                     f"the original has the SHA-256 {digest}"
                 )
-        for content, suffix in draft.originals:
+        shared = [("original", *item) for item in draft.originals]
+        if draft.log_of_call:
+            shared.append(("log", draft.log_of_call, ".log"))
+        for role, content, suffix in shared:
             clean = cleaner.of_all(content)
             kind = suffix if suffix in _EVIDENCE_KINDS else ".txt"
             name = f"{_SHARED}{clean.original[:12]}.original{kind}"
-            found.append(("original", name, clean))
+            found.append((role, name, clean))
     items, files, notes = [], {}, redrawn
     for role, name, clean in found:
         if clean.changed:

@@ -231,6 +231,8 @@ class Answer:
     """When the tool says that it measured; without a zone where it writes local time."""
     complete: bool = True
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the evidence says besides, to be kept with the run."""
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
     deviations: Mapping[str, float] = field(default_factory=dict)

@@ -62,6 +62,9 @@ _COUNTED_BY = {
     "assuming 1 token per chunk": "pieces of the stream",
 }
 """What the tool prints where answers lack token ids, and who counted then."""
+FALLBACK = "gpt2, since that of the model could not be loaded"
+"""What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
+its own the model read."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -223,7 +226,12 @@ def parse(
         complete = False
         problems.append("the report holds no rate of output tokens")
     return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+        metrics,
+        observed,
+        complete=complete,
+        problems=tuple(problems),
+        notes=server_pages.answered(server),
+        samples=samples,
     )
 
 
@@ -409,10 +417,16 @@ def _settings(
     return found
 
 
+def fallback_tokenizer(log: str) -> str | None:
+    """The tokenizer that the tool took in place of the model's, as its output says."""
+    return FALLBACK if "Falling back to 'gpt2'" in log else None
+
+
 def _tokenizer(used: Any, log: str) -> str | None:
     """What cut the prompts, in words."""
-    if "Falling back to 'gpt2'" in log:
-        return "gpt2, since that of the model could not be loaded"
+    fallback = fallback_tokenizer(log)
+    if fallback is not None:
+        return fallback
     if not isinstance(used, dict):
         return None
     if used.get("by") == "server":

@@ -271,6 +271,7 @@ def parse(
         observed,
         complete=complete,
         problems=tuple(problems),
+        notes=server_pages.answered(server),
         deviations=deviations,
     )
 

@@ -79,7 +79,7 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
         for ((where, name), blocks), alone, p in zip(
             groups.items(), tests, adjusted, strict=True
         )
-        if p is not None and p < TRANSIENT_ALPHA
+        if alone is not None and p is not None and p < TRANSIENT_ALPHA
     ]
     return [
         first

@@ -15,19 +15,19 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.rules import memory_gib
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, about_cells, ids, label, listed
-from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import compare
-from sparkpub.review.statistics.describe import ALPHA
-from sparkpub.review.traffic import (
+from sparkpub.review.physics import (
     THROUGHPUT,
     bandwidth,
     batch_of,
     read_per_step,
     traffic,
 )
+from sparkpub.review.reviewed import Cell
+from sparkpub.review.statistics import compare
+from sparkpub.review.statistics.describe import ALPHA
 
 IDENTITY_TOLERANCE = Threshold(
     "identity tolerance",

@@ -8,49 +8,49 @@ from typing import Any, NamedTuple
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.arithmetic import HEAD_SHARE as HEAD
-from sparkpub.review.arithmetic import Operations, Peak, computed, operations, peak
+from sparkpub.review import physics
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, ids, label
-from sparkpub.review.reviewed import Cell
-from sparkpub.review.setup import setup_of
-from sparkpub.review.traffic import EMBEDDING_SHARE as EMBEDDING
-from sparkpub.review.traffic import (
+from sparkpub.review.physics import (
     THROUGHPUT,
-    Traffic,
+    Operations,
+    Peak,
     bandwidth,
     batch_of,
+    computed,
     devices,
     machine_of,
+    operations,
+    peak,
     read_per_step,
-    stated,
     traffic,
 )
+from sparkpub.review.reviewed import Cell
+from sparkpub.review.setup import setup_of
 
 ROOFLINE_SUSPICIOUS = Threshold(
     "roofline suspicious",
-    0.85,
+    physics.SUSPICIOUS,
     "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %. Of the "
     "nominal operations per second, 1,640 runs on a DGX Spark and a GPU of a data centre reached 64 %, but for two "
     "with rates over a part of the time.",
 )
 STATED_SUSPICIOUS = Threshold(
     "stated suspicious",
-    1.2,
-    "The same where only the publisher's number of parameters and the format are known: names round, and not every "
-    "part is in that format. On 257 loads of a DGX Spark it was 0.94 at most.",
+    physics.SUSPICIOUS_NOMINAL,
+    "The same where only the publisher's number of parameters is known, which a name rounds.",
 )
 EMBEDDING_SHARE = Threshold(
     "embedding share",
-    EMBEDDING,
+    physics.EMBEDDING_SHARE,
     "Share of a dense model's weights that a step may not read: the input embedding, 7 % of Llama 3 8B and of "
     "Qwen2.5 7B in 16 bits, more where only it is not quantised.",
 )
 HEAD_SHARE = Threshold(
     "head share",
-    HEAD,
+    physics.HEAD_SHARE,
     "Share of a model's parameters that a token of a prompt may not use: input embedding and output head, 14 % of "
     "Qwen2.5 7B, more in small models.",
 )
@@ -109,60 +109,30 @@ def _memory(view: View, runs: Sequence[Stored]) -> Needed | None:
     limits = [limit for run in runs if (limit := _limit(view, run))]
     if not limits:
         return None
-    limit, verdict = fmean(limits), None
+    limit = fmean(limits)
     flows = [flow for run in runs if (flow := traffic(run.record))]
-    if flows:
-        verdict = _by_architecture(flows, limit)
-    elif by_name := [flow for run in runs if (flow := _as_stated(run.record))]:
-        flows = by_name
-        verdict = _by_name(runs[0].record, flows, limit)
-    if verdict is None:
+    if not flows:
         return None
-    severity, end, share = verdict
+    least, likely, steps = zip(*flows, strict=True)
+    at_least, expected = fmean(least), fmean(likely)
+    severity: Severity = "warning"
+    share, end = expected / limit, _CLOSE
+    if at_least > limit:
+        # The bound that cannot be doubted.
+        severity, share, end = "error", at_least / limit, _IMPOSSIBLE
+    elif share < steps[0].suspicious:
+        return None
+    elif steps[0].is_nominal:
+        end = _AS_STATED.format(setup_of(runs[0].record).weights)
     amount = f"{share * limit / 1e9:,.0f} GB/s of memory traffic"
     has = f"{limit / 1e9:,.0f} GB/s that the machine has"
-    flow = _mean(flows)
     numbers = {
         "batch": batch_of(runs[0].record),
-        "bytes_per_second_at_least": flow.at_least,
-        "bytes_per_second_expected": flow.expected,
+        "bytes_per_second_at_least": at_least,
+        "bytes_per_second_expected": expected,
         "bandwidth_bytes_per_second": limit,
     }
     return Needed(severity, end, share, "throughput", amount, has, len(flows), numbers)
-
-
-def _by_architecture(
-    flows: Sequence[Traffic], limit: float
-) -> tuple[Severity, str, float] | None:
-    """Severity, what follows and the share of the bandwidth: of the bound that cannot be doubted for an error."""
-    flow = _mean(flows)
-    if flow.at_least > limit:
-        return "error", _IMPOSSIBLE, flow.at_least / limit
-    if flow.expected >= ROOFLINE_SUSPICIOUS * limit:
-        return "warning", _CLOSE, flow.expected / limit
-    return None
-
-
-def _by_name(
-    record: Record, flows: Sequence[Traffic], limit: float
-) -> tuple[Severity, str, float] | None:
-    """The same, where nothing but the publisher's numbers is known."""
-    share = _mean(flows).expected / limit
-    if share < STATED_SUSPICIOUS:
-        return None
-    return "warning", _AS_STATED.format(setup_of(record).weights), share
-
-
-def _as_stated(record: Record) -> Traffic | None:
-    throughput, size = record.value(THROUGHPUT), stated(record)
-    if throughput is None or size is None:
-        return None
-    return Traffic(0.0, throughput * size.bytes_per_token)
-
-
-def _mean(flows: Sequence[Traffic]) -> Traffic:
-    least, expected = zip(*flows, strict=True)
-    return Traffic(fmean(least), fmean(expected))
 
 
 def _limit(view: View, stored: Stored) -> float | None:
@@ -215,12 +185,11 @@ def _too_fast(
     """What tokens computed at these rates need, where that is too much: of the bound that cannot be doubted for an
     error."""
     least, likely = (each * fmean(rates) for each in (token.at_least, token.expected))
-    suspicious = STATED_SUSPICIOUS if token.by_name else ROOFLINE_SUSPICIOUS
     severity: Severity
-    if least > most.any_format and not token.by_name:
+    if least > most.any_format and not token.is_nominal:
         severity, end, needed, limit = "error", _NOT_COMPUTED, least, most.any_format
         where = "in any format"
-    elif likely >= suspicious * most.own_format:
+    elif likely >= token.suspicious * most.own_format:
         severity, end, needed, limit = "warning", _TOO_FAST, likely, most.own_format
         where = "with numbers as wide as its weights"
     else:
@@ -282,11 +251,10 @@ def _missing(record: Record) -> str | None:
         return None if is_known else "how many parameters take part in a token"
     if record.observed.speculative_decoding:
         return "the number of decode steps, which speculative decoding hides"
-    if stated(record) is not None:
-        return None
-    if batch_of(record) is None:
+    batch = batch_of(record)
+    if batch is None:
         return "the batch size"
-    if read_per_step(record, 1) is None:
+    if read_per_step(record, batch) is None:
         return "the bytes that the model reads per step"
     return None
 

@@ -2,8 +2,7 @@
 
 To generate a token for a single request an engine reads every weight that takes part in it, once. So tokens per second
 times the bytes of these weights is the traffic that a throughput needs, and no memory gives more than its bandwidth.
-How many weights take part is what the publisher says in the model's name (`35B-A3B`: three billion) or beside it. That
-is a nominal number, and the traffic a nominal one: caches, activations and parts in another format are not in it.
+The bytes are those of `physics.read_per_step`. Where the format leaves them open there is a row without a share.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,10 +11,15 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.record.record import Record
+from sparkpub.review.physics import (
+    active_parameters,
+    bandwidth,
+    batch_of,
+    read_per_step,
+)
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
-from sparkpub.review.traffic import bandwidth, stated
 
 OUTPUT = "output_throughput_tok_s"
 COLUMNS: Columns = {
@@ -24,20 +28,32 @@ COLUMNS: Columns = {
     "environment": Column("text", "Key of the environment"),
     "workload": Column("text", "Key of a workload of one request at once"),
     "weights": Column("text", "Format of the weights"),
-    "active_parameters": Column("number", "Parameters that take part in a token, as the publisher says"),
-    "bytes_per_token": Column("number", "Their bytes in that format"),
+    "bytes_per_token": Column("number", "Bytes of weights that a token reads"),
+    "expert_bytes_per_token": Column("number", "Of them those of routed experts"),
+    "source": Column("text", "Who says how many; where nobody does, that they are not known for this format"),
     "output_throughput_tok_s": Column("number", "Output throughput"),
     "milliseconds_per_token": Column("number", "Its inverse"),
     "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
     "share_percent": Column("number", "Of it, what the throughput needs"),
+    "is_plausible": Column("answer", "Whether engines come that close, by the rule of the check roofline"),
 }  # fmt: skip
+
+
+UNKNOWN = "not known for this format"
+_OF_BYTES = (
+    "bytes_per_token",
+    "expert_bytes_per_token",
+    "share_percent",
+    "is_plausible",
+)
+"""What is missing there."""
 
 
 def bandwidths(
     cells: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
 ) -> pd.DataFrame:
-    """A row per cell of one request at once whose model, weights and machine are known. Speculative decoding, which
-    makes several tokens of one reading, is left out."""
+    """A row per cell of one request at once on one machine that is known. Speculative decoding, which makes several
+    tokens of one reading, is left out, and so are models of which nobody says how large they are."""
     wanted = cells[cells["metric"] == OUTPUT]
     found: list[dict[str, Any]] = []
     for row in rows(wanted):
@@ -47,20 +63,31 @@ def bandwidths(
 
 
 def _of_cell(row: TableRow, record: Record) -> Iterator[dict[str, Any]]:
-    size, memory = stated(record), bandwidth(record)
-    if size is None or memory is None or not row.mean:
+    memory, seen = bandwidth(record), record.observed
+    is_one = batch_of(record) == 1 and (record.machine.count or 1) == 1
+    if not is_one or memory is None or not row.mean or seen.speculative_decoding:
         return
-    needed = row.mean * size.bytes_per_token
+    step = read_per_step(record, 1)
+    if step is None:
+        if active_parameters(record) is None:
+            return
+        known: dict[str, Any] = dict.fromkeys(_OF_BYTES) | {"source": UNKNOWN}
+    else:
+        share = row.mean * step.expected / memory
+        known = {
+            "bytes_per_token": step.expected,
+            "expert_bytes_per_token": step.experts,
+            "source": step.source,
+            "share_percent": 100 * share,
+            "is_plausible": share < step.suspicious,
+        }
     yield {
         "campaign": row.campaign,
         "model": row.model,
         "environment": row.environment,
         "workload": row.workload,
         "weights": setup_of(record).quantization,
-        "active_parameters": size.parameters,
-        "bytes_per_token": size.bytes_per_token,
         "output_throughput_tok_s": row.mean,
         "milliseconds_per_token": 1000 / row.mean,
         "bandwidth_bytes_s": memory,
-        "share_percent": 100 * needed / memory,
-    }
+    } | known

@@ -1,11 +1,13 @@
 """Tokens per second of one user against the bytes of weights that each token reads, and what the memory allows."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from sparkpub.record.text import counted, rounded
+from sparkpub.record.text import counted, outward, rounded
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.tables.bandwidths import UNKNOWN
 from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.site.figures import kind, marks, theme
 from sparkpub.site.figures.altair import alt
@@ -22,41 +24,49 @@ GIGA = 1e9
 
 
 def bandwidth(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
-    """One row per build whose model and machine are known, the largest share of the bandwidth first: its cell, `build,
-    weights, gigabytes` (read per token), `tokens` (tok/s), `milliseconds` (per token), `percent` (of the bandwidth),
-    `limit` (GB/s)."""
+    """One row per build, the largest share of the bandwidth first: its cell, `build, weights, gigabytes` (read per
+    token), `experts` (of them those of routed experts), `source` (who says so), `tokens` (tok/s), `milliseconds` (per
+    token), `percent` (of the bandwidth), `plausible`, `limit` (GB/s). Builds whose bytes nobody knows come last, with
+    None in their place."""
     table = publication.results.bandwidths
     found = rows(table[table["campaign"] == campaign.name])
     names = publication.names.campaign(campaign.name)
-    for item in sorted(_shortest(found), key=lambda item: -item.share_percent):
+    alike = _under_one_load(found)
+    for item in sorted(alike, key=lambda item: -(item.share_percent or 0)):
         build = names.models.get(item.model, item.model)
-        if sum(item.model == other.model for other in _shortest(found)) > 1:
+        if sum(item.model == other.model for other in alike) > 1:
             build += f", {names.environments.get(item.environment, item.environment)}"
         yield {
             **cell_fields(publication, campaign, item.cell),
             "build": build,
             "weights": item.weights,
-            "gigabytes": item.bytes_per_token / GIGA,
+            "gigabytes": _giga(item.bytes_per_token),
+            "experts": _giga(item.expert_bytes_per_token),
+            "source": item.source,
             "tokens": item.output_throughput_tok_s,
             "milliseconds": item.milliseconds_per_token,
             "percent": item.share_percent,
+            "plausible": item.is_plausible,
             "limit": item.bandwidth_bytes_s / GIGA,
         }
 
 
-def _shortest(found: Sequence[TableRow]) -> list[TableRow]:
-    """Of each build the load in which it is fastest: the one whose caches are the smallest."""
-    best: dict[tuple[str, str], TableRow] = {}
-    for item in found:
-        build = (item.model, item.environment)
-        if build not in best or item.share_percent > best[build].share_percent:
-            best[build] = item
-    return list(best.values())
+def _giga(size: float | None) -> float | None:
+    return None if size is None else size / GIGA
+
+
+def _under_one_load(found: Sequence[TableRow]) -> list[TableRow]:
+    """The builds under the load of most of them."""
+    loads = Counter(item.workload for item in found)
+    return [
+        item for item in found if item.workload == max(loads, key=loads.__getitem__)
+    ]
 
 
 def figure(selection: Selection, key: str) -> Figure:
     """How much of the bandwidth single users get."""
-    shown = selection.rows(TABLE)
+    listed = selection.rows(TABLE)
+    shown = [row for row in listed if row["percent"] is not None]
     formats = tuple(dict.fromkeys(row["weights"] for row in shown))
     limit = max(row["limit"] for row in shown)
     return selection.figure(
@@ -64,50 +74,56 @@ def figure(selection: Selection, key: str) -> Figure:
         Chart(draw, (selection.scope, formats, limit)),
         {TABLE: shown},
         title="One user: tokens per second against the weights read for each",
-        says=_sentence(shown, limit),
+        says=_sentence(shown, len(listed) - len(shown), limit),
         sample=(
-            f"Dashed: all of the {limit:g} GB/s. Each build under its fastest load; bytes are the parameters of a "
-            "token, as the publisher says, times the bits of the format, wider parts and caches not counted. Left out: "
-            "speculative decoding, and models whose publisher says no such number."
+            f"Dashed: all of the {limit:g} GB/s. Every build under one load; caches are not counted. Bytes are "
+            "those of the parts of a checkpoint, or two for each parameter that the publisher states, where all parts "
+            "have 16 bits. Left out: speculative decoding, and models whose publisher states no such number."
         ),
-        table=_table(shown),
+        table=_table(listed),
     )
 
 
-def _sentence(shown: Sequence[Row], limit: float) -> str:
+def _sentence(shown: Sequence[Row], unknown: int, limit: float) -> str:
     shares = [row["percent"] for row in shown]
+    low, high = outward(min(shares), max(shares), decimals=0)
     text = (
-        f"One user takes {rounded(min(shares), 2)} to {rounded(max(shares), 2)} % of the memory's {limit:g} GB/s, "
+        f"One user takes {low:g} to {high:g} % of the memory's {limit:g} GB/s, "
         f"half of the {counted(len(shown), 'build')} {rounded(median(shares), 2)} % or more."
     )
-    above = sum(share > 100 for share in shares)
-    if above:
-        builds = counted(above, "build")
-        text += f" Above 100 %, for {builds}, the format or the size cannot be true."
+    if unknown:
+        text += (
+            f" For {counted(unknown, 'more build')} the bytes of a token are {UNKNOWN}."
+        )
+    doubtful = sum(not row["plausible"] for row in shown)
+    if doubtful:
+        builds = counted(doubtful, "build")
+        text += f" For {builds} that is more than engines reach: the format or the size may be wrong."
     return text
 
 
-def _table(shown: Sequence[Row]) -> Table:
-    body = [
-        [
-            row["build"],
-            row["weights"],
-            rounded(row["gigabytes"]),
-            rounded(row["milliseconds"]),
-            rounded(row["tokens"]),
-            f"{rounded(row['percent'], 2)} %",
-        ]
-        for row in shown
-    ]
+def _table(listed: Sequence[Row]) -> Table:
     head = (
         "Build",
         "Weights",
         "GB per token",
+        "Of them experts",
+        "Who says so",
         "ms per token",
         "tok/s",
         "Of the bandwidth",
     )
-    return Table(head, body)
+    return Table(head, [_cells(row) for row in listed])
+
+
+def _cells(row: Row) -> list[str]:
+    size = experts = share = ""
+    if row["percent"] is not None:
+        size = rounded(row["gigabytes"])
+        experts = rounded(row["experts"]) if row["experts"] else ""
+        share = f"{rounded(row['percent'], 2)} %"
+    rates = (rounded(row["milliseconds"]), rounded(row["tokens"]))
+    return [row["build"], row["weights"], size, experts, row["source"], *rates, share]
 
 
 def draw(scope: Scope, formats: tuple[str, ...], limit: float) -> dict[str, Any]:
@@ -141,7 +157,8 @@ def draw(scope: Scope, formats: tuple[str, ...], limit: float) -> dict[str, Any]
 
 
 def _offers(campaign: Selection) -> Iterator[kind.Offer]:
-    if len(campaign.rows(TABLE)) >= FEWEST:
+    known = [row for row in campaign.rows(TABLE) if row["percent"] is not None]
+    if len(known) >= FEWEST:
         yield NAME, figure
 
 

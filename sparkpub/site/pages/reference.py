@@ -17,7 +17,15 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS, Metric, slug
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
-from sparkpub.record.text import counted, listed, number, spread, with_unit
+from sparkpub.record.text import (
+    between,
+    counted,
+    listed,
+    number,
+    outward,
+    spread,
+    with_unit,
+)
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
@@ -25,8 +33,8 @@ from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
+from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics import physics
 from sparkpub.site.pages import simulation
 
 
@@ -222,16 +230,14 @@ def _with_unit(fact: str, value: int | float) -> str:
 
 def ceiling(model: str, machine: str, batch: int) -> str:
     """The output throughput that a machine's memory bandwidth allows a model at a batch size."""
-    step = physics.bytes_per_step(catalogue.models()[model], batch)
+    step = bytes_per_step(catalogue.models()[model], batch)
     if step is None:
         raise ClaimError(
             f"the catalogue does not say what {model} reads per step",
             remedy="add it to models.yaml",
         )
-    tokens = physics.throughput_ceiling(
-        catalogue.machines()[machine].bandwidth_bytes_s, step.expected, batch
-    )
-    return f"{tokens:.1f} tok/s"
+    memory = catalogue.machines()[machine].bandwidth_bytes_s
+    return f"{batch * memory / step.expected:.1f} tok/s"
 
 
 def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:
@@ -427,12 +433,13 @@ def bound(verdict: Verdict) -> str:
         unit, decimals = metric.unit, metric.decimals
     values = sorted(unit["value"] for unit in units)
     ends = min(low for low, _ in intervals), max(high for _, high in intervals)
-    told = [
-        number(value, decimals, signed=statistic.signed)
-        for value in (values[0], values[-1], *ends)
-    ]
-    measured = spread(told[:2], unit)
-    return f"measured {measured}, between {told[2]} and {with_unit(told[3], unit)}"
+    told = between(values[0], values[-1], decimals, signed=statistic.signed)
+    low, high = (
+        number(end, decimals, signed=statistic.signed)
+        for end in outward(*ends, decimals)
+    )
+    measured = spread([told], unit)
+    return f"measured {measured}, between {low} and {with_unit(high, unit)}"
 
 
 def facts(known: Sequence[Fact]) -> str:

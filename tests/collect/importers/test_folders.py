@@ -89,6 +89,33 @@ def test_a_second_import_adds_nothing(whole: tuple[ImportOutcome, Path]) -> None
     assert (again.imported, again.refused, len(again.skipped)) == ([], [], 2 + 21)
 
 
+def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
+    tmp_path: Path,
+) -> None:
+    """What the tool printed for all loads of a table is the evidence of each. Prompts cut by another tokenizer than
+    the model's have another length than their name says."""
+    results = tmp_path / "results"
+    results.mkdir()
+    shutil.copy(GRANITE / "01-chat.md", results)
+    (results / "01-chat.log").write_text(
+        "Error loading tokenizer 'granite'\n"
+        "Falling back to 'gpt2' tokenizer as approximation.\n"
+        "Loading text from cache: /home/someone/.cache/llama-benchy/book.txt\n"
+    )
+    given = Given("c", environment="container")
+    import_results(None, results, tmp_path / "data", given)
+    stored = read_folder(tmp_path / "data/c")
+    logs = [item.record.file("log") for item in stored]
+    (name,) = {log.path for log in logs if log is not None}
+    assert len(logs) == 3
+    assert "/home/someone" not in (tmp_path / "data/c" / name).read_text()
+    for item in stored:
+        assert "log" not in item.record.unavailable
+        assert item.record.observed.settings["tokenizer"].startswith("gpt2, ")
+    again = import_results(None, results, tmp_path / "data", given)
+    assert again.imported == []
+
+
 @pytest.mark.parametrize(
     ("path", "place"),
     [

@@ -364,7 +364,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         "inconsistent-report",
         "github.com/sgl-project/sglang/pull/36272: 32 chunks for 6,400 tokens",
         report(buffered, PEAK),
-        why="answers of several lengths are not held to the definition of TPOT yet",
     ),
     OwnerFault(
         "chunks for tokens, with speculation",

@@ -52,7 +52,7 @@ from sparkpub.review.checks.spread import high_variation, outlier, small_sample
 from sparkpub.review.checks.view import View, about_metrics, listed
 from sparkpub.review.checks.warmup import warmed_up
 from sparkpub.review.dataset import Dataset
-from sparkpub.review.traffic import bandwidth, batch_of
+from sparkpub.review.physics import bandwidth, batch_of
 from tests.review.checks.in_memory import (
     a_run,
     a_view,

@@ -399,7 +399,7 @@ CELL_FIELDS = (
 )
 COMPARISON_FIELDS = (
     "campaign, model, workload, metric, baseline, candidate, n_baseline, n_candidate, difference, difference_percent, "
-    "ratio, inverse_ratio, ci95_difference, p_value, p_adjusted, effect_size, equivalence_margin_percent, "
+    "ratio, inverse_ratio, ci95_difference, p_value, p_adjusted, equivalence_margin_percent, "
     "equivalence_p, power_10_percent, verdict"
 )
 

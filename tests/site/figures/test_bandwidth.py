@@ -28,11 +28,12 @@ def build(name: str, weights: str, rate: float, prompt: int = 512) -> Record:
 def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_told(
     tmp_path: Path,
 ) -> None:
-    """Of 273 GB/s: 10 × 13.65 is 50 %, 2 × 54.6 is 40 %, 8 × 2 × 20.475 is 120 %."""
+    """Of 273 GB/s: 10 × 2 × 6.825 is 50 %, 2 × 2 × 27.3 is 40 %, 8 × 2 × 20.475 is 120 %."""
     records = [
-        build("Big-10B", "fp8", 13.65),
-        build("Big-10B", "fp8", 10.0, prompt=8192),
-        build("Small-2B", "fp8", 54.6),
+        build("Big-10B", "bf16", 6.825),
+        build("Big-10B", "bf16", 5.0, prompt=8192),
+        build("Small-2B", "bf16", 27.3),
+        build("Narrow-4B", "nvfp4", 54.6),
         build("Doubtful-8B", "bf16", 20.475),
     ]
     publication = publish(dataset_of(*records), SiteOptions(tmp_path))
@@ -44,6 +45,8 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
     assert shares == {"Doubtful-8B": 120, "Big-10B": 50, "Small-2B": 40}
     assert figure.says == (
         "One user takes 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "
-        "Above 100 %, for 1 build, the format or the size cannot be true."
+        "For 1 more build the bytes of a token are not known for this format. "
+        "For 1 build that is more than engines reach: the format or the size may be wrong."
     )
+    assert figure.table.rows[-1][4] == "not known for this format"
     assert '"name":"memory-bandwidth"' in compile_chart(figure.job).vega_json

@@ -1,0 +1,127 @@
+"""Bounds of memory against arithmetic shown here, for the models of the catalogue."""
+
+import numpy as np
+import pytest
+
+from sparkpub.record import catalogue
+from sparkpub.record.metrics import GIB
+from sparkpub.record.record import Architecture
+from sparkpub.review import physics
+
+SEVEN, SEVENTY_TWO, MIXTURE, SMALL_MIXTURE = (
+    catalogue.models()[name]
+    for name in (
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+        "Qwen/Qwen2.5-72B-Instruct",
+        "openai/gpt-oss-120b",
+        "openai/gpt-oss-20b",
+    )
+)
+SPARK = catalogue.machines()["dgx-spark"]
+
+
+def test_published_throughput_is_right_for_7b_and_impossible_for_72b() -> None:
+    """119.5 tok/s over 50 requests of 128 tokens at batch 8: 6,400 tokens in 53.56 s, 7 waves of 128 steps, 16.73 a
+    second; without the number of requests at least 119.5 / 8."""
+    steps, least = (
+        physics.steps_per_second(119.5, 8, requests) for requests in (50, None)
+    )
+    assert steps == pytest.approx(7 * 128 / (6400 / 119.5))
+    assert least == 119.5 / 8
+    seven, seventy_two = (
+        physics.bytes_per_step(model, 8) for model in (SEVEN, SEVENTY_TWO)
+    )
+    assert seven is not None
+    assert seventy_two is not None
+    assert steps * seven.at_least / 1e9 == pytest.approx(237, abs=0.5)
+    assert least * seven.at_least / 1e9 == pytest.approx(211, abs=0.5)
+    assert least * seventy_two.at_least / 1e9 == pytest.approx(2135, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "ceiling"),
+    [
+        (SEVEN, 1, 19.3),
+        (SEVEN, 8, 154),
+        (SEVENTY_TWO, 1, 1.9),
+        (SEVENTY_TWO, 8, 15.3),
+        (MIXTURE, 1, 54.6),
+        (MIXTURE, 8, 130),
+    ],
+)
+def test_ceilings_of_a_spark(model: Architecture, batch: int, ceiling: float) -> None:
+    """273 GB/s over 14.14, 142.9, 5.0 and 16.8 GB a step."""
+    step = physics.bytes_per_step(model, batch)
+    assert step is not None
+    found = batch * SPARK.bandwidth_bytes_s / step.expected
+    assert found == pytest.approx(ceiling, rel=0.01)
+
+
+def test_the_expected_share_of_experts_is_that_of_random_draws() -> None:
+    """Batches of 8 tokens that draw 4 of 128 experts each, 4,000 times."""
+    generator = np.random.default_rng(0)
+    draws = [
+        len(
+            set(
+                np.concatenate(
+                    [generator.choice(128, 4, replace=False) for _ in range(8)]
+                )
+            )
+        )
+        / 128
+        for _ in range(4000)
+    ]
+    model = MIXTURE.model_copy(update={"dense_bytes_per_step": 1, "expert_bytes": 1})
+    step = physics.bytes_per_step(model, 8)
+    assert step is not None
+    assert step.at_least == 1 + 4 / 128
+    assert step.experts == pytest.approx(np.mean(draws), abs=0.002)
+
+
+def test_a_mixture_reads_at_least_its_chosen_experts() -> None:
+    """Dense 3.097 GB and 4 of 128 shares of 60.99 GB: 5.0 GB at any batch; 16.8 GB expected at batch 8."""
+    step = physics.bytes_per_step(MIXTURE, 8)
+    assert step is not None
+    assert step.at_least / 1e9 == pytest.approx(5.003, abs=1e-3)
+    assert step.expected / 1e9 == pytest.approx(16.8, abs=0.05)
+    alone = physics.bytes_per_step(MIXTURE, 1)
+    assert alone is not None
+    assert alone.at_least == pytest.approx(alone.expected)
+
+
+def test_attention_and_output_of_gpt_oss_are_wide_and_its_experts_narrow() -> None:
+    """Of gpt-oss-20b a token reads 24 layers of 26,648,096 parameters, an output head of 201,088 x 2,880 and the last
+    norm in 16 bits: 2.437 GB; and in each layer 4 experts of 3 x 2,880^2 weights in 4.25 bits with 8,640 biases in 16:
+    1.271 GB. Were all in 4.25 bits, 3.61 billion parameters would be 1.918 GB."""
+    head = 201_088 * 2_880
+    dense = 2 * (24 * 26_648_096 + head + 2_880)
+    experts = 24 * 4 * (3 * 2_880**2 * 4.25 / 8 + 8_640 * 2)
+    step = physics.bytes_per_step(SMALL_MIXTURE, 1)
+    assert step is not None
+    assert (step.at_least, step.expected, step.experts) == (
+        dense + experts,
+        pytest.approx(dense + experts),
+        pytest.approx(experts),
+    )
+    assert SMALL_MIXTURE.weight_bytes == dense + 2 * head + experts * 32 / 4
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"weight_bytes": 10},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts": 8},
+        {"dense_bytes_per_step": 10, "expert_bytes": 5, "experts_per_token": 2},
+    ],
+)
+def test_missing_facts_bound_nothing(facts: dict[str, int]) -> None:
+    assert physics.bytes_per_step(Architecture(source="log", **facts), 8) is None
+
+
+def test_72_billion_parameters_do_not_fit_where_7_do() -> None:
+    """145.4 GB are 135.4 GiB, and the published machine has 119.64 GiB."""
+    assert SEVENTY_TWO.weight_bytes is not None
+    assert SEVEN.weight_bytes is not None
+    assert SEVENTY_TWO.weight_bytes / GIB == pytest.approx(135.4, abs=0.05)
+    assert SEVENTY_TWO.weight_bytes > 119.64 * GIB > SEVEN.weight_bytes + 44.31 * GIB
