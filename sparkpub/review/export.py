@@ -67,7 +67,9 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         if isinstance(column.dtype, pd.CategoricalDtype):
             columns[name] = column.astype("string")
         elif column.dtype == object:
-            columns[name] = column.map(lambda items: " ".join(map(str, items)))
+            columns[name] = column.map(
+                lambda items: None if items is None else " ".join(map(str, items))
+            )
         else:
             columns[name] = column
     return pd.DataFrame(columns)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.text import p_text, significant
+from sparkpub.record.text import outward, p_text, significant
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED
 from sparkpub.review.tables.column import TableRow, rows
@@ -227,7 +227,10 @@ def _cell(row: Any, name: str) -> str:
     if name in {"verdicts", "campaigns"}:
         return ", ".join(value)
     if isinstance(value, tuple):
-        return " … ".join(_figure(row, name, end) for end in value)
+        low, high = value
+        if name in _IN_UNIT and row.metric in METRICS:
+            low, high = outward(low, high, METRICS[row.metric].decimals)
+        return " … ".join(_figure(row, name, end) for end in (low, high))
     if isinstance(value, str):
         return value
     text = _figure(row, name, value)
