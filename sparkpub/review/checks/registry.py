@@ -26,7 +26,6 @@ from sparkpub.review.checks import (
     sanity,
     spread,
     timing,
-    unjudged,
     values,
     warmup,
 )
@@ -57,7 +56,6 @@ _MODULES = (
     prefix_cache,
     sanity,
     samples,
-    unjudged,
     foreign,
     acknowledging,
     pages,

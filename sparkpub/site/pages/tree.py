@@ -85,7 +85,6 @@ class Pages:
             self._page(
                 "review",
                 campaigns=reviews,
-                unjudged=findings.unjudged(self.publication),
             ),
         )
 

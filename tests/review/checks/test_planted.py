@@ -31,7 +31,6 @@ NEW = {
     "warmed-up",
     "foreign-telemetry",
     "memory-bookkeeping",
-    "unjudged",
     "metric-mismatch",
     "order-confound",
 }
