@@ -9,9 +9,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _RATES = {
     "output_throughput_tok_s": ("output_token_throughput", "tokens/sec"),

@@ -8,8 +8,8 @@ tokens of a request, which is our time per output token; its own time per output
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _RATES = {
     "output_throughput_tok_s": "output_tokens_per_second",

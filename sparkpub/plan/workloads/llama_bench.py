@@ -22,11 +22,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import agreement, reading
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, flags
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Source
+from sparkpub.tools import agreement, reading
 
 CacheType = Literal["f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"]
 """Number formats of the KV cache."""

@@ -21,13 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import (
-    agreement,
-    llama_server,
-    reading,
-    server_pages,
-    vllm_bench,
-)
+from sparkpub.plan.workloads import llama_server, server_pages, vllm_bench
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -38,10 +32,12 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    payload,
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record import package
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _WITH_KEY = "with_key.py"
@@ -66,6 +62,9 @@ _COUNTED_BY = {
     "assuming 1 token per chunk": "pieces of the stream",
 }
 """What the tool prints where answers lack token ids, and who counted then."""
+FALLBACK = "gpt2, since that of the model could not be loaded"
+"""What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
+its own the model read."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -173,10 +172,10 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: reading.payload(_DRIVER),
-            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
-            _WITH_KEY: reading.payload(_WITH_KEY),
-            _TEXT: reading.payload(_TEXT),
+            _DRIVER: payload(_DRIVER),
+            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
+            _WITH_KEY: payload(_WITH_KEY),
+            _TEXT: payload(_TEXT),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
@@ -227,7 +226,12 @@ def parse(
         complete = False
         problems.append("the report holds no rate of output tokens")
     return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+        metrics,
+        observed,
+        complete=complete,
+        problems=tuple(problems),
+        notes=server_pages.answered(server),
+        samples=samples,
     )
 
 
@@ -451,11 +455,8 @@ def _settings(
 
 
 def fallback_tokenizer(log: str) -> str | None:
-    """The tokenizer that the tool took in place of the model's, as its output says: then nobody knows how many tokens
-    of its own the model read."""
-    if "Falling back to 'gpt2'" not in log:
-        return None
-    return "gpt2, since that of the model could not be loaded"
+    """The tokenizer that the tool took in place of the model's, as its output says."""
+    return FALLBACK if "Falling back to 'gpt2'" in log else None
 
 
 def _tokenizer(used: Any, log: str) -> str | None:

@@ -14,7 +14,6 @@ from sparkpub.plan.workloads import (
     aiperf,
     guidellm,
     llama_server,
-    reading,
     server_pages,
     sglang,
     vllm_bench,
@@ -29,10 +28,12 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    payload,
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Observed
+from sparkpub.tools import reading
 
 _DRIVER, _WANTED, _REPORT, _SERVER = (
     "openai_endpoint.py",
@@ -150,8 +151,8 @@ def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: reading.payload(_DRIVER),
-            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
+            _DRIVER: payload(_DRIVER),
+            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "output": _SERVER},
@@ -275,6 +276,7 @@ def parse(
         observed,
         complete=complete,
         problems=tuple(problems),
+        notes=server_pages.answered(server),
         deviations=deviations,
     )
 

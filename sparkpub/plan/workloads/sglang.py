@@ -7,8 +7,8 @@ what was asked for; `total_output_tokens_retokenized` counts the text that came 
 from collections.abc import Mapping
 from typing import Any
 
-from sparkpub.plan.workloads import agreement, reading
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _RATES = {
     "output_throughput_tok_s": "output_throughput",

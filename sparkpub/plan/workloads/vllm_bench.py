@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import agreement, llama_server, reading
+from sparkpub.plan.workloads import llama_server
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
@@ -29,6 +29,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
+from sparkpub.tools import agreement, reading
 
 REPORT = "report.json"
 _REPORTED: Mapping[str, object] = {

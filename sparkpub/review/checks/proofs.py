@@ -15,8 +15,8 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.rules import memory_gib
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import View, about_cells, ids, label, listed
 from sparkpub.review.physics import (
     THROUGHPUT,

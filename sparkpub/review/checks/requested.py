@@ -10,7 +10,7 @@ from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.plan.workloads import WORKLOADS, agreement
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
@@ -20,6 +20,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, label
+from sparkpub.tools import agreement
 
 LENGTH_TOLERANCE = Threshold(
     "length tolerance",

@@ -7,8 +7,8 @@ from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.rules import memory_gib
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.values import memory_gib
 from sparkpub.review.checks.view import Case, View
 
 TENANT_GIB = Threshold(

@@ -15,7 +15,16 @@ import pandas as pd
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
+from sparkpub.record.text import (
+    NOT_AVAILABLE,
+    counted,
+    extent,
+    number,
+    outward,
+    p_text,
+    span,
+    with_unit,
+)
 from sparkpub.review.claims.chosen import Chosen, split
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
@@ -124,14 +133,30 @@ class Quantity:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
         if self.value is None:
             return NOT_AVAILABLE
+        if decimals is None and self.metric is not None and self._is_of_one_run:
+            return self.metric.told(self.value)
         return self.say(self.value, decimals)
+
+    @property
+    def _is_of_one_run(self) -> bool:
+        """Whether it is what one run measured, of which nobody knows how far another may be."""
+        return self.statistic.name == "mean" and self.n == (1,)
 
     def interval(self, decimals: int | None = None) -> str:
         """The 95 % interval for a reader: `29.55 to 32.11 GiB`."""
         if self.ci95 is None:
             return "no interval"
-        low, high = (self.say(bound, decimals, unit=False) for bound in self.ci95)
-        return with_unit(f"{low} to {high}", self.unit)
+        return self.between(*self.ci95, decimals)
+
+    def between(self, low: float, high: float, decimals: int | None = None) -> str:
+        """From one number to another for a reader, rounded outwards."""
+        if decimals is None and self._is_of_one_run and low != high:
+            return with_unit(extent((low, high), 3), self.unit)
+        ends = []
+        for end, value in enumerate((low, high)):
+            digits = self._digits(value) if decimals is None else decimals
+            ends.append(self.say(outward(low, high, digits)[end], digits, unit=False))
+        return with_unit(span(ends), self.unit)
 
     def say(
         self, value: float, decimals: int | None = None, *, unit: bool = True

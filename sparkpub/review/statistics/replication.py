@@ -26,7 +26,12 @@ import numpy as np
 import scipy
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import counted, number, p_text
+from sparkpub.record.text import (
+    counted,
+    number,
+    outward,
+    p_text,
+)
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
@@ -376,7 +381,7 @@ def _size(overall: ComparisonVerdict, together: Combined, what: str) -> str:
     sessions leave none."""
     if together.prediction95 is None:
         return ""
-    low, high = together.prediction95
+    low, high = outward(*together.prediction95)
     ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
     where = f"one more {what} is expected between {ends}"
     if overall == "equivalent" or low > 0 or high < 0:

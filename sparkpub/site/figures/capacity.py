@@ -57,7 +57,7 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
         "limit": f"{item.limit_seconds:g} s",
         "rate": item.rate or 0,
         "text": item.text,
-        "short": "not reached" if item.at_least else item.text,
+        "short": item.text.removeprefix("limit ").replace("up to ", ""),
         "ttft_s": round(item.ttft_p95_ms / 1000, 3),
         "tpot_ms": item.tpot_p95_ms,
         "served": item.served_req_s,
@@ -164,7 +164,7 @@ def draw(scope: Scope, names: int, narrow: bool = False) -> dict[str, Any]:
     x = alt.X(
         "limit:N",
         sort=None,
-        title=f"Requests/s with {LIMIT_TPOT_MS:g} ms per output token and the first token within",
+        title="Requests/s with the first token within",
         axis=alt.Axis(orient="top", labelAngle=0),
     )
     shades = alt.Scale(

@@ -3,7 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkpub.record.text import counted, listed, percent, significant
+from sparkpub.record.text import (
+    counted,
+    listed,
+    outward,
+    percent,
+    significant,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
@@ -246,7 +252,8 @@ def _sample(margin: float) -> str:
 def _columns(row: Row) -> list[str]:
     interval = "none"
     if row["lo"] is not None:
-        interval = f"{percent(row['lo'], 2)} to {percent(row['hi'], 2)}"
+        low, high = outward(row["lo"], row["hi"], 2)
+        interval = f"{percent(low, 2)} to {percent(high, 2)}"
     return [
         row["label"],
         row.get("n", ""),
@@ -265,8 +272,8 @@ def _between(row: Row) -> str:
         return f"{row['replication']}. {row['why']}"
     spread = f"τ = {significant(row['between_sd'])} %, I² = {row['i2_percent']:.0f} %"
     if row["prediction_lo"] is not None:
-        low, high = percent(row["prediction_lo"], 2), percent(row["prediction_hi"], 2)
-        spread += f", one more machine: {low} to {high}"
+        low, high = outward(row["prediction_lo"], row["prediction_hi"], 2)
+        spread += f", one more machine: {percent(low, 2)} to {percent(high, 2)}"
     return f"{row['replication']}. {row['why']} {spread}."
 
 

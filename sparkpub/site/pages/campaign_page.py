@@ -353,7 +353,9 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
-            ranked.append(sentences.means(publication.names, metric, cells))
+            said = sentences.means(publication.names, metric, cells)
+            about = sentences.about_prompts(metric, campaign.records)
+            ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]

@@ -85,6 +85,7 @@ class Pages:
             self._page(
                 "review",
                 campaigns=reviews,
+                judged=findings.judged(self.publication),
             ),
         )
 

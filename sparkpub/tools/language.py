@@ -26,12 +26,11 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from sparkpub.collect.importers.where import Where, looked_at
-from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
 from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
+from sparkpub.tools.where import Where, looked_at
 
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
@@ -342,9 +341,6 @@ def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
     if is_of_tool and not mapping.when:
         what = "nothing says which documents are reports"
         yield ("when",), what, "add when: [what each has]"
-    if mapping.reads is not None and mapping.reads not in WORKLOADS:
-        near = documents.suggestion(mapping.reads, list(WORKLOADS))
-        yield ("reads",), f"{mapping.reads} is no workload", near
 
 
 def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
@@ -452,9 +448,10 @@ class MappingFile:
 @cache
 def of_tools() -> Mapping[str, tuple[ResultMapping, ...]]:
     """The mappings that come with the package; a tool with several forms of results has one of each."""
-    folder = resources.files("sparkpub.collect.importers") / "tools"
+    folder = resources.files("sparkpub.tools")
     found: dict[str, tuple[ResultMapping, ...]] = {}
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+    files = [file for file in folder.iterdir() if file.name.endswith(".yaml")]
+    for file in sorted(files, key=lambda file: file.name):
         mapping = _mapped(file.read_text(), file.name).declared
         tool = str(mapping.tool)
         found[tool] = (*found.get(tool, ()), mapping)

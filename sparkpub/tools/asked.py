@@ -1,15 +1,15 @@
 """What was asked for, by the terms of a mapping: options in the vocabulary of the matrix, and the workload's name."""
 
 import fnmatch
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.collect.importers import cells
-from sparkpub.collect.importers.base import as_key
-from sparkpub.collect.importers.mapping import ResultMapping, Term
-from sparkpub.collect.importers.where import at, holds
-from sparkpub.plan.workloads import reading
+from sparkpub.record.secrets import without_secrets
+from sparkpub.tools import cells, reading
+from sparkpub.tools.language import ResultMapping, Term
+from sparkpub.tools.where import at, holds
 
 _MOST = 2**53
 """The largest whole number of an option: up to there a float is exact."""
@@ -138,3 +138,9 @@ def _is_unlimited(term: Term, document: Any) -> bool:
     fields = at(document, around) if around else document
     is_said = isinstance(fields, Mapping) and name in fields
     return term.unlimited and is_said and fields[name] in (None, "inf")
+
+
+def as_key(text: str) -> str:
+    """A name in the form that keys have: lower case, everything else a hyphen."""
+    name = without_secrets(text).rpartition("/")[2].lower()
+    return re.sub(r"[^a-z0-9.-]+", "-", name).strip("-.")[:63] or "unnamed"

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
-from sparkpub.collect.importers import cells
-from sparkpub.collect.importers.cells import CellError
-from sparkpub.collect.importers.mapping import FigurePlace, MetricPlace, ResultMapping
-from sparkpub.collect.importers.where import at
-from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.metrics import METRICS, factor
 from sparkpub.record.record import MetricValue, Spread
+from sparkpub.tools import cells, reading
+from sparkpub.tools.cells import CellError
+from sparkpub.tools.language import FigurePlace, MetricPlace, ResultMapping
+from sparkpub.tools.where import at
 
 FigureSource = Literal["published", "report"]
 """A table, or what a tool reports."""

@@ -2,7 +2,7 @@
 
 A tool's reader says which of its figures have to be equal; what each of them means is said there. What a report does
 not hold is compared with nothing. What must agree whatever the tool, such as throughput and latency, is asked of the
-record (`review/checks/identities.py`).
+record (`review/checks/rules.py`).
 """
 
 import math
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkpub.plan.workloads import reading
 from sparkpub.record.percentiles import quantiles
+from sparkpub.tools import reading
 
 SAME = 1e-6
 """Relative difference of two figures that are one: what adding and printing floats may change."""
