@@ -36,11 +36,6 @@ _COLUMNS = {
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
         "Repeats (campaign against campaign)",
     ),
-    "effects": (
-        "campaign machine model workload metric candidate baseline n_baseline n_candidate effect effect_unit"
-        " ci95_effect verdict",
-        "Effects within each machine (in % of its own baseline)",
-    ),
     "replications": (
         "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
         " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
@@ -113,7 +108,7 @@ _OF_A_TREND = ("slope", "p_value", "inflation", "n")
 
 
 def table_rows(found: Results, name: str) -> list[TableRow]:
-    """The rows of one of `TABLES`. Comparisons are those over all machines: `effects` has those within each."""
+    """The rows of one of `TABLES`. Comparisons are those over all machines."""
     if name == "cells":
         return found.cell_rows
     if name == "comparisons":
