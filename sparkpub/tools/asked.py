@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +35,8 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     options: dict[str, Any] = {}
     fits: dict[str, tuple[object, ...]] = {}
     parts: dict[str, Any] = {}
-    notes: list[str] = []
     for term in mapping.load:
         value = _value(term, document)
-        if value is not None and term.note is not None:
-            notes += _notes(term.note, value)
         if term.key is not None and parts.get(term.key) is None:
             is_word = isinstance(value, str)
             parts[term.key] = value.replace("/", "-") if is_word else value
@@ -50,7 +47,16 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     needed = [term.at for term in mapping.load if term.needed]
     is_said = any(value is not None for value in parts.values())
     is_known = is_said and all(at(document, where) is not None for where in needed)
-    return Asked(options, fits, key_of(parts), is_known, tuple(notes))
+    notes = tuple(noted(mapping.load, document))
+    return Asked(options, fits, key_of(parts), is_known, notes)
+
+
+def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:
+    """What is to be said where terms count."""
+    for term in terms:
+        value = _value(term, document)
+        if value is not None and term.note is not None:
+            yield from _notes(term.note, value)
 
 
 def key_of(parts: Mapping[str, Any]) -> str:

@@ -123,6 +123,34 @@ class FigurePlace(ValuePlace):
     """Of a known metric: the unit of the figures, which are converted. Of a metric of one's own: its unit."""
     scale: Annotated[float, Field(gt=0)] | None = None
     """What the figures are multiplied with, in place of a conversion."""
+    unit_at: Where | None = None
+    """Where the unit stands; figures in one that cannot be converted are left out."""
+    when: tuple[str, ...] = ()
+    """It counts where all of this holds."""
+
+
+class FactPlace(FigurePlace):
+    """A fact of a run, which may be a number by another: tokens by requests."""
+
+    per: Where | None = None
+
+
+class TimesPlace(FigurePlace):
+    """Times of requests: a list of each one's, or the tool's own statistics."""
+
+    statistics: dict[str, str] = Field(default_factory=dict)
+    """Our name of a statistic, and what stands for it in the place of `{}` in `at`."""
+
+
+class Agreement(Declared):
+    """Figures of one report that must be equal, but for what adding and printing change."""
+
+    sums: dict[Where, tuple[Where, ...]] = Field(default_factory=dict)
+    """A sum, and its parts; a part may be a list."""
+    means: dict[Where, tuple[Where, Where]] = Field(default_factory=dict)
+    """A mean, and the sum and the count behind it."""
+    values: dict[str, FigurePlace] = Field(default_factory=dict)
+    """Times of `requests` with statistics, and the times of each request."""
 
 
 class MetricPlace(FigurePlace):
@@ -235,8 +263,17 @@ class ResultMapping(Declared):
     sizes: tuple[Where, ...] = ()
     """Tokens of all requests, for results that do not say which lengths were asked for."""
     metrics: dict[MetricName, MetricPlace] = Field(default_factory=dict)
-    requests: dict[MetricName, FigurePlace] = Field(default_factory=dict)
+    requests: dict[MetricName, TimesPlace] = Field(default_factory=dict)
     """Lists of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
+    facts: dict[str, FactPlace] = Field(default_factory=dict)
+    """What the run showed besides, by the names of the record: `requests`, `input_tokens_mean`."""
+    failed: tuple[Where, Where] | None = None
+    """How many requests failed, or a list with something for each that did; and how many went well."""
+    deviations: dict[str, FigurePlace] = Field(default_factory=dict)
+    """Standard deviations over requests: of times, and of `output_tokens`."""
+    agree: Agreement = Agreement()
+    problems: tuple[Term, ...] = ()
+    """What is wrong with a run where it counts, as a note."""
     divisor: Literal["n", "n-1"] | None = None
     """What the sum is divided by in the deviations."""
     long: Long | None = None
@@ -288,7 +325,10 @@ class ResultMapping(Declared):
         return factor(unit or wanted, wanted) if wanted else 1.0
 
 
-_OF_TOOLS = ("reads", "forms", "files", "others", "around", "sizes")
+_OF_TOOLS = (
+    *("reads", "forms", "files", "others", "around", "sizes"),
+    *("facts", "failed", "deviations", "agree", "problems"),
+)
 _OF_TABLES = ("path", "long", "repeats")
 _RUNS_OF_TOOLS = ("ended", "seconds", "succeeded")
 _RUNS_OF_TABLES = ("iteration", "status", "quarantined", "repeat_of")

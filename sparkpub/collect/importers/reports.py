@@ -227,7 +227,7 @@ def _report(
         more[printed.TOLD] = printed.told_beside(beside)
     document = {**more, **document, "noted": beside.notes}
     assert mapping.run is not None
-    found = figures(mapping, document, "report")
+    found = Figures() if mapping.reads else figures(mapping, document, "report")
     said = SaidOfRun(mapping.run, mapping.same, document)
     answer = _answer(mapping, said, content, beside, found)
     load = asked(mapping, document)
@@ -256,7 +256,7 @@ def _answer(
     found: Figures,
 ) -> Answer:
     """As the workload's reader finds it, or as the mapping says where the figures are."""
-    if mapping.reads is not None and not mapping.names_figures:
+    if mapping.reads is not None:
         return WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems

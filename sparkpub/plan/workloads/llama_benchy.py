@@ -207,7 +207,7 @@ def parse(
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests) + _contradictions(report, load)
+    problems = _failed(requests) + _contradictions(load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -285,8 +285,8 @@ def _metrics(
     return metrics, samples
 
 
-def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[str]:
-    """Where the figures of a load cannot all be true."""
+def _contradictions(load: Mapping[str, Any]) -> list[str]:
+    """Where the means of a load are not those of its repetitions, and requests are missing."""
     problems = []
     values = {
         name: reading.numbers(reading.at(measured, "values"))
@@ -295,31 +295,7 @@ def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[
     for name, measured in load.items():
         said = {"mean": reading.at(measured, "mean")}
         problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
-    problems += _less_than_each(load) or _lost(load, values)
-    first, response = values.get("e2e_ttft", []), values.get("ttfr", [])
-    if len(first) == len(response):
-        problems += _before_the_response(load)
-    delay = reading.number(report.get("latency_ms"))
-    if delay is not None and 0 < len(response) == len(values.get("est_ppt", [])):
-        problems += agreement.equal(
-            "est_ppt",
-            reading.number(reading.at(load, "est_ppt.mean")),
-            "ttfr less latency_ms",
-            sum(max(time - delay, 0.0) for time in response) / len(response),
-            _MEAN_TOLERANCE,
-        )
-    return problems
-
-
-def _before_the_response(load: Mapping[str, Any]) -> list[str]:
-    """Where first tokens came before the first piece of the stream, token or not."""
-    token, piece = (
-        reading.number(reading.at(load, f"{name}.mean"))
-        for name in ("e2e_ttft", "ttfr")
-    )
-    if token is None or piece is None or token >= piece * (1 - _MEAN_TOLERANCE):
-        return []
-    return [f"e2e_ttft is {token:g} ms, and ttfr, which comes first, is {piece:g} ms"]
+    return problems + _lost(load, values)
 
 
 def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -330,19 +306,6 @@ def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> lis
     if each is None or not seen or seen >= each * rounds:
         return []
     return [f"{seen} of {each * rounds} requests have a first token"]
-
-
-def _less_than_each(load: Mapping[str, Any]) -> list[str]:
-    """Where all requests together are slower than each of them: columns were exchanged."""
-    problems = []
-    for part in ("pp", "tg"):
-        together = reading.number(reading.at(load, f"{part}_throughput.mean"))
-        each = reading.number(reading.at(load, f"{part}_req_throughput.mean"))
-        if together and each and together < each * (1 - _MEAN_TOLERANCE):
-            problems.append(
-                f"{part}_throughput of all requests is {together:g}, and that of each of them {each:g}"
-            )
-    return problems
 
 
 def _latency(request: Mapping[str, Any]) -> float | None:

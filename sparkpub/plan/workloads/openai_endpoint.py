@@ -11,11 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import (
-    aiperf,
-    guidellm,
     llama_server,
     server_pages,
-    sglang,
     vllm_bench,
 )
 from sparkpub.plan.workloads.base import (
@@ -34,6 +31,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Observed
 from sparkpub.tools import reading
+from sparkpub.tools.reader import read
 
 _DRIVER, _WANTED, _REPORT, _SERVER = (
     "openai_endpoint.py",
@@ -228,6 +226,10 @@ def _aiperf(
     return ["aiperf", "profile", *argv, *extra, *options.extra_args]
 
 
+_CLIENTS = ("genai-perf", "aiperf", "sglang", "guidellm")
+"""Tools whose reports mappings read, as told by their content."""
+
+
 def parse(
     log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions | None
 ) -> Answer:
@@ -238,19 +240,12 @@ def parse(
     identity = llama_server.merged(server_pages.identity(server), _loaded(log))
     if report is None:
         return no_answer("no report from the client", reading.observed(identity))
-    if aiperf.is_report(report):
-        metrics = aiperf.metrics(report)
-        load = aiperf.load(report)
-        problems = aiperf.problems(report)
-        deviations = aiperf.deviations(report)
-    elif sglang.is_report(report):
-        metrics = sglang.metrics(report)
-        load = sglang.load(report)
-        problems = sglang.problems(report)
-    elif guidellm.is_report(report):
-        metrics = guidellm.metrics(report)
-        load = guidellm.load(report)
-        problems = guidellm.problems(report)
+    said = read(report, _CLIENTS)
+    if said is not None:
+        metrics = dict(said.metrics)
+        load = said.facts
+        problems = said.problems
+        deviations = said.deviations
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)

@@ -102,21 +102,6 @@ def test_the_rates_and_times_of_a_report() -> None:
     assert answer.complete
 
 
-@pytest.mark.parametrize("exchanged", [False, True])
-def test_two_requests_together_are_no_slower_than_each_of_them(exchanged: bool) -> None:
-    document = json.loads((IMPORTS / "depth-conc.json").read_text())
-    load = document["benchmarks"][1]
-    assert load["concurrency"] == 2
-    if exchanged:
-        for part in ("pp", "tg"):
-            names = f"{part}_throughput", f"{part}_req_throughput"
-            load |= dict(zip(names, [load[name] for name in names[::-1]], strict=True))
-    problems = parsed(document | {"benchmarks": [load]}).problems
-    assert [problem.split()[0] for problem in problems] == (
-        ["pp_throughput", "tg_throughput"] if exchanged else []
-    )
-
-
 def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
     document = json.loads((IMPORTS / "prefix-caching.json").read_text())
     phases = [load["is_context_prefill_phase"] for load in document["benchmarks"][:2]]
