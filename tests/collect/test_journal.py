@@ -179,7 +179,7 @@ def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
         place = journal.begin(folder, a_draft())
     finally:
         os.umask(before)
-    assert stat.S_IMODE((place / WORK).stat().st_mode) == 0o700
+    # A foreign user of a container may write into the work folder, and reaches it through the mount alone.
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 

@@ -75,7 +75,6 @@ def not_as_requested(view: View) -> Iterator[Finding]:
     matrix = view.campaign.matrix
     planned = {} if matrix is None else {run.slot: run for run in plan(matrix)}
     wrong: dict[str, list[Case]] = defaultdict(list)
-    lacking: dict[str, list[Stored]] = defaultdict(list)
     for stored in view.happened:
         record = stored.record
         differs = _work_done(record)
@@ -83,9 +82,6 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             differs = chain(_problems(matrix, planned, record), differs)
         for what, problem in differs:
             wrong[what].append((stored, problem))
-        missing = _missing(matrix, record)
-        if missing is not None:
-            lacking[missing].append(stored)
     wrong["the server"] += _foreign_servers(view.happened)
     if matrix is not None:
         yield from _declared_anew(view, matrix)
@@ -99,18 +95,6 @@ def not_as_requested(view: View) -> Iterator[Finding]:
             f"differ from {source} in {what}",
             what=what,
         )
-    yield from view.unjudged("not-as-requested", lacking)
-
-
-def _missing(matrix: Matrix | None, record: Record) -> str | None:
-    """The fact without which a run cannot be held against its campaign."""
-    if matrix is None:
-        return "a matrix that declares the campaign"
-    if record.plan.order == "as-published":
-        return "the command line of the tool"
-    if record.plan.analysis is None:
-        return "margin and primary metrics as declared when the run began"
-    return None
 
 
 def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:

@@ -63,7 +63,7 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
         "served": item.served_req_s,
         "in_flight": item.in_flight,
         "each": item.user_tok_s,
-        "note": item.note,
+        "note": item.note or "",
         "at_least": item.at_least,
         "tokens": None if item.rate is None else item.output_throughput_tok_s,
         "steps": ", ".join(f"{rate:g}" for rate in item.rates),
@@ -131,7 +131,7 @@ def _table(shown: Sequence[Row]) -> Table:
         told = limits[-1]
         means = [told[name] for name in _MEANS]
         figures = ["" if mean is None else rounded(mean) for mean in means]
-        body.append([build, load, *texts, *figures, told["note"] or "", told["steps"]])
+        body.append([build, load, *texts, *figures, told["note"], told["steps"]])
     within = [f"Within {limit:g} s" for limit in LIMITS_SECONDS]
     head = ("Build", "Load", *within, *_MEANS.values(), "Note", "Rates measured")
     caption = f"Requests per second; from “{next(iter(_MEANS.values()))}” on at the rate within {TOLD_SECONDS:g} s"

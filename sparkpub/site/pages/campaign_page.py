@@ -12,6 +12,7 @@ from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
+from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import (
     bandwidth,
@@ -72,6 +73,7 @@ def context(
         "campaign": campaign,
         "extent": extent(publication, campaign),
         "footnotes": _footnotes(publication, campaign),
+        "unrecorded": unrecorded(campaign),
         "kind": question.kind,
         "compares": question.compares,
         "card": card(publication, campaign),

@@ -13,8 +13,6 @@ from sparkpub.site.publication import Publication
 
 CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
-UNJUDGED = "unjudged"
-"""The check that says which checks lack data."""
 
 
 def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -78,27 +76,11 @@ def judged(publication: Publication) -> str:
     return " ".join(said)
 
 
-def unjudged(publication: Publication) -> dict[str, list[CampaignData]]:
-    """What records lack for some check to judge them, with the campaigns that lack it: each once, since campaigns of
-    one collector lack the same."""
-    found: dict[str, list[CampaignData]] = {}
-    for campaign in publication.campaigns:
-        for finding in publication.findings_of(campaign):
-            if finding.check == UNJUDGED:
-                for fact in finding.evidence["missing"]:
-                    found.setdefault(fact, []).append(campaign)
-    return found
-
-
 def of_campaign(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     """What the checks found in a campaign, check by check, and which runs are left out."""
     review = publication.review
-    judged = [
-        finding
-        for finding in publication.findings_of(campaign)
-        if finding.check != UNJUDGED
-    ]
-    by_check = grouped(judged, lambda finding: finding.check)
+    found_in = publication.findings_of(campaign)
+    by_check = grouped(found_in, lambda finding: finding.check)
     checks = [
         {
             "check": CHECKS[name],

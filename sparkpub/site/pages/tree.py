@@ -86,7 +86,6 @@ class Pages:
                 "review",
                 campaigns=reviews,
                 judged=findings.judged(self.publication),
-                unjudged=findings.unjudged(self.publication),
             ),
         )
 

@@ -814,14 +814,6 @@ def guide_median(summary: Document) -> None:
     summary["median"] = summary["percentiles"]["p50"] = summary["mean"]
 
 
-def guide_clock(report: Document) -> None:
-    (benchmark,) = report["benchmarks"]
-    benchmark["duration"] *= 1.02
-    for name in ("requests", "output_tokens", "tokens"):
-        benchmark["metrics"][f"{name}_per_second"]["successful"]["mean"] /= 1.02
-    benchmark["metrics"]["request_concurrency"]["successful"]["mean"] /= 1.02
-
-
 def each_load(edit: Edit) -> Edit:
     def edit_all(report: Document) -> None:
         for load in report["benchmarks"]:
@@ -911,7 +903,6 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("guidellm", GUIDE, "TTFT of the server", guide("time_to_first_token_ms", guide_scaled)),
     import_fault("guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)),
     import_fault("guidellm", GUIDE, "the mean called median", guide("request_latency", guide_median)),
-    import_fault("guidellm", GUIDE, "a clock 2 % slow", guide_clock),
     import_fault("llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
     import_fault("llama-bench", REPEATED, "a mean time beside its samples", mean_time_beside_its_samples),

@@ -421,7 +421,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         "copied-evidence",
         "github.com/hogeheer499-commits/strix-halo-guide: one table under five toolboxes",
         copied(f"{MUSE}/bf16/01-chat.md", f"{MUSE}/bf16-spec/01-chat.md"),
-        why="equal figures are not compared between builds of one import yet",
     ),
     OwnerFault(
         "what all get and what each gets exchanged",

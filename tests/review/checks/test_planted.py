@@ -33,7 +33,6 @@ NEW = {
     "warmed-up",
     "foreign-telemetry",
     "memory-bookkeeping",
-    "unjudged",
     "metric-mismatch",
     "order-confound",
 }
