@@ -231,7 +231,10 @@ def parse(
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
     said = reported(report)
-    metrics = dict(said.metrics) | _besides(report, printed, options) | memory(printed)
+    besides = _besides(report, printed, options)
+    metrics = said.metrics | besides | memory(printed)
+    if _kind(report) == "throughput":
+        metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = said.problems
     if options is not None:
         problems += _told_otherwise(report, options)
