@@ -199,16 +199,6 @@ def test_the_level_of_the_ratios_interval_is_the_one_asked_for() -> None:
     )
 
 
-def test_the_ratios_interval_covers_as_often_as_it_says() -> None:
-    generator = np.random.default_rng(8)
-    hits = []
-    for _ in range(800):
-        a, b = generator.normal(40, 4, 8), generator.normal(100, 15, 8)
-        found = ratio_interval(of_independent(a, b, FINE, serial=False))
-        hits.append(found is not None and found[0] <= 2.5 <= found[1])
-    assert np.mean(hits) == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 800))
-
-
 def test_a_baseline_not_clear_of_zero_has_no_interval_of_its_ratio() -> None:
     a, b = np.array([-3.0, 5.0, -2.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
     assert ratio_interval(of_independent(a, b, FINE)) is None
@@ -238,11 +228,6 @@ def test_the_power_to_detect_is_statsmodels(sd: float) -> None:
     assert of_rounds(flat, flat + differences, FINE).detection_power(
         10
     ) == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_power_to_detect_the_obvious_is_one() -> None:
-    a = standard(1e-3)
-    assert of_independent(a, a, FINE).detection_power(50) == 1
 
 
 @pytest.mark.parametrize("shift", [4.9, 5.1, 6.0, 8.0])

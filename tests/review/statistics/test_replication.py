@@ -151,19 +151,6 @@ def test_the_tests_of_the_mean_over_machines() -> None:
     assert found.interval(0.9) == pytest.approx(narrow)
 
 
-def test_the_interval_covers_the_mean_over_machines_as_often_as_it_says() -> None:
-    generator = np.random.default_rng(2)
-    hits = 0
-    for _ in range(1000):
-        truths = generator.normal(1.0, 0.5, 3)
-        found = over(
-            [Estimate(truth + generator.normal(0, 0.1), 0.1) for truth in truths]
-        )
-        low, high = found.ends()
-        hits += low <= 1.0 <= high
-    assert hits / 1000 == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 1000))
-
-
 @pytest.mark.parametrize(
     ("effects", "message"),
     [
@@ -465,10 +452,3 @@ def test_a_comparison_without_a_verdict_has_no_estimate(
 ) -> None:
     found = compare(*samples, margin_percent=1, **options)  # type: ignore[arg-type]
     assert (found.estimate, found.estimate_percent) == (None, None)
-
-
-def test_temperatures_have_no_percentages() -> None:
-    celsius = [60.0, 61.0, 60.0, 61.5], [60.0, 61.0, 60.5, 61.0]
-    found = compare(*celsius, order="random", margin_percent=1, unit="°C")
-    assert found.estimate is not None
-    assert found.estimate_percent is None
