@@ -239,7 +239,7 @@ class ResultMapping(Declared):
 
     tool: Key | None = None
     """What writes such results, where it is a tool that others use, too."""
-    reads: Literal["openai-endpoint", "vllm-bench"] | None = None
+    reads: str | None = None
     """The workload that it is: its reader adds what logs beside a report say."""
     forms: Literal["printed", "llama-benchy"] | None = None
     """What is read besides JSON: the table that a client prints, or the tables of llama-benchy."""
