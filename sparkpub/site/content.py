@@ -20,6 +20,7 @@ _ADDRESSES = (
     'href="',
     'src="',
     'data-sp-chart="',
+    'data-sp-raw="',
     'data-sp-root="',
 )
 _JSON_ADDRESS = "&quot;"

@@ -70,9 +70,11 @@ class RunPages:
     templates: Templates
 
     def decided_by(self, stored: Stored) -> str:
-        """A key of all that decides the chart of a run."""
+        """A key of all that decides the chart of a run: digests as recorded, and files that differ from them."""
         proofs = [item.sha256 for item in self.publication.evidence[stored.run_id]]
-        return cache.key("chart of a run", self._templates_and_code, proofs)
+        findings = self.publication.review.by_run.get(stored.run_id, ())
+        differing = [one.document() for one in findings if one.check == "checksum"]
+        return cache.key("chart of a run", self._templates_and_code, proofs, differing)
 
     @cached_property
     def _templates_and_code(self) -> str:
