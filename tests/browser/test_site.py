@@ -43,8 +43,11 @@ FIRST_LOAD_LIMIT = 90 * 1024
 """Bytes, compressed, of all that a page loads until nothing more comes."""
 CAMPAIGN_LIMIT = 105 * 1024
 """The same of a campaign, whose page has its diagnostics folded."""
-PAGE_LIMIT, CAMPAIGN_PAGE_LIMIT = 20 * 1024, 26 * 1024
+PAGE_LIMIT, CAMPAIGN_PAGE_LIMIT = 20 * 1024, 28 * 1024
 """Bytes, compressed, of the HTML of a page, and of that of a campaign."""
+
+
+OPEN_ALL = "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
 
 
 def settle(page: Any) -> None:
@@ -116,6 +119,7 @@ def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
     for uri in ("campaigns/phase1/", RUN):
         visit = site.open(uri)
         visit.page.wait_for_selector(".sp-chart")
+        visit.page.evaluate(OPEN_ALL)
         charts = visit.page.locator(".sp-chart[data-sp-chart]")
         for index in range(charts.count()):
             chart = charts.nth(index)
@@ -131,13 +135,14 @@ def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
 def test_charts_are_there_without_scripting(site: Host) -> None:
     for uri in (DASHBOARD, "campaigns/phase1/", "runs/", "compare/"):
         page = site.open(uri, java_script_enabled=False).page
-        drawings = page.locator(".sp-chart .sp-wide > :is(svg, img)")
-        assert drawings.count() == page.locator(".sp-chart").count() > 0
+        unfolded = ".sp-chart:not(.sp-fold *)"
+        drawings = page.locator(f"{unfolded} .sp-wide > :is(svg, img)")
+        assert drawings.count() == page.locator(unfolded).count() > 0
         assert all(
             drawings.nth(index).is_visible() for index in range(drawings.count())
         )
         assert page.evaluate(
-            "[...document.querySelectorAll('.sp-wide img')].every(image => image.naturalWidth)"
+            "[...document.querySelectorAll('.sp-wide img:not(.sp-fold *)')].every(image => image.naturalWidth)"
         )
         assert page.locator("table").count() > 0
         page.context.close()
@@ -229,9 +234,6 @@ def test_pages_are_small(site: Host) -> None:
         if size > (CAMPAIGN_PAGE_LIMIT if "campaigns/" in uri else PAGE_LIMIT)
     }
     assert large == {}
-
-
-OPEN_ALL = "document.querySelectorAll('.sp-fold').forEach(fold => fold.open = true)"
 
 
 def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
