@@ -133,7 +133,7 @@ def test_every_chart_comes_to_life_without_moving_the_page(site: Host) -> None:
 
 
 def test_charts_are_there_without_scripting(site: Host) -> None:
-    for uri in (DASHBOARD, "campaigns/phase1/", "runs/", "compare/"):
+    for uri in (DASHBOARD, "campaigns/phase1/", "runs/"):
         page = site.open(uri, java_script_enabled=False).page
         unfolded = ".sp-chart:not(.sp-fold *)"
         drawings = page.locator(f"{unfolded} .sp-wide > :is(svg, img)")
