@@ -17,7 +17,10 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
-from sparkpub.record.text import number, percent
+from sparkpub.record.text import (
+    between,
+    percent,
+)
 from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
@@ -71,8 +74,8 @@ class Change:
         """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
         if self.low is None or self.high is None:
             return f"{percent(self.percent)}, noise not known"
-        low, high = (number(end, 1, signed=True) for end in (self.low, self.high))
-        bounds = f"{percent(self.percent)}, {low} to {high}"
+        ends = between(self.low, self.high, 1, signed=True)
+        bounds = f"{percent(self.percent)}, {ends}"
         if self.is_beyond_noise:
             return bounds
         return f"within noise: {bounds}"

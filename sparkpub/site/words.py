@@ -75,7 +75,6 @@ _SHOWN = (
     "max",
     "cv_percent",
     "n",
-    "spearman",
     "trend_p",
 )
 
@@ -386,7 +385,7 @@ class Words:
             )
         low, quantity = min(known, key=_value)
         high, _ = max(known, key=_value)
-        return f"{quantity.say(low, decimals, unit=False)} to {quantity.say(high, decimals)}"
+        return quantity.between(low, high, decimals)
 
     @_perhaps_later
     def compare(

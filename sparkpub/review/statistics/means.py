@@ -6,7 +6,6 @@ Everything works on arrays with any number of leading axes, so that one call jud
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import scipy
 
 from sparkpub.review.statistics.describe import (
     ALPHA,
-    MINIMUM_RUNS,
     Estimate,
     Floats,
     by_block,
@@ -25,20 +23,14 @@ from sparkpub.review.statistics.describe import (
 
 _CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
 """Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
-_QUADRATURE = 100
-"""Points over which the power of an equivalence test is averaged: its error stays below 0.001."""
-_MOST_RUNS = 100_000
-"""Beyond this many runs nothing is called decidable by more runs."""
-_ONE_SIDED = NormalDist().inv_cdf(1 - ALPHA)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TwoMeans:
     """Means of baseline and candidate, with the variances and the covariance of these means and of their difference.
 
-    `floor` is the part of the difference's variance that no further run reduces (rounding). `df_baseline` and
-    `df_candidate` are the degrees of freedom behind each variance; within rounds both are those of the differences.
-    `n_effective` is what the runs are worth: of the smaller side, or of the differences within rounds.
+    `df_baseline` and `df_candidate` are the degrees of freedom behind each variance; within rounds both are those of
+    the differences. `n_effective` is what the runs are worth: of the smaller side, or of the differences within rounds.
     """
 
     baseline: Any
@@ -47,7 +39,6 @@ class TwoMeans:
     variance_candidate: Any
     covariance: Any
     variance_difference: Any
-    floor: Any
     df_baseline: Any
     df_candidate: Any
     n_effective: Any
@@ -109,57 +100,15 @@ class TwoMeans:
         """
         return detection_power(difference / self.error, self.df)
 
-    def equivalence_power(self, margin: Any) -> Any:
-        """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
-        return equivalence_power(margin / self.error, self.df)
+    def detectable(self, power: float) -> Any:
+        """The difference that the test finds with that probability."""
+        return detectable_shift(self.df, power) * self.error
 
-    def runs_required(self, margin: Any, n: int, power: float) -> Any:
-        """How many runs a side (or rounds) show equivalence with that power, of many comparisons at once; NaN where no
-        number would.
 
-        `n` is how many there were: error and degrees of freedom of another number follow from those observed.
-        """
-        margin, floor = np.atleast_1d(margin), np.atleast_1d(self.floor)
-        spread = np.atleast_1d(self.error**2 - self.floor)
-        known_df = np.atleast_1d(self.df)
-        margin, floor, spread, known_df = np.broadcast_arrays(
-            margin, floor, spread, known_df
-        )
-        means = 1 if self.paired else 2
-
-        def enough(runs: Floats, rows: Any) -> Any:
-            """Whether so many runs are enough, for some of the comparisons."""
-            error = np.sqrt(spread[rows] * n / runs + floor[rows])
-            df = (known_df[rows] + means) * runs / n - means
-            reached = equivalence_power(margin[rows] / error, np.where(df > 0, df, 1.0))
-            return (df > 0) & (reached >= power)
-
-        # With so many runs that t is normal, this error would do. Mostly a few runs more are enough, and more runs
-        # than were asked for never are too few.
-        wanted = margin / (scipy.special.ndtri((1 + power) / 2) + _ONE_SIDED)
-        possible = wanted**2 > floor
-        room = np.where(possible, wanted**2 - floor, np.nan)
-        high = np.fmax(MINIMUM_RUNS, np.ceil(spread * n / room))
-        low = np.full_like(high, MINIMUM_RUNS - 1)
-        step = 1
-        rows = np.flatnonzero(possible & (high <= _MOST_RUNS))
-        while len(rows):
-            rows = rows[~enough(high[rows], rows)]
-            low[rows] = high[rows]
-            high[rows] += step
-            step *= 2
-            rows = rows[high[rows] <= _MOST_RUNS]
-        possible &= high <= _MOST_RUNS
-        # The number just below is the one most often in question.
-        middle = high - 1
-        rows = np.flatnonzero(possible & (high - low > 1))
-        while len(rows):
-            done = enough(middle[rows], rows)
-            high[rows[done]] = middle[rows[done]]
-            low[rows[~done]] = middle[rows[~done]]
-            middle = np.floor((low + high) / 2)
-            rows = rows[high[rows] - low[rows] > 1]
-        return np.where(possible, high, np.nan)
+def detectable_shift(df: Any, power: float) -> Any:
+    """How many standard errors a difference is that the test finds with that probability: the noncentral t's shift."""
+    critical = scipy.special.stdtrit(df, 1 - ALPHA / 2)
+    return scipy.special.nctdtrinc(df, 1 - power, critical)
 
 
 def detection_power(difference: Any, df: Any) -> Any:
@@ -173,23 +122,6 @@ def detection_power(difference: Any, df: Any) -> Any:
     below = scipy.special.nctdtr(df, np.minimum(shift, _NO_LOWER_TAIL), -critical)
     below = np.where(shift < _NO_LOWER_TAIL, below, 0.0)
     return np.minimum(1.0, above + below)
-
-
-def equivalence_power(margin: Any, df: Any) -> Any:
-    """Probability that TOST shows equivalence within `margin` standard errors when the true difference is zero.
-
-    The difference lies within margin - t × observed error of zero; averaged over the chi distribution of the observed
-    error (Phillips 1990, Journal of Pharmacokinetics and Biopharmaceutics 18, 137-144).
-    """
-    # Most comparisons share their degrees of freedom, and what follows from these is dear.
-    known, places = np.unique(df, return_inverse=True)
-    known = known[:, np.newaxis]
-    share = (np.arange(_QUADRATURE) + 0.5) / _QUADRATURE
-    observed = np.sqrt(2 * scipy.special.gammaincinv(known / 2, share) / known)
-    reached = scipy.special.stdtrit(known, 1 - ALPHA) * observed
-    reach = np.asarray(margin)[..., np.newaxis] - reached[places.reshape(np.shape(df))]
-    within = scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2))
-    return np.where(reach > 0, within, 0.0).mean(axis=-1)
 
 
 def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:
@@ -220,7 +152,6 @@ def of_independent(
         variance_candidate=variances[1],
         covariance=np.zeros_like(variances[0]),
         variance_difference=variances[0] + variances[1],
-        floor=2 * rounding,
         df_baseline=worth[0] - 1,
         df_candidate=worth[1] - 1,
         n_effective=np.minimum(worth[0], worth[1]),
@@ -247,7 +178,6 @@ def of_rounds(baseline: Floats, candidate: Floats, resolution: Any) -> TwoMeans:
         variance_candidate=(apart_b**2).sum(axis=-1) / per_run + rounding,
         covariance=(apart_a * apart_b).sum(axis=-1) / per_run,
         variance_difference=differences.var(axis=-1, ddof=1) / worth + 2 * rounding,
-        floor=2 * rounding,
         df_baseline=worth - 1,
         df_candidate=worth - 1,
         n_effective=worth,

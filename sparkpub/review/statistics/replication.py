@@ -26,7 +26,12 @@ import numpy as np
 import scipy
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import counted, number, p_text
+from sparkpub.record.text import (
+    counted,
+    number,
+    outward,
+    p_text,
+)
 from sparkpub.review.statistics.compare import (
     DETECTABLE_PERCENT,
     Comparison,
@@ -37,6 +42,7 @@ from sparkpub.review.statistics.compare import (
 )
 from sparkpub.review.statistics.describe import (
     ALPHA,
+    WANTED_POWER,
     Description,
     Estimate,
     Floats,
@@ -47,7 +53,7 @@ from sparkpub.review.statistics.describe import (
     t_quantile,
 )
 from sparkpub.review.statistics.design import order_over_machines
-from sparkpub.review.statistics.means import detection_power, equivalence_power
+from sparkpub.review.statistics.means import detectable_shift, detection_power
 
 _STEPS = 100
 """More than Newton's method needs: it doubles the correct digits with every step."""
@@ -216,8 +222,7 @@ def over_machines(
     """One comparison over several machines, from those within each of two or more.
 
     Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
-    blocks the whole is confounded; where one has too few runs it is undecided. There is no size of the effect in
-    standard deviations, and no number of runs that would decide: more machines would.
+    blocks the whole is confounded; where one has too few runs it is undecided.
     """
     first = within[0]
     scale = _Scale.of(within)
@@ -254,14 +259,12 @@ def over_machines(
         ci90_difference=scale.interval_in_unit(narrow),
         p_value=tests.p_value,
         p_adjusted=tests.p_value,
-        effect_size=None,
         equivalence_margin_percent=first.equivalence_margin_percent,
         margin_declared=first.margin_declared,
         equivalence_p=tests.equivalence_p,
         equivalence_p_adjusted=tests.equivalence_p,
-        power=tests.power,
-        runs_required=None,
         power_10_percent=tests.power_10_percent,
+        detectable_percent=tests.detectable_percent,
         better=better_of(scale.base, scale.base + difference, direction),
     )
 
@@ -320,10 +323,10 @@ def _tests(together: Combined | None, margin_percent: float, scale: _Scale) -> T
     return Tests(
         p_value=together.p_value,
         equivalence_p=together.equivalence_p(margin_percent),
-        power=equivalence_power(margin_percent / together.error, together.df),
         power_10_percent=detection_power(
             DETECTABLE_PERCENT / together.error, together.df
         ),
+        detectable_percent=detectable_shift(together.df, WANTED_POWER) * together.error,
     )
 
 
@@ -378,7 +381,7 @@ def _size(overall: ComparisonVerdict, together: Combined, what: str) -> str:
     sessions leave none."""
     if together.prediction95 is None:
         return ""
-    low, high = together.prediction95
+    low, high = outward(*together.prediction95)
     ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
     where = f"one more {what} is expected between {ends}"
     if overall == "equivalent" or low > 0 or high < 0:

@@ -229,9 +229,7 @@ def _room(groups: Sequence[MetricRows]) -> int:
 
 
 def _columns(row: Row) -> list[str]:
-    low, high = row["lo"], row["hi"]
-    if row["verdict"] in sentences.BOUNDED:
-        low, high = outward(low, high)
+    low, high = outward(row["lo"], row["hi"])
     interval = f"{percent(low)} to {percent(high)}"
     p = "n/a"
     if row["p"] is not None:

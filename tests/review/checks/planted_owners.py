@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 
 IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 GRANITE = "granite-4.1/granite-4.1-8b/bf16"
@@ -362,7 +364,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         "inconsistent-report",
         "github.com/sgl-project/sglang/pull/36272: 32 chunks for 6,400 tokens",
         report(buffered, PEAK),
-        why="answers of several lengths are not held to the definition of TPOT yet",
     ),
     OwnerFault(
         "chunks for tokens, with speculation",
@@ -420,7 +421,6 @@ OWNERS: tuple[OwnerFault, ...] = (
         "copied-evidence",
         "github.com/hogeheer499-commits/strix-halo-guide: one table under five toolboxes",
         copied(f"{MUSE}/bf16/01-chat.md", f"{MUSE}/bf16-spec/01-chat.md"),
-        why="equal figures are not compared between builds of one import yet",
     ),
     OwnerFault(
         "what all get and what each gets exchanged",
