@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-import scipy
-
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
@@ -26,13 +24,8 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import (
-    ALPHA,
-    MINIMUM_RUNS,
-    Estimate,
-    around,
-)
-from sparkpub.review.statistics.means import difference_of
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.estimate import ALPHA, Estimate, difference_of
 
 
 @dataclass(frozen=True)
@@ -223,10 +216,8 @@ def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     if before.estimate is None or after.estimate is None:
         return Change(percent, None, None)
     difference = difference_of(before.estimate, after.estimate)
-    interval = around(difference.value, difference.error, difference.df)
+    interval = difference.interval()
     if interval is None:
         return Change(percent, None, None)
     low, high = (100 * end / before.mean for end in interval)
-    t = abs(difference.value) / difference.error
-    p = float(2 * scipy.special.stdtr(difference.df, -t))
-    return Change(percent, low, high, p)
+    return Change(percent, low, high, float(difference.p_value))

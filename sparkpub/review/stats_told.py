@@ -11,7 +11,8 @@ from pydantic_core import to_json
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import outward, p_text, significant
 from sparkpub.review.results import Results
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, RESAMPLES, SEED
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]

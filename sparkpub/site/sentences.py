@@ -26,7 +26,7 @@ from sparkpub.record.text import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import WITH, Names
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding_difference
 

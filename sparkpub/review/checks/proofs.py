@@ -27,7 +27,7 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 
 IDENTITY_TOLERANCE = Threshold(
     "identity tolerance",

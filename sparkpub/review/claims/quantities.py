@@ -28,15 +28,9 @@ from sparkpub.record.text import (
 from sparkpub.review.claims.chosen import Chosen, split
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import (
-    Description,
-    Estimate,
-    Interval,
-    description_of,
-    or_none,
-)
+from sparkpub.review.statistics.describe import Description, description_of, or_none
 from sparkpub.review.statistics.drift import least_squares
-from sparkpub.review.statistics.replication import Combined, combined
+from sparkpub.review.statistics.estimate import Combined, Estimate, Interval, over
 from sparkpub.review.tables.cells import described, trends
 from sparkpub.review.tables.comparisons import Margin, compare_groups
 from sparkpub.review.tables.pooled import over_cells
@@ -241,7 +235,7 @@ def _pooled_difference(question: Question) -> ValueAndInterval:
     together = over_cells(known, percent=False)
     if together is None:
         return NO_ANSWER
-    return together.estimate, together.ci95
+    return together.value, together.interval()
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
@@ -596,9 +590,9 @@ def _over_sessions(found: Quantity, question: Question) -> Quantity:
     together = over_sessions(name, question)
     value, ci95 = None, None
     if together is not None and is_test:
-        value = together.equivalence_p(question.margin_percent)
+        value = float(together.equivalence_p(question.margin_percent))
     elif together is not None:
-        value, ci95 = together.estimate, together.ci95
+        value, ci95 = together.value, together.interval()
     return _resting_on(replace(found, value=value, ci95=ci95), sessions(question))
 
 
@@ -644,7 +638,7 @@ def over_sessions(name: str, question: Question) -> Combined | None:
         if found is None:
             return None
         known.append(found)
-    return combined(known)
+    return over(known)
 
 
 def sessions(question: Question) -> list[Question]:

@@ -15,7 +15,7 @@ rounding of the instrument.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -23,14 +23,7 @@ import numpy as np
 from sparkpub.record.metrics import Direction
 from sparkpub.review.statistics import reasons
 from sparkpub.review.statistics.describe import (
-    ALPHA,
     MINIMUM_RUNS,
-    WANTED_POWER,
-    Estimate,
-    Floats,
-    Interval,
-    around_many,
-    error_of,
     is_significant,
     or_none,
     resolution_of,
@@ -45,6 +38,13 @@ from sparkpub.review.statistics.design import (
     server_blocks,
     server_rounds,
 )
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    Estimate,
+    Floats,
+    Interval,
+    t_quantile,
+)
 from sparkpub.review.statistics.means import (
     TwoMeans,
     of_independent,
@@ -54,7 +54,7 @@ from sparkpub.review.statistics.means import (
 
 ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
 AnalysisKind = Literal["paired", "welch", "description", "machines"]
-"""`machines`: within each of several machines, and then over them (see `replication`)."""
+"""`machines`: within each of several machines, and then over them (see `estimate.over`)."""
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
@@ -159,8 +159,9 @@ class Comparison:
         """The difference with its standard error; None where the runs are only described."""
         if self.ci95_difference is None or self.df is None or self.p_value is None:
             return None
-        error = error_of(self.ci95_difference, self.df)
-        return Estimate(self.difference, error, self.df)
+        low, high = self.ci95_difference
+        reach = t_quantile(1 - ALPHA / 2, self.df)
+        return Estimate(self.difference, (high - low) / 2 / reach, self.df)
 
     @property
     def estimate_percent(self) -> Estimate | None:
@@ -330,8 +331,8 @@ def compare_many(
         "servers": np.full(rows, design.fewest_servers, dtype=object),
     }
     columns |= _intervals(means, rows, scaled)
-    columns |= _tests(means, design, base, margin_percent)
-    return columns
+    tested = None if design.analysis == "description" else means
+    return columns | tests(tested, base, margin_percent)
 
 
 def comparison_of(figures: Mapping[str, Any], *, margin_declared: bool) -> Comparison:
@@ -387,7 +388,7 @@ def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floa
         low, high = _none(rows), _none(rows)
         level = 1 - ALPHA if name.startswith("ci95") else 1 - 2 * ALPHA
         if means is not None and name.endswith("difference"):
-            low, high = around_many(means.difference, means.error, means.df, level)
+            low, high = means.ends(level)
         elif means is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ends = means.ratio_ends(level)
@@ -396,40 +397,41 @@ def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floa
     return found
 
 
-def _tests(
-    means: TwoMeans | None, design: Design, base: Floats, margin_percent: Any
-) -> dict[str, Any]:
-    """What the tests of each row say; nothing where runs are only described, of equivalence where `base` is NaN."""
-    rows = len(base)
-    names = [item.name for item in fields(Tests)]
-    found: dict[str, Any] = {name: _none(rows) for name in names}
-    if means is not None and design.analysis != "description":
-        margin = margin_percent / 100 * base
-        found["p_value"] = means.p_value
-        found["equivalence_p"] = means.equivalence_p(margin)
-        scaled = ~np.isnan(base)
-        detected = means.detection_power(DETECTABLE_PERCENT / 100 * base)
-        found["power_10_percent"] = np.where(scaled, detected, np.nan)
-        found["detectable_percent"] = 100 * means.detectable(WANTED_POWER) / base
-    found["p_adjusted"] = found["p_value"]
-    found["equivalence_p_adjusted"] = found["equivalence_p"]
-    return found
+def tests(
+    estimate: Estimate | None, base: Floats, margin_percent: Any
+) -> dict[str, Floats]:
+    """What the tests of differences say, a column each: all NaN where runs are only described, of equivalence and power
+    where `base`, what a percentage is of, is NaN."""
+    if estimate is None:
+        return {name: np.full(len(base), np.nan) for name in TESTS}
+    p_value = estimate.p_value
+    equivalence_p = estimate.equivalence_p(margin_percent / 100 * base)
+    power = estimate.detection_power(DETECTABLE_PERCENT / 100 * base)
+    return {
+        "p_value": p_value,
+        "p_adjusted": p_value,
+        "equivalence_p": equivalence_p,
+        "equivalence_p_adjusted": equivalence_p,
+        "power_10_percent": np.where(np.isnan(base), np.nan, power),
+        "detectable_percent": 100 * estimate.detectable() / base,
+    }
+
+
+TESTS = (
+    "p_value",
+    "p_adjusted",
+    "equivalence_p",
+    "equivalence_p_adjusted",
+    "power_10_percent",
+    "detectable_percent",
+)
+"""Fields that say what tests found."""
 
 
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side
     return Sample(tuple(side))
-
-
-@dataclass(frozen=True)
-class Tests:
-    """What the tests say; all None where runs are only described."""
-
-    p_value: float | None = None
-    equivalence_p: float | None = None
-    power_10_percent: float | None = None
-    detectable_percent: float | None = None
 
 
 def overhead(ratio: float, direction: Direction, unit: str) -> float | None:

@@ -14,12 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sparkpub.review.statistics.describe import (
-    ALPHA,
-    WANTED_POWER,
-    Floats,
-    or_none,
-)
+from sparkpub.review.statistics.describe import or_none
+from sparkpub.review.statistics.estimate import ALPHA, WANTED_POWER, Floats
 
 _SLOPE_RUNS = 1000
 _PAIRS_TOGETHER = 1_000_000

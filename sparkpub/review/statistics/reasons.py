@@ -3,10 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sparkpub.record.text import counted, number, p_text
-from sparkpub.review.statistics.describe import (
-    MINIMUM_RUNS,
-    is_significant,
-)
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, is_significant
 
 if TYPE_CHECKING:
     from sparkpub.review.statistics.compare import Comparison

@@ -26,8 +26,9 @@ from sparkpub.review.statistics.compare import (
     deciding_level,
     design_of,
 )
-from sparkpub.review.statistics.describe import ALPHA, resolution_of
+from sparkpub.review.statistics.describe import resolution_of
 from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.statistics.replication import over_machines
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
 from sparkpub.review.tables.values import Values, rows_with_values

@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import Interval
+from sparkpub.review.statistics.estimate import Combined, Interval
 from sparkpub.review.statistics.replication import (
-    Combined,
     between,
     over_machines,
     replication,

@@ -13,7 +13,7 @@ from sparkpub.record.text import (
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.describe import ALPHA, t_quantile
+from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences

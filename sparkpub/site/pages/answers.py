@@ -26,7 +26,7 @@ from sparkpub.review.names import environment_name, flow_name, lengths_name, loa
 from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import deciding_level
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.comparisons import deciding_difference
