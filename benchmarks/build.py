@@ -65,7 +65,7 @@ def one_campaign(folder: Path, runs: int = 60) -> Path:
     for path in ordered[runs:]:
         for file in kept.glob(f"{path.stem}.*"):
             file.unlink()
-    for page in ("analysis.md", "sessions.md", "claims.yaml"):
+    for page in ("analysis.md", "claims.yaml"):
         (project / "site_src" / page).unlink()
     for post in (project / "site_src/blog/posts").glob("*.md"):
         post.unlink()

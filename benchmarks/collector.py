@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks import harness, quick
 from benchmarks.harness import Row, row
-from sparkpub.plan.workloads.reading import payload
+from sparkpub.plan.workloads.base import payload
 from sparkpub.record.store import read_folder
 from sparkpub.review.statistics.compare import compare
 

@@ -26,10 +26,11 @@ from sparkpub.review.statistics.compare import (
     design_of,
     verdict_of,
 )
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, Estimate
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
 from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.estimate import Estimate, over
 from sparkpub.review.statistics.means import TwoMeans, of_rounds, of_servers
-from sparkpub.review.statistics.replication import combined, replication
+from sparkpub.review.statistics.replication import replication
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def measure(
     means = _means(baseline, candidate, servers)
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
     columns = (
-        100 * means.difference / means.baseline,
+        100 * means.value / means.baseline,
         100 * means.error / means.baseline,
         means.df,
         means.n_effective,
@@ -173,10 +174,10 @@ def _judged(
         for n, effect, p, q in zip(worth, effects, p_values, equivalence, strict=True)
     ]
     known = [Estimate(*figures) for figures in zip(effects, errors, dfs, strict=True)]
-    together = combined(known)
+    together = over(known)
     verdict = verdict_of(
         min(worth),
-        together.estimate,
+        together.value,
         together.p_value,
         together.equivalence_p(MARGIN),
         confounded=False,

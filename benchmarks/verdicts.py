@@ -327,7 +327,7 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
 def _words(means: TwoMeans, orders: Sequence[OrderAsRun]) -> Words:
     """The verdict on each campaign, by the rule."""
     equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
-    columns = (means.n_effective, means.difference, means.p_value, equivalence)
+    columns = (means.n_effective, means.value, means.p_value, equivalence)
     rows = zip(*(column.tolist() for column in columns), orders, strict=True)
     verdicts: list[ComparisonVerdict] = [
         verdict_of(worth, difference, p, q, confounded=order == "blocked")

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from sparkpub.collect.importers.mapping import ResultMapping
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.store import write_atomic
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Claim
+from sparkpub.tools.language import ResultMapping
 
 FOLDER = ".schemas"
 """Where a repository has them."""

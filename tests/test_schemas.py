@@ -10,8 +10,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sparkpub import schemas
-from sparkpub.collect.importers import mapping
 from sparkpub.site import manual, starter
+from sparkpub.tools import language as mapping
 
 ROOT = Path(__file__).parent.parent
 MAPPINGS = Path(mapping.__file__).parent / "tools"

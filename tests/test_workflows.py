@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from sparkpub.site import starter
+from tests.record.test_repository import plant
 from tests.review.test_against_base import a_folder
 
 ROOT = Path(__file__).parent.parent
@@ -32,10 +33,7 @@ SCHEMAS = {
 WRITES = {
     "publish.yml": {"deploy": {"pages": "write", "id-token": "write"}},
     "release.yml": {"publish": {"id-token": "write"}},
-    "collect.yml": {
-        "measure": {"contents": "write"},
-        "publish": {"contents": "read", "pages": "write", "id-token": "write"},
-    },
+    "collect.yml": {"measure": {"contents": "write"}},
 }
 """Jobs that may write, by workflow; every other may read the repository and no more."""
 READS: tuple[dict[str, str], ...] = (
@@ -168,8 +166,40 @@ def test_our_own_and_a_strangers_pull_requests_are_checked_by_the_same_steps() -
         "inputs"
     ]  # YAML 1.1 reads `on` as true
     given = parsed(check)["env"]
+    assert given.items() >= settings_of_git().items()
     for name, said in inputs.items():
         assert given[name.upper().replace("-", "_")] == said["default"]
+
+
+def settings_of_git() -> dict[str, str]:
+    variables = parsed(CONTRIBUTION)["env"]
+    return {name: value for name, value in variables.items() if name.startswith("GIT_")}
+
+
+@pytest.mark.parametrize("visibility", ["private", "internal", "public", ""])
+def test_a_machine_of_ones_own_measures_for_a_private_repository_alone(
+    tmp_path: Path, visibility: str
+) -> None:
+    """The workflow files of a fork's pull request are the fork's: on a public repository they could name the runner."""
+    path = starter.FILES / "github/workflows/collect.yml"
+    jobs = parsed(path)["jobs"]
+    assert jobs["measure"]["needs"] == "private"
+    assert "self-hosted" not in jobs["private"]["runs-on"]
+    others = [other for other in WORKFLOWS if other != path]
+    assert not [other for other in others if "self-hosted" in other.read_text()]
+    answer = tmp_path / "gh"
+    answer.write_text(f"#!/bin/sh\necho {visibility}\n")
+    answer.chmod(0o755)
+    (step,) = jobs["private"]["steps"]
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_REPOSITORY": "a/b"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (visibility == "private")
+    assert ("Remove its runner" in done.stdout) == (visibility != "private")
 
 
 # -- the steps themselves ----------------------------------------------------------------------------------
@@ -220,6 +250,7 @@ def run_steps(workspace: Path) -> dict[str, subprocess.CompletedProcess[str]]:
         "RUNNER_TEMP": str(workspace),
         "NO_MKDOCS_2_WARNING": "1",
     }
+    variables |= settings_of_git()
     done = {}
     for step in steps_of(CONTRIBUTION):
         name = step.get("name", "")
@@ -264,6 +295,23 @@ def test_a_pull_request_is_judged_and_nothing_of_it_is_run(workspace: Path) -> N
     assert "| new | added | 2 runs\\, 2 counted \\(2 added\\) |" in summary
     assert (workspace / "site/campaigns/new/index.html").is_file()
     assert not sentinel.exists()
+
+
+def test_a_data_folder_that_git_takes_for_a_repository_is_told_and_not_obeyed(
+    workspace: Path,
+) -> None:
+    change = workspace / "change"
+    subprocess.run(["git", "init", "-q", change], check=True)
+    ran = plant(change / "data/comprehensive")
+    done = run_steps(workspace)
+    assert not ran.exists()
+    check = done["Check records and pages"]
+    assert check.returncode == 1
+    assert "title=foreign-file" in check.stdout
+    # Where somebody calls git there, as a step of one's own may do, the workflow's settings hold.
+    status = ["git", "-C", change / "data/comprehensive/c", "status"]
+    subprocess.run(status, env=os.environ | settings_of_git(), check=False)
+    assert not ran.exists()
 
 
 def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(

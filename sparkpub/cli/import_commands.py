@@ -114,7 +114,8 @@ def import_(
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
     from sparkpub.collect import importers
-    from sparkpub.collect.importers.base import Given, as_key
+    from sparkpub.collect.importers.base import Given
+    from sparkpub.tools.asked import as_key
 
     how = {name: more.pop(name) for name in ("originals", "preview")}
     verbose = more.pop("verbose")

@@ -1,13 +1,10 @@
 """Measuring: `quick`, `doctor`, `plan`, `collect` and `status`."""
 
-import os
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from threading import Event
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +13,14 @@ import click
 from sparkpub.cli.group import cli
 from sparkpub.cli.mistakes import install_command
 from sparkpub.cli.options import DATA, JSON, MATRIX, ON, PATH, declared_in
-from sparkpub.cli.printing import coloured, finish, next_step, on_data, print_as
+from sparkpub.cli.printing import (
+    coloured,
+    finish,
+    next_step,
+    on_data,
+    print_as,
+    show_page,
+)
 from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
@@ -56,7 +60,7 @@ if TYPE_CHECKING:
     help="Requests sent at once. Can be repeated.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=1, max=100), default=3, help="Rounds."
+    "--rounds", type=click.IntRange(min=1, max=100), default=4, help="Rounds."
 )
 @click.option(
     "--gpus",
@@ -123,7 +127,7 @@ def quick_(
     print_as(as_json, partial(quick.document, matrix, path, records, outcome), list)
     if alone is not None and records:
         with alone.page(data / matrix.campaign, matrix.title) as (address, end):
-            _show(address, end, say)
+            show_page(address, end, say)
     sys.exit(outcome.exit_code)
 
 
@@ -136,17 +140,6 @@ def _alone() -> ModuleType:
         remedy = f"leave out --open, or {install_command('site')}"
         raise UsageError(what, remedy=remedy) from None
     return alone
-
-
-def _show(address: str, end: Event, say: Callable[[str], None]) -> None:
-    """Show a page in the browser until Ctrl-C."""
-    say(f"page {address} (Ctrl-C ends it)")
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        click.launch(address)
-    try:
-        end.wait()
-    except KeyboardInterrupt:
-        say("")
 
 
 @cli.command("doctor")

@@ -1,10 +1,12 @@
 """How a command says what it found: lines for people, JSON for programs, and the exit status."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from threading import Event
 from typing import Any, NoReturn
 
 import click
@@ -57,3 +59,14 @@ def coloured(line: str) -> str:
     if colour is None:
         return line
     return click.style(first, fg=colour) + space + rest
+
+
+def show_page(address: str, end: Event, say: Callable[[str], None]) -> None:
+    """Show a page in the browser until Ctrl-C."""
+    say(f"page {address} (Ctrl-C ends it)")
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        click.launch(address)
+    try:
+        end.wait()
+    except KeyboardInterrupt:
+        say("")

@@ -9,8 +9,9 @@ import click
 
 from sparkpub.cli.group import cli
 from sparkpub.cli.options import DATA, FOLDER, JSON, PATH, PRESENT, SOURCES, on_folder
-from sparkpub.cli.printing import next_step, print_as
+from sparkpub.cli.printing import next_step, print_as, show_page
 from sparkpub.cli.review_commands import without_collection
+from sparkpub.record.errors import UsageError
 from sparkpub.record.settings import DEFAULT_DATA
 
 
@@ -185,6 +186,16 @@ def render(
     )
 
 
+def _serve_alone(campaign: Path) -> None:
+    """Build the page of a campaign's folder, and show it until Ctrl-C."""
+    from sparkpub.record.store import read_campaign
+    from sparkpub.site import alone
+
+    title = read_campaign(campaign.resolve()).title
+    with alone.page(campaign.resolve(), title) as (address, end):
+        show_page(address, end, click.echo)
+
+
 _CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -234,15 +245,28 @@ def build(
 
 
 @cli.command()
-@_CONFIG
+@click.argument("campaign", metavar="[CAMPAIGN]", required=False, type=PRESENT)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("mkdocs.yml"),
+    help="Configuration of MkDocs.",
+)
 @click.option("--address", default="127.0.0.1:8000", help="HOST:PORT to serve at.")
-def serve(config: Path, address: str) -> None:
+def serve(campaign: Path | None, config: Path, address: str) -> None:
     """Show the site in your browser, rebuilt as files change. Ctrl-C ends it.
 
-    It is `mkdocs serve`, for installations that put only sparkpub on the path.
+    It is `mkdocs serve`, for installations that put only sparkpub on the path. With the folder of a CAMPAIGN it shows
+    that campaign's page, at a free port and without a site of your own.
 
     Example: sparkpub serve
     """
+    if campaign is not None:
+        _serve_alone(campaign)
+        return
+    if not config.is_file():
+        remedy = "change to your repository, make one with sparkpub init my-spark, or name a campaign's folder"
+        raise UsageError(f"this folder has no {config}", remedy=remedy)
     from sparkpub.site.mkdocs import serve_site
 
     log = logging.getLogger("mkdocs")

@@ -19,11 +19,12 @@ from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.plan.workloads import reading, server_pages
+from sparkpub.plan.workloads import server_pages
 from sparkpub.record import store
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
+from sparkpub.tools import reading
 
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
 """How much of a log is looked at for its last line, and how much of that line is said."""

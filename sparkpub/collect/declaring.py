@@ -60,12 +60,3 @@ def declare(folder: Path, shown: Matrix) -> list[str]:
     store.write_atomic(path, store.to_json(campaign))
     invoker.give(path)
     return changed
-
-
-def exclude(folder: Path, run: str, reason: str) -> Path:
-    """Take a run out of the figures, as `sparkpub quarantine` does. Returns campaign.json, where that is said."""
-    path = folder / store.CAMPAIGN_FILE
-    campaign = store.read_campaign(folder).with_quarantine(run, reason)
-    store.write_atomic(path, store.to_json(campaign))
-    invoker.give(path)
-    return path

@@ -21,14 +21,15 @@ from sparkpub.collect import invoker, workdir
 from sparkpub.collect.public import published
 from sparkpub.collect.workdir import WORK
 from sparkpub.record import outside, patterns
-from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Evidence, Record
+from sparkpub.record.errors import CollectError, RecordError
+from sparkpub.record.record import Evidence, Observed, Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.secrets import unfinished
 from sparkpub.record.store import (
     EVIDENCE_CAP,
     Stored,
     file_sha256,
+    readable,
     to_json,
     write_atomic,
 )
@@ -74,14 +75,36 @@ def begin(folder: Path, draft: Record) -> Path:
 
 
 def finish(folder: Path, record: Record) -> Stored:
-    """Write the record, its evidence being in place, and forget the current run."""
+    """Write the record, its evidence being in place, and forget the current run.
+
+    A record that nobody could read again would stop every later command: it is written without what the run said, which
+    its evidence keeps.
+    """
     path = folder / f"{record.stem}.json"
     for item in record.evidence:
         invoker.give(folder / item.path)
-    write_atomic(path, to_json(record))
+    try:
+        content = readable(record, path)
+    except RecordError as error:
+        record = record.model_copy(update=_silent(error))
+        content = readable(record, path)
+    write_atomic(path, content)
     invoker.give(path)
     drop(folder)
     return Stored(record, path)
+
+
+def _silent(error: RecordError) -> dict[str, Any]:
+    """What changes in the record of a run of which nothing can be kept that it said."""
+    return {
+        "status": "invalid",
+        "status_reason": f"its record could not be read again: {error.what}"[:1000],
+        "observed": Observed(),
+        "metrics": {},
+        "samples": {},
+        "phases": (),
+        "events": (),
+    }
 
 
 def drop(folder: Path) -> None:

@@ -28,6 +28,10 @@ from sparkpub.record import outside
 from sparkpub.record.errors import CollectError
 
 NAME = "sparkpub-collector"
+FILE = ".collecting"
+"""The file of a campaign's folder that is locked; it is there while somebody collects."""
+KIND = socket.SOCK_SEQPACKET
+"""Whose answer is one packet: of a stream anybody could send a byte now and then."""
 ANSWER_SECONDS = 2.0
 """How long whoever holds the lock may take to say what it does. One that was paused says nothing."""
 _LONGEST_ANSWER = 4096
@@ -76,7 +80,7 @@ def _refusal() -> CollectError:
 @contextmanager
 def _held(wanted: str) -> Iterator[socket.socket | None]:
     """A socket with a name of which there is one on the machine; None where somebody else has the name."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
+    with socket.socket(socket.AF_UNIX, KIND) as bound:
         taken_by_us = True
         try:
             bound.bind(f"\0{wanted}")
@@ -108,7 +112,7 @@ def _answer(listener: socket.socket, owner: dict[str, object]) -> None:
 def holder() -> dict[str, object] | None:
     """Who collects on this machine now: pid and user as the kernel knows them, campaign, folder and note as the
     collector tells; None where nobody does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+    with socket.socket(socket.AF_UNIX, KIND) as asking:
         asking.settimeout(ANSWER_SECONDS)
         try:
             asking.connect(f"\0{name()}")
@@ -120,16 +124,8 @@ def holder() -> dict[str, object] | None:
         pid, user, _ = _PEER.unpack(peer)
         told: dict[str, object] = {}
         with suppress(OSError, ValueError, TypeError):
-            told = dict(outside.json_document(_read(asking)))
+            told = dict(outside.json_document(asking.recv(_LONGEST_ANSWER)))
         return told | {"pid": pid, "user": _user(user)}
-
-
-def _read(asking: socket.socket) -> bytes:
-    """All that the other end says, up to a bound: it may be anybody."""
-    said = b""
-    while len(said) < _LONGEST_ANSWER and (more := asking.recv(_LONGEST_ANSWER)):
-        said += more
-    return said
 
 
 def _user(number: int) -> str:
@@ -148,43 +144,52 @@ def folder_locked(folder: Path) -> Iterator[None]:
     """Held while a campaign's folder is written to: by a collector on this machine, or by one that has several machines
     measure and does not measure itself.
 
-    The folder itself is locked, so that no collector takes another's run for one that was killed, whoever started it
-    and with whatever state folder. Where a folder cannot be locked (NFS), a name on this machine stands for it. A
-    folder that was made for this and is empty afterwards goes again.
+    A file in it is locked, so that no collector takes another's run for one that was killed, whoever started it and
+    with whatever state folder. Only the folder's owner and root may open that file: the folder itself may be locked by
+    everybody who may read it. A folder that was made for this and is empty afterwards goes again.
     """
-    with _made(folder), ExitStack() as stack:
+    with _gone_if_empty(folder), ExitStack() as stack:
         try:
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            stack.callback(os.close, handle)
-            held = _flocked(handle)
+            invoker.make_folder(folder)
+            held = _flocked(folder, stack)
         except NotADirectoryError:
             what = "something else is where the campaign's folder belongs"
             remedy = "move it away, or choose another --data"
             raise CollectError(what, where=str(folder), remedy=remedy) from None
-        except OSError:
-            stands_for_it = f"sparkpub-folder-{_digest(folder)}"
-            held = stack.enter_context(_held(stands_for_it)) is not None
+        except OSError as error:
+            what = f"the campaign's folder cannot be locked: {error.strerror}"
+            remedy = "correct its rights, or choose another --data"
+            raise CollectError(what, where=str(folder), remedy=remedy) from None
         if not held:
             what = "another collector writes to this campaign"
             raise CollectError(what, where=str(folder), remedy=_REMEDY)
         yield
 
 
-def _flocked(handle: int) -> bool:
-    """Whether an open folder could be locked; the lock goes when it is closed, or its process ends."""
+def _flocked(folder: Path, stack: ExitStack) -> bool:
+    """Whether a folder's file could be locked: until the stack is closed, which removes it, or its process ends."""
+    place = folder / FILE
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    handle = os.open(place, flags, 0o600)
+    stack.callback(os.close, handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    # None where a collector that ended has just removed it, two where it is another file's second name.
+    if os.fstat(handle).st_nlink != 1:
+        return False
+    if os.geteuid() == 0:
+        # A killed collector leaves it behind, and the folder's owner has to open it again.
+        os.fchown(handle, folder.stat().st_uid, -1)
+    stack.callback(place.unlink, missing_ok=True)
     return True
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """A folder that is there; one that was not goes again if it stays empty. What cannot be made is told later."""
+def _gone_if_empty(folder: Path) -> Iterator[None]:
+    """A folder that is not there yet goes again, where it was made and stays empty."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    with suppress(OSError):
-        invoker.make_folder(folder)
     try:
         yield
     finally:

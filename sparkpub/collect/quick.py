@@ -76,12 +76,13 @@ class Wanted:
     input_tokens: Sequence[int] = (512, 2048)
     output_tokens: int = 128
     concurrency: Sequence[int] = (1, 4, 16)
-    rounds: int = 3
+    rounds: int = 4
+    """As many as `check` wants of a cell."""
 
 
 @dataclass(frozen=True)
 class FoundServer:
-    """A server that answers with sense, or whose weights are said to be random."""
+    """A server that answers, or whose weights are said to be random."""
 
     url: str
     model: str
@@ -94,7 +95,7 @@ class FoundServer:
     @property
     def engine(self) -> str:
         """Engine and version, in words."""
-        name = self.identity.get("engine", "a server of unknown kind")
+        name = self.identity.get("engine", "an OpenAI-compatible server")
         version = self.identity.get("engine_version")
         return f"{name} {version}" if version else str(name)
 
@@ -148,6 +149,11 @@ class FoundServer:
         found = [", ".join(pages.told(part) for part in said)]
         if shown:
             found.append(f"answer: {shown}")
+        problem = self.answer.get("problem")
+        if problem is not None and not self.random_weights:
+            found.append(
+                f"warning: the answer makes no sense: {problem}; the figures will say so and are not ranked"
+            )
         return found
 
 
@@ -192,9 +198,10 @@ def look(
     except pages.NoAnswerError as error:
         what = f"{chosen} gave no answer: {error}"
         raise CollectError(what, where=url, remedy="look at the server's log") from None
-    if answer["problem"] is not None and not random:
+    none = pages.no_answer(answer["text"])
+    if none is not None and not random:
         raise CollectError(
-            f"the answer of {chosen} makes no sense: {answer['problem']}",
+            f"{chosen} gave no answer: {none}",
             where=url,
             remedy="nothing is measured; for weights that are random on purpose add --random-weights",
         )
@@ -395,11 +402,12 @@ def next_steps(matrix: Matrix, path: Path, data: Path, outcome: Outcome) -> list
         return [*lines, f"next: {continuing(path, data)}"]
     if outcome.lacking:
         return [*lines, f"next: {continuing(path, data)} --retry-failed"]
+    lines.append(f"review: sparkpub check {shlex.quote(str(data / matrix.campaign))}")
     if Path("mkdocs.yml").is_file():
-        page = f"campaigns/{matrix.campaign}/ of your site, after: sparkpub build"
+        page = f"sparkpub serve, then campaigns/{matrix.campaign}/"
     else:
-        page = "is shown with --open; for a site of your own: sparkpub init DIR"
-    return [*lines, f"page {page}", f"next: sparkpub check {data}"]
+        page = f"sparkpub serve {shlex.quote(str(data / matrix.campaign))}"
+    return [*lines, f"page: {page}"]
 
 
 def continuing(path: Path, data: Path) -> str:

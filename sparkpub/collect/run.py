@@ -332,7 +332,7 @@ def _noted(
 ) -> list[Event]:
     """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the model
     said before it was timed."""
-    texts = list(answer.problems) if status == "ok" else []
+    texts = [*answer.problems, *answer.notes] if status == "ok" else []
     if server is not None and server.answer is not None:
         texts.append(f"{server_pages.ANSWERED}{server.answer}")
     for odd in contradictions(draft.requested, answer.observed, answer.metrics):

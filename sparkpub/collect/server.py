@@ -186,8 +186,8 @@ class LiveServer:
         return late
 
     def ask(self, *, random_weights: bool) -> None:
-        """Keep one greedy answer of the model. One that is no sense is why nothing is measured, unless the weights are
-        random."""
+        """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
+        are random."""
         if self._running is None or self.problem is not None:
             return
         url = f"http://{self._running.address}:{self.serves.server.port}"
@@ -199,8 +199,9 @@ class LiveServer:
         except pages.NoAnswerError:
             return
         self.answer = " ".join(found["text"].split())
-        if found["problem"] is not None and not random_weights:
-            self.problem = f"the model's answer makes no sense: {found['problem']}"
+        none = pages.no_answer(found["text"])
+        if none is not None and not random_weights:
+            self.problem = f"the model's answer makes no sense: {none}"
 
     @property
     def running(self) -> Running | None:

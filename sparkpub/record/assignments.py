@@ -150,8 +150,8 @@ def _lines_of_value(lines: Sequence[str], start: int, names: SecretNames) -> int
         last = 0
         for name in _NAME.finditer(line):
             if name.start() >= last and names[name["name"]]:
-                last = _end(below, name) - 1
-                most = max(most, 1 + below.count("\n", 0, last))
+                last = max(last, _end(below, name) - 1)
+        most = max(most, 1 + below.count("\n", 0, last))
     return min(most, len(lines) - start)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sparkpub.record.record import Key, Origin, RecordedOptions, RunId, Strict, Title
+from sparkpub.record.record import Key, MatrixOptions, Origin, RunId, Strict, Title
 
 
 class Acknowledgement(Strict):
@@ -42,7 +42,7 @@ class Campaign(Strict):
     schema_version: Literal[1] = 1
     campaign: Key
     title: Title
-    matrix: RecordedOptions | None = None
+    matrix: MatrixOptions | None = None
     """The matrix as run, in the vocabulary of the YAML file; null for an import without one."""
     origin: Origin | None = None
     licence: str | None = None

@@ -48,14 +48,14 @@ Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """What stands in headings, tables and drawings."""
 Unit = Annotated[str, StringConstraints(max_length=40)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
-BoundedFigure = Annotated[
+Measured = Annotated[
     float,
     Field(ge=-outside.LARGEST, le=outside.LARGEST, allow_inf_nan=False),
     AfterValidator(outside.figure),
 ]
 """0, or a figure whose size arithmetic can bear: its squares and quotients are numbers, too."""
-Amount = Annotated[BoundedFigure, Field(ge=0)]
-PositiveFigure = Annotated[BoundedFigure, Field(gt=0)]
+Amount = Annotated[Measured, Field(ge=0)]
+PositiveAmount = Annotated[Measured, Field(gt=0)]
 """An amount that is not 0."""
 Whole = Annotated[int, Field(ge=0, lt=outside.WHOLE_BELOW)]
 Count = Annotated[int, Field(gt=0, lt=outside.WHOLE_BELOW)]
@@ -66,7 +66,7 @@ Iteration = Annotated[int, Field(gt=0, lt=RUNS_BELOW)]
 Position = Annotated[int, Field(ge=0, lt=RUNS_BELOW)]
 Duration = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
 """Seconds, of three years at most: a run may take one, and clocks and dates overflow far beyond it."""
-RecordedOptions = Annotated[dict[str, Any], AfterValidator(outside.bounded)]
+MatrixOptions = Annotated[dict[str, Any], AfterValidator(outside.bounded)]
 """In the vocabulary of the matrix."""
 
 
@@ -133,7 +133,7 @@ class MetricValue(Strict):
     `definition` says what that is.
     """
 
-    value: BoundedFigure | None
+    value: Measured | None
     unit: Unit
     source: Source
     reason: str | None = None
@@ -196,12 +196,12 @@ class Requested(Strict):
     model_path: str | None = None
     random_weights: bool = False
     architecture: Architecture | None = None
-    workload: RecordedOptions
+    workload: MatrixOptions
     """The workload's options in the vocabulary of the matrix, `type` included."""
-    environment: RecordedOptions
+    environment: MatrixOptions
     """The environment's options in the vocabulary of the matrix, `type` included."""
     disputed: dict[str, str] = {}
-    """RecordedOptions on which the sources disagree: option to an explanation."""
+    """Options on which the sources disagree: option to an explanation."""
 
 
 class Observed(Strict):
@@ -238,7 +238,7 @@ class Analysis(Strict):
     the equivalence margin in percent of the baseline."""
 
     primary: tuple[MetricName, ...]
-    margin_percent: PositiveFigure
+    margin_percent: PositiveAmount
 
 
 class Plan(Strict):
@@ -257,7 +257,7 @@ class Reading(Strict):
     """One sensor value while a gate waited. `value` is null where the sensor could not be read."""
 
     at_seconds: Duration
-    value: BoundedFigure | str | bool | None
+    value: Measured | str | bool | None
 
 
 class Gate(Strict):
@@ -267,7 +267,7 @@ class Gate(Strict):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
-    wanted: BoundedFigure | str | bool | None
+    wanted: Measured | str | bool | None
     unit: str = ""
     met: bool | None
     waited_seconds: Duration
@@ -465,7 +465,7 @@ class Record(Strict):
     requested: Requested
     observed: Observed = Observed()
     metrics: dict[MetricName, MetricValue]
-    samples: dict[MetricName, tuple[BoundedFigure, ...]] = {}
+    samples: dict[MetricName, tuple[Measured, ...]] = {}
     """Metrics measured several times within the run: each measurement in order, in the metric's unit. The metric is
     their mean."""
     spreads: dict[MetricName, Spread] = {}

@@ -58,6 +58,9 @@ _ADDRESS = re.compile(
     r"(?:[^\s/:@\"'<>\\]*:[^\s\"'<>]+|[^\s/:@\"'<>]{16,})(?=@)"
 )
 """User and password, or a token alone, in an address of any scheme."""
+_BEFORE_AT = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>]+@")
+"""Where an address with a password can be: from the beginning of a word to its last `@`. Without its end known, each
+beginning of an address would look for it again."""
 _LOGIN = re.compile(
     r"(?<![\w.:/@-])[A-Za-z][\w.-]*:(?=[^\s:@/]*[^\s:@/\d.])[^\s:@/\"'<>]{6,}@(?!sha\d+:)(?=[\w(\[])"
 )
@@ -243,13 +246,17 @@ def _kept(found: re.Match[str]) -> str:
     return f"{found['before']}{SECRET}"
 
 
+def _addressed(found: re.Match[str]) -> str:
+    return _ADDRESS.sub(_kept, found[0])
+
+
 def _said(found: re.Match[str]) -> str:
     least = 16 if found["before"].lower().startswith("token") else 8
     return _kept(found) if len(found["value"]) >= least else found[0]
 
 
 _PLACES: tuple[tuple[tuple[str, ...], re.Pattern[str], str | Replace], ...] = (
-    (("@",), _ADDRESS, _kept),
+    (("@",), _BEFORE_AT, _addressed),
     (("@",), _LOGIN, f"{SECRET}@"),
     (("=",), _PARAMETER, _kept),
     (("authorization", "x-", "cookie"), _HEADER, _kept),

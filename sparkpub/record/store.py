@@ -135,12 +135,12 @@ def read_json(path: Path) -> dict[str, Any]:
     return _read_json(path)[0]
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], bytes]:
-    """A JSON object and the text that it was read from."""
+def _read_json(path: Path, data: bytes | None = None) -> tuple[dict[str, Any], bytes]:
+    """A JSON object and the text that it was read from; with `data` what the file is about to hold."""
     where = str(path)
     remedy = "restore it from git"
     try:
-        data = outside.content(path)
+        data = outside.content(path) if data is None else data
         document = outside.json_document(data)
         if isinstance(document, dict):
             return document, data
@@ -169,6 +169,13 @@ def read_record(path: Path) -> Stored:
     record = _validated(Record, data, path)
     _refuse_stray(record.campaign, path, "move the file to the folder of its campaign")
     return Stored(record, path)
+
+
+def readable(record: Record, path: Path) -> bytes:
+    """The text of a record for its file, read again. Raises RecordError where nobody could read it there."""
+    data = to_json(record).encode()
+    _validated(Record, _read_json(path, data)[1], path)
+    return data
 
 
 def read_campaign(folder: Path) -> Campaign:
@@ -221,7 +228,10 @@ def _is_file(path: Path) -> bool:
 
 
 def everything(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """What lies below a folder, by name, but for what is in the collector's own folders. Links are not followed."""
+    """What lies below a folder, by name, but for what is in the collector's own folders; nothing where there is no
+    folder. Links are not followed."""
+    if not folder.is_dir():
+        return
     with os.scandir(folder) as listed:
         entries = sorted(listed, key=lambda entry: entry.name)
     for entry in entries:

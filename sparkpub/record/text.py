@@ -53,16 +53,23 @@ def outward(low: float, high: float, decimals: int = 1) -> tuple[float, float]:
     return math.floor(steps[0]) / 10**decimals, math.ceil(steps[1]) / 10**decimals
 
 
+def between(low: float, high: float, decimals: int, *, signed: bool = False) -> str:
+    """`−0.6 to +0.5`: a range, rounded outwards; one figure where its ends are alike."""
+    if low != high:
+        low, high = outward(low, high, decimals)
+    return span([number(end, decimals, signed=signed) for end in (low, high)])
+
+
 def extent(values: Iterable[float], digits: int = 2) -> str:
-    """`1.2 to 2.3`: the least and the greatest of some values in so many significant digits, rounded away from each
-    other; one figure for values that are alike."""
+    """`1.2 to 2.3`: the least and the greatest of some values in so many significant digits, rounded outwards; one
+    figure where they are alike."""
     known = list(values)
     low, high = min(known), max(known)
     if low == high:
         return rounded(low, digits)
     below, above = (_decimals(end, digits) for end in (low, high))
     ends = (outward(low, high, below)[0], outward(low, high, above)[1])
-    return f"{number(ends[0], below)} to {number(ends[1], above)}"
+    return span([number(ends[0], below), number(ends[1], above)])
 
 
 def p_text(p: float | None) -> str:

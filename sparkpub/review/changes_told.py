@@ -45,7 +45,6 @@ def as_markdown(found: Changes) -> Iterator[str]:
     yield ""
     if not found.campaigns:
         yield "No campaign differs from the base."
-        yield ""
     else:
         yield from _table(
             ["Campaign", "", "Runs", "Coverage"],

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -67,10 +68,15 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
         if isinstance(column.dtype, pd.CategoricalDtype):
             columns[name] = column.astype("string")
         elif column.dtype == object:
-            columns[name] = column.map(lambda items: " ".join(map(str, items)))
+            columns[name] = column.map(_listed)
         else:
             columns[name] = column
     return pd.DataFrame(columns)
+
+
+def _listed(value: Any) -> Any:
+    """A list as text; what is missing, or is none, as it is."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def write_partitioned(runs: pd.DataFrame, folder: Path) -> int:

@@ -4,7 +4,7 @@
 
 A use is what a reader would do with the machine: chat alone, serve some users, read long prompts. Rates at different
 lengths, or counted by different tools, cannot be compared. So each board shows one load: of those that fit its use, the
-one under which most models were measured.
+one under which most models were measured, and one that an engine served before one of batches that a library computed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -275,7 +275,7 @@ def _in_order(widths: Iterable[int | None]) -> tuple[int | None, ...]:
 
 
 def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
-    """The board of the load under which most models can be ranked; None where no model can."""
+    """The board of the load under which most models can be ranked, a served one first; None where no model can."""
     choices = []
     fitting = [speed for speed in speeds if use.fits(speed.load)]
     for load, members in grouped(fitting, lambda speed: speed.load).items():
@@ -289,7 +289,12 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
     if not choices:
         return None
     load, metric, having, ranked, _ = min(
-        choices, key=lambda choice: (-choice[4], use.distance(choice[0]))
+        choices,
+        key=lambda choice: (
+            choice[0].is_in_step,
+            -choice[4],
+            use.distance(choice[0]),
+        ),
     )
     shown = set(map(id, ranked))
     return Board(

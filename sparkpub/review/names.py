@@ -11,7 +11,7 @@ the matrix goes before it. Within a campaign different keys have different names
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,6 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
-from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName, model_name, named, short_name
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import setup_of
@@ -91,7 +90,7 @@ def lengths_name(load: Load) -> str:
 
 
 def parts_of(environment: str) -> list[str]:
-    """The parts of the name of an environment: `Docker`, `BF16` and `2026-08-06` of `Docker (BF16, 2026-08-06)`."""
+    """The parts of the name of an environment: `Docker` and `bf16-spec` of `Docker (bf16-spec)`."""
     kind, _, rest = environment.partition(" (")
     if not rest:
         return [kind]
@@ -149,10 +148,12 @@ class Names:
         return self.campaign(campaign).environments.get(key, key)
 
     def build(self, campaign: str, model: str, environment: str) -> str:
-        """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, speculative decoding` where the
+        """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, Docker (bf16-spec)` where the
         campaign has it in several environments."""
-        apart = self.campaign(campaign).apart.get((model, environment), "")
-        return ", ".join(filter(None, (self.model(campaign, model), apart)))
+        name = self.model(campaign, model)
+        if len(self.campaign(campaign).environments_of[model]) < 2:
+            return name
+        return f"{name}, {self.environment(campaign, environment)}"
 
     def cell(self, campaign: str, cell: Cell) -> Cell:
         """A cell in words, as rows and legends name it: `7B`, `Docker`, `8 users, 512 in, 128 out`."""
@@ -221,59 +222,15 @@ class CampaignNames:
             key: environment_name(kind if isinstance(kind, str) else None)
             for key, kind in kinds.items()
         }
-        told = _told_apart(
-            names,
-            lambda key: _with(names[key], key, self._special.get(key, ())),
-            lambda key: _with(names[key], key, self._dated.get(key, ())),
-        )
+        told = _told_apart(names, lambda key: _with(names[key], key))
         return told | self._labels("environments")
 
     @cached_property
-    def apart(self) -> Mapping[tuple[str, str], str]:
-        """Model and environment to the least that parts this build from the model's others: `speculative decoding`;
-        empty for one that needs nothing."""
-        of_pairs = {
-            (record.model, record.environment): record for record in self.data.records
-        }
-        found = {}
-        for pairs in grouped(of_pairs, lambda pair: pair[0]).values():
-            told = dict.fromkeys(pairs, "")
-            for special in (self._special, self._dated, self._in_environment):
-                if len(set(told.values())) < len(pairs):
-                    told = {
-                        pair: _beside_weights(special.get(pair[1], ()), of_pairs[pair])
-                        for pair in pairs
-                    }
-            found.update(told)
-        return found
-
-    @property
-    def _in_environment(self) -> Mapping[str, tuple[str, ...]]:
-        return {key: (name,) for key, name in self.environments.items()}
-
-    @cached_property
-    def _special(self) -> Mapping[str, tuple[str, ...]]:
-        """Key of an environment to what its name says beside its kind, where the campaign was imported: the weights and
-        whether tokens were drafted. A matrix says what its author calls them."""
-        found = {}
-        for key, record in _one_of_each(self.data, "environment").items():
-            rest = _rest_of_key(key)
-            if not rest or self.data.matrix is not None:
-                continue
-            drafted = record.observed.speculative_decoding
-            found[key] = _known_words(rest, setup_of(record).quantization, drafted)
-        return found
-
-    @cached_property
-    def _dated(self) -> Mapping[str, tuple[str, ...]]:
-        """The same with the day of the first run, where the key says something else as well."""
-        found = {}
-        for key, record in _one_of_each(self.data, "environment").items():
-            known = self._special.get(key)
-            if known is not None:
-                says_more = len(known) < len(_rest_of_key(key).split("-"))
-                day = (record.started.value[:10],) if says_more else ()
-                found[key] = (*known, *day)
+    def environments_of(self) -> Mapping[str, set[str]]:
+        """Key of a model to those of the environments in which it ran."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for record in self.data.records:
+            found[record.model].add(record.environment)
         return found
 
     @cached_property
@@ -347,21 +304,15 @@ def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
     return found
 
 
-def _with(name: str, key: str, special: tuple[str, ...]) -> str:
-    """`Docker (BF16, speculative decoding)`; with the rest of the key where nothing `special` is known, the name alone
-    where the key says no more, and the key alone where it stands for options of one kind of environment (`graphs`)."""
+def _with(name: str, key: str) -> str:
+    """`Docker (bf16-spec)`, the name with the rest of the key; the name alone where the key says no more, and the key
+    alone where it stands for options of one kind of environment (`graphs`)."""
     if key in _PLAIN_KEYS:
         return name
     rest = _rest_of_key(key)
     if not rest:
         return key
-    return f"{name} ({', '.join(special) or rest})"
-
-
-def _beside_weights(special: tuple[str, ...], record: Record) -> str:
-    """What is special of a build beside its weights, which the name of its model says where it must."""
-    weights = setup_of(record).quantization
-    return ", ".join(word for word in special if word != weights)
+    return f"{name} ({rest})"
 
 
 def _rest_of_key(key: str) -> str:
@@ -370,19 +321,6 @@ def _rest_of_key(key: str) -> str:
         if key.startswith(f"{plain}-"):
             return key.removeprefix(f"{plain}-")
     return ""
-
-
-def _known_words(
-    rest: str, weights: str | None, drafted: bool | None
-) -> tuple[str, ...]:
-    """The parts of a key that the run bears out, in words: `BF16`, `speculative decoding`."""
-    words = []
-    for part in rest.split("-"):
-        if weights and part.casefold() == weights.casefold():
-            words.append(weights)
-        elif drafted and part.startswith("spec"):
-            words.append("speculative decoding")
-    return tuple(words)
 
 
 def _told_apart(

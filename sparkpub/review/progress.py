@@ -11,25 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-import scipy
-
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
-from sparkpub.record.text import number, percent
+from sparkpub.record.text import (
+    between,
+    percent,
+)
 from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import (
-    ALPHA,
-    MINIMUM_RUNS,
-    Estimate,
-    around,
-)
-from sparkpub.review.statistics.means import difference_of
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.estimate import ALPHA, Estimate, difference_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +67,8 @@ class Change:
         """`+1.0 %, +0.6 to +1.4`, `within noise: −1.5 %, −6.0 to +3.0`."""
         if self.low is None or self.high is None:
             return f"{percent(self.percent)}, noise not known"
-        low, high = (number(end, 1, signed=True) for end in (self.low, self.high))
-        bounds = f"{percent(self.percent)}, {low} to {high}"
+        ends = between(self.low, self.high, 1, signed=True)
+        bounds = f"{percent(self.percent)}, {ends}"
         if self.is_beyond_noise:
             return bounds
         return f"within noise: {bounds}"
@@ -220,10 +216,8 @@ def change_between(before: MeasuredMean, after: MeasuredMean) -> Change:
     if before.estimate is None or after.estimate is None:
         return Change(percent, None, None)
     difference = difference_of(before.estimate, after.estimate)
-    interval = around(difference.value, difference.error, difference.df)
+    interval = difference.interval()
     if interval is None:
         return Change(percent, None, None)
     low, high = (100 * end / before.mean for end in interval)
-    t = abs(difference.value) / difference.error
-    p = float(2 * scipy.special.stdtr(difference.df, -t))
-    return Change(percent, low, high, p)
+    return Change(percent, low, high, float(difference.p_value))

@@ -141,11 +141,6 @@ class Results:
         )
 
     @cached_property
-    def effects(self) -> pd.DataFrame:
-        """A row per comparison that several machines or sessions made, and machine."""
-        return replications.effects(self._groups)
-
-    @cached_property
     def replications(self) -> pd.DataFrame:
         """A row per such comparison: what the machines or sessions show together."""
         return replications.replications(self._groups)
@@ -169,11 +164,12 @@ class Results:
         )
 
     def over(self, campaigns: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """`effects` and `replications` of all these campaigns together, in this order."""
+        """The comparisons of all these campaigns as single machines measured them, in this order, and their
+        `replications`."""
         campaign = self._sessions["campaign"]
         sessions = [self._sessions[campaign == name] for name in campaigns]
-        groups = [pd.concat(sessions)]
-        return replications.effects(groups), replications.replications(groups)
+        together = pd.concat(sessions)
+        return together, replications.replications([together])
 
     @cached_property
     def _sessions(self) -> pd.DataFrame:

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.text import p_text, significant
+from sparkpub.record.text import outward, p_text, significant
 from sparkpub.review.results import Results
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS, RESAMPLES, SEED
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, RESAMPLES, SEED
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]
@@ -24,7 +25,7 @@ _COLUMNS = {
         "Cells (σ of the sample; * is in effect the maximum: n is too small)",
     ),
     "comparisons": (
-        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent effect_size"
+        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent"
         " verdict why",
         "Comparisons (candidate against baseline)",
     ),
@@ -35,11 +36,6 @@ _COLUMNS = {
     "repeats": (
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
         "Repeats (campaign against campaign)",
-    ),
-    "effects": (
-        "campaign machine model workload metric candidate baseline n_baseline n_candidate effect effect_unit"
-        " ci95_effect verdict",
-        "Effects within each machine (in % of its own baseline)",
     ),
     "replications": (
         "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
@@ -68,7 +64,6 @@ _HEADINGS = {
     "cv_percent": "CV %",
     "difference_percent": "%",
     "overhead_percent": "overhead %",
-    "effect_size": "g",
     "ci95_effect": "95 % interval",
     "effect_unit": "unit",
     "between_sd": "τ",
@@ -96,7 +91,6 @@ _SIGNED = frozenset(
         "difference",
         "difference_percent",
         "overhead_percent",
-        "effect_size",
         "effect",
     ]
 )
@@ -111,11 +105,11 @@ _IN_NO_DOCUMENT = {
     "bandwidths": {"cell"},
 }
 """Columns that the rows of a document lack. The parts of a cell are there."""
-_OF_A_TREND = ("slope", "p_value", "inflation", "spearman", "lag1", "n")
+_OF_A_TREND = ("slope", "p_value", "inflation", "n")
 
 
 def table_rows(found: Results, name: str) -> list[TableRow]:
-    """The rows of one of `TABLES`. Comparisons are those over all machines: `effects` has those within each."""
+    """The rows of one of `TABLES`. Comparisons are those over all machines."""
     if name == "cells":
         return found.cell_rows
     if name == "comparisons":
@@ -229,7 +223,10 @@ def _cell(row: Any, name: str) -> str:
     if name in {"verdicts", "campaigns"}:
         return ", ".join(value)
     if isinstance(value, tuple):
-        return " … ".join(_figure(row, name, end) for end in value)
+        low, high = value
+        if name in _IN_UNIT and row.metric in METRICS:
+            low, high = outward(low, high, METRICS[row.metric].decimals)
+        return " … ".join(_figure(row, name, end) for end in (low, high))
     if isinstance(value, str):
         return value
     text = _figure(row, name, value)

@@ -1,129 +1,104 @@
-"""The expressions in a page: calls and loops over lists that are written out, within bounds, and nothing else."""
+"""The expressions in a page: `{{ value("mean", "peak_memory_gib", model="small") }}` is a call with constants.
 
+No template engine reads what people wrote: nothing in it can run, loop, nest or be typed arithmetic. What stands
+between `{% raw %}` and `{% endraw %}` stays as it is.
+"""
+
+import ast
 import re
-import traceback
-
-from jinja2 import Environment, TemplateError, TemplateSyntaxError, nodes
+from collections.abc import Callable, Mapping
 
 from sparkpub.record.errors import ClaimError, SparkpubError
 
-MOST_CALLS = 2000
-"""Calls of one page, those in loops as often as they are made."""
+Vocabulary = Mapping[str, Callable[..., object]]
+"""What a page may call, by name."""
 MOST_CHARACTERS = 10_000_000
 """Characters that a page may become."""
-LONGEST_TEXT, LARGEST_NUMBER = 1000, 1_000_000
-"""Of what is written as an argument."""
+LONGEST_CALL, LARGEST_NUMBER = 5000, 1_000_000
+"""Characters of a call, and of what is written as an argument in it."""
 _LONGEST_MESSAGE = 300
 _OWNER = re.compile(r"^\S+\.(?=\w+\(\) )")
 """What Python names before a function that is given other arguments than it takes."""
-_PLAIN = (
-    nodes.Template,
-    nodes.Output,
-    nodes.TemplateData,
-    nodes.Call,
-    nodes.Name,
-    nodes.Const,
-    nodes.Keyword,
-    nodes.For,
-    nodes.List,
-    nodes.Tuple,
+_PLAIN = (ast.List, ast.Tuple, ast.Load, ast.UnaryOp, ast.USub)
+"""What an argument may be made of, besides texts and numbers."""
+_PART = re.compile(
+    r"\{% raw %\}(?P<raw>.*?)\{% endraw %\}|\{\{(?P<call>.*?)\}\}|\{[{%]", re.DOTALL
 )
-"""The parts of a template that a page may consist of."""
 
 
-def render(environment: Environment, text: str, uri: str, offset: int) -> str:
-    """A template's text; `offset` lines of the file stand before it. Raises ClaimError with file and line, whatever
-    goes wrong in it."""
+def render(words: Vocabulary, text: str, uri: str, offset: int) -> str:
+    """The text with what each call says in its place; `offset` lines of the file stand before it. Raises ClaimError
+    with file and line, whatever goes wrong in it."""
+    pieces: list[str] = []
+    end = length = 0
+    for found in _PART.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        said = found["raw"]
+        if said is None:
+            said = _said(words, found["call"], f"{uri}:{line + offset}")
+        pieces += [text[end : found.start()], said]
+        length += len(said)
+        if length > MOST_CHARACTERS:
+            what = f"the page becomes longer than {MOST_CHARACTERS:,} signs"
+            raise ClaimError(what, where=f"{uri}:{line + offset}", remedy="shorten it")
+        end = found.end()
+    return "".join([*pieces, text[end:]])
+
+
+def _said(words: Vocabulary, call: str | None, where: str) -> str:
+    remedy = "see the page on writing for the arguments"
     try:
-        return _rendered(environment, text, uri)
-    except TemplateSyntaxError as error:
-        what, line = str(error.message), error.lineno
-        remedy = "correct the expression there"
-    except TemplateError as error:
-        what, line = str(error), _line(error, uri)
-        remedy = "sparkpub values lists the names there are"
+        name, given, scope = parsed(call)
+        return str(_word(words, name)(*given, **scope))
     except SparkpubError as error:
-        what, line, remedy = error.what, _line(error, uri), error.remedy
+        what, remedy = error.what, error.remedy
     except (RecursionError, MemoryError):
-        what, line = "an expression is nested too deep, or too large", 1
-        remedy = "write calls alone"
+        what = "an expression is nested too deep, or too large"
     except (TypeError, ValueError, ArithmeticError) as error:
-        what, line = _OWNER.sub("", str(error)), _line(error, uri)
-        remedy = "see the page on writing for the arguments"
+        what = _OWNER.sub("", str(error))
     except (
         Exception
     ) as error:  # a page is not ours: it gets file and line, whatever it made Python do
-        what, line = f"{type(error).__name__}: {error}", _line(error, uri)
-        remedy = "see the page on writing for the arguments"
-    where = f"{uri}:{line + offset}"
+        what = f"{type(error).__name__}: {error}"
     raise ClaimError(what[:_LONGEST_MESSAGE], where=where, remedy=remedy)
 
 
-def _rendered(environment: Environment, text: str, uri: str) -> str:
-    template = environment.parse(text)
-    only_calls(template)
-    _refuse_many(template, 1, 0)
-    code = environment.compile(text, name=uri, filename=uri)
-    page = environment.template_class.from_code(environment, code, environment.globals)
-    pieces, length = [], 0
-    for piece in page.generate():
-        length += len(piece)
-        if length > MOST_CHARACTERS:
-            raise ValueError(f"the page becomes longer than {MOST_CHARACTERS:,} signs")
-        pieces.append(piece)
-    return "".join(pieces)
+def _word(words: Vocabulary, name: str) -> Callable[..., object]:
+    if name in words:
+        return words[name]
+    remedy = "sparkpub values lists the names there are"
+    raise ClaimError(f"{name!r} is no word of a page", remedy=remedy)
 
 
-def only_calls(template: nodes.Template) -> None:
-    """Raise TemplateSyntaxError for what is more than a call: an author's arithmetic would be a typed figure.
+def parsed(call: str | None) -> tuple[str, list[object], dict[str, object]]:
+    """Name, arguments and named arguments of a call. Raises ClaimError for whatever is not a call with constants."""
+    alone = "write a call alone, as {{ value(…) }}; a table takes the place of a loop"
+    if call is None:
+        raise ClaimError("this is no call, or it does not end", remedy=alone)
+    if len(call) > LONGEST_CALL:
+        raise ClaimError(f"a call of {len(call):,} characters", remedy="shorten it")
+    try:
+        found = ast.parse(call.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise ClaimError(f"this is no call: {error}", remedy=alone) from None
+    if not isinstance(found, ast.Call) or not isinstance(found.func, ast.Name):
+        raise ClaimError(f"{call.strip()[:80]} is no call", remedy=alone)
+    named = {item.arg or "**": _constant(item.value) for item in found.keywords}
+    return found.func.id, [_constant(item) for item in found.args], named
 
-    Allowed are the names that prose may use with plain arguments, and loops over plain lists.
-    """
-    for node in template.find_all(nodes.Node):
-        if not isinstance(node, _PLAIN):
-            raise TemplateSyntaxError(
-                f"{type(node).__name__} is not allowed: write the call alone",
-                node.lineno,
-            )
-        if isinstance(node, nodes.Const):
-            _refuse_large(node)
-        printed = node.nodes if isinstance(node, nodes.Output) else []
-        for part in printed:
-            if isinstance(part, nodes.Const | nodes.List | nodes.Tuple):
-                raise TemplateSyntaxError(
-                    "an expression prints what was typed: write a call", part.lineno
+
+def _constant(node: ast.expr) -> object:
+    """A text, a number, true or false, or a list of them."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant):
+            value = part.value
+            if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
+                raise ClaimError(
+                    f"a number above {LARGEST_NUMBER:,}", remedy="write a smaller one"
                 )
-
-
-def _refuse_large(node: nodes.Const) -> None:
-    value = node.value
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        what = f"a text of {len(value):,} characters"
-        raise TemplateSyntaxError(what, node.lineno)
-    if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
-        what = f"a number above {LARGEST_NUMBER:,}"
-        raise TemplateSyntaxError(what, node.lineno)
-
-
-def _refuse_many(node: nodes.Node, times: int, calls: int) -> int:
-    """The calls so far with those below a node that is done so many times. Raises TemplateSyntaxError where they are
-    too many, or a loop is not over a list that is written out."""
-    if isinstance(node, nodes.For):
-        if node.recursive or not isinstance(node.iter, nodes.List | nodes.Tuple):
-            what = "a loop goes over a list that is written out"
-            raise TemplateSyntaxError(what, node.lineno)
-        times *= max(1, len(node.iter.items))
-    if isinstance(node, nodes.Call | nodes.For):
-        calls += times
-    if calls > MOST_CALLS:
-        what = f"more than {MOST_CALLS:,} calls on a page"
-        raise TemplateSyntaxError(what, getattr(node, "lineno", 1))
-    for child in node.iter_child_nodes():
-        calls = _refuse_many(child, times, calls)
-    return calls
-
-
-def _line(error: BaseException, uri: str) -> int:
-    """The line of the page at which a rendering stopped."""
-    frames = reversed(traceback.extract_tb(error.__traceback__))
-    return next((f.lineno or 1 for f in frames if f.filename == uri), 1)
+        elif not isinstance(part, _PLAIN):
+            raise ClaimError(
+                "an argument is not written out",
+                remedy="write a text, a number or a list of them",
+            )
+    return ast.literal_eval(node)

@@ -16,7 +16,6 @@ from sparkpub.review.claims import ledger
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
-from sparkpub.site.contradictions import contradictions
 from sparkpub.site.prose import Passage, Typed
 from sparkpub.site.reading import (
     CHECK,
@@ -27,8 +26,8 @@ from sparkpub.site.reading import (
     unreadable_page,
     verdict,
 )
+from sparkpub.site.signs import against_sign
 from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, FRONT
-from sparkpub.site.words import CAMPAIGN
 
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
@@ -109,7 +108,7 @@ _AT_THE_FRONT = re.compile(r"[+−-]?\d[\d,]*(?:\.\d+)?")
 
 
 def wrong_sentence(
-    sources: Path, review: Review, speak: Speak | None
+    sources: Path, _review: Review, speak: Speak | None
 ) -> Iterator[Finding]:
     """Intervals from high to low between two expressions, words against the expressions beside them, and facts that
     their source does not hold."""
@@ -125,7 +124,7 @@ def wrong_sentence(
                 line = source.count("\n", 0, found.start()) + 1
                 yield _finding("wrong-sentence", page, line, text)
     path = sources / FACTS_FILE
-    for page, line, text in _contradictions(sources, review, speak):
+    for page, line, text in _against_signs(sources, speak):
         yield _finding("wrong-sentence", page, line, text)
     for fact in facts(sources).values():
         problem = _against_source(fact, sources.parent)
@@ -135,20 +134,15 @@ def wrong_sentence(
             yield _finding("wrong-sentence", path, line, problem)
 
 
-def _contradictions(
-    sources: Path, review: Review, speak: Speak | None
+def _against_signs(
+    sources: Path, speak: Speak | None
 ) -> Iterator[tuple[Path, int, str]]:
-    """What sentences say against their own expressions: page, line and text."""
+    """What sentences say against the signs of their own expressions: page, line and text."""
     if speak is None:
         return
-    known = {claim.id: claim for claim in claims(sources)}
     for page, uri, source in prose.pages(sources):
-        front = FRONT.match(source)
-        campaign = CAMPAIGN.search(front[0]) if front else None
         render = partial(_rendered, page=source, uri=uri, speak=speak)
-        for place, text in contradictions(
-            source, render, known, review.dataset, campaign[1] if campaign else None
-        ):
+        for place, text in against_sign(source, render):
             yield page, source.count("\n", 0, place) + 1, text
 
 

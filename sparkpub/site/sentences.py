@@ -8,10 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.record.text import (
     SPACE,
+    between,
     counted,
+    extent,
     listed,
     outward,
     significant,
@@ -22,7 +26,7 @@ from sparkpub.record.text import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import WITH, Names
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding_difference
 
@@ -229,19 +233,16 @@ def _at_most(metric: Metric, rows: Sequence[TableRow], most: float) -> str:
     """The bound in per cent, or in the metric's unit where the scale has no true zero."""
     if _in_percent(rows):
         return at_most(most)
-    return f"at most {metric.format(max(most, 0.0))}"
+    _, bound = outward(0, max(most, 0.0), metric.decimals)
+    return f"at most {metric.format(bound)}"
 
 
 def _range(metric: Metric, rows: Sequence[TableRow], low: float, high: float) -> str:
     """`+3.9 to +4.7 %`; one figure where both ends read alike."""
+    decimals, unit = metric.decimals, metric.unit
     if _in_percent(rows):
-        ends, unit = [signed(low), signed(high)], "%"
-    else:
-        ends, unit = (
-            [metric.signed(end, unit=False) for end in (low, high)],
-            metric.unit,
-        )
-    return spread(ends, unit)
+        decimals, unit = 1, "%"
+    return spread([between(low, high, decimals, signed=True)], unit)
 
 
 def _measured(metric: Metric, rows: Sequence[TableRow]) -> str:
@@ -296,9 +297,9 @@ def _amount(metric: Metric, rows: Sequence[TableRow]) -> str:
     """How large differences are, without sign: in per cent where the scale has a true zero."""
     if _in_percent(rows):
         shares = sorted(abs(row.difference_percent) for row in rows)
-        return spread([f"{share:.1f}" for share in shares], "%")
+        return spread([between(shares[0], shares[-1], 1)], "%")
     sizes = sorted(abs(row.difference) for row in rows)
-    return spread([metric.format(size, unit=False) for size in sizes], metric.unit)
+    return spread([between(sizes[0], sizes[-1], metric.decimals)], metric.unit)
 
 
 MIB_PER_GIB = 1024
@@ -316,7 +317,7 @@ def together(
     if unit == "GiB" and abs(row.effect) < _SMALL_GIB:
         scale, unit = MIB_PER_GIB, "MiB"
     amount = with_unit(significant(scale * abs(row.effect)), unit)
-    ends = with_unit(f"{significant(scale * low)} to {significant(scale * high)}", unit)
+    ends = with_unit(extent((scale * low, scale * high), 3), unit)
     alone = sum(other.verdict == side for other in rows)
     shown = f"{alone} cells show"
     if alone < 2:
@@ -332,6 +333,28 @@ def together(
     if row.heterogeneity_p < ALPHA:
         text += " The cells differ too much to average."
     return text
+
+
+_OF_PROMPTS = ("prompt_throughput_", "ttft_")
+"""How the names of metrics begin that follow from the length of a prompt."""
+
+
+def about_prompts(metric: Metric, records: Iterable[Record]) -> str:
+    """What a comparison of models by their prompts has to say where another tokenizer than theirs cut these; empty
+    else."""
+    if not metric.name.startswith(_OF_PROMPTS):
+        return ""
+    models = {
+        record.requested.model_id
+        for record in records
+        if record.observed.settings.get("tokenizer") == FALLBACK
+    }
+    if len(models) < 2:
+        return ""
+    return (
+        "Lengths of prompts are tokens of gpt2: how many of its own tokens each model read is not known, "
+        "so models are compared by text, not by tokens."
+    )
 
 
 def means(names: Names, metric: Metric, cells: Sequence[TableRow]) -> str:

@@ -206,7 +206,7 @@ def names(found: Sequence[Line], called: CampaignNames) -> dict[Line, str]:
         model = called.short_models.get(line.model, line.model)
         parts = [model] if several_models else []
         if times[line.model] > 1:
-            parts.append(called.apart.get((line.model, line.environment), ""))
+            parts.append(called.environments.get(line.environment, ""))
         told = [*filter(None, parts), *_differing(line, found)]
         named[line] = ", ".join(told) or model
     return named

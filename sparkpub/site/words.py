@@ -1,17 +1,15 @@
 """Prose bound to data: the names an author may use in Markdown, and what they say today.
 
-A page is a Jinja template in a sandbox that sees nothing but the functions below. An undefined name, an unknown
-cell or a figure that is not there stops the build with file and line.
+A page calls the functions below and nothing else. An undefined name, an unknown cell or a figure that is not there
+stops the build with file and line.
 """
 
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
-
-from jinja2 import StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sparkpub.record import package
 from sparkpub.record.catalogue import CatalogueFile
@@ -21,6 +19,7 @@ from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
 from sparkpub.review.checks import Finding, Review
+from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
@@ -76,7 +75,6 @@ _SHOWN = (
     "max",
     "cv_percent",
     "n",
-    "spearman",
     "trend_p",
 )
 
@@ -90,6 +88,27 @@ _SIDES = frozenset({"candidate", "baseline"})
 _GIVE_VERDICTS = frozenset(
     {"claim", "verdict", "evidence", "verdicts", "findings", "ledger"}
 )
+
+
+INTERVAL = "interval "
+"""Before a statistic whose 95 % interval a column of a table shows."""
+_OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
+"""What `compare` says besides statistics."""
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a table in prose; `part` is the key of an environment, or of what `axis` names."""
+
+    statistic: str
+    metric: str
+    part: str = ""
+    axis: str = "environment"
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it shows the interval of its statistic."""
+        return self.statistic.startswith(INTERVAL)
 
 
 NOT_YET = "not measured yet"
@@ -115,13 +134,8 @@ def proof(text: str, uri: str) -> str:
     Raises ClaimError with file and line.
     """
     text = text.replace(BOUND, " ").replace(JUDGED, " ")
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined, keep_trailing_newline=True
-    )
-    environment.globals = {
-        name: _marks(name) for name in (*_NAMES, "figure", "reference")
-    }
-    return expressions.render(environment, text, uri, 0)
+    words = {name: _marks(name) for name in (*_NAMES, "figure", "reference")}
+    return expressions.render(words, text, uri, 0)
 
 
 def _marks(name: str) -> Callable[..., str]:
@@ -135,10 +149,13 @@ def _marks(name: str) -> Callable[..., str]:
     return mark
 
 
-def _with_fixed_spaces(said: object) -> object:
-    """What an expression prints, with a space before a unit at which no line breaks."""
-    if isinstance(said, str):
-        return _BEFORE_UNIT.sub(SPACE, said)
+def _with_fixed_spaces(say: Callable[..., str]) -> Callable[..., str]:
+    """An expression that says the same with a space before a unit at which no line breaks."""
+
+    @wraps(say)
+    def said(*given: Any, **scope: Any) -> str:
+        return _BEFORE_UNIT.sub(SPACE, say(*given, **scope))
+
     return said
 
 
@@ -173,15 +190,9 @@ class Words:
         self._rendered: dict[tuple[str, str], str] = {}
         self._uri = ""
         self._links = True
-        self._environment = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined,
-            keep_trailing_newline=True,
-            finalize=_with_fixed_spaces,
-        )
-        self._environment.globals = {name: getattr(self, name) for name in _NAMES}
-        self._environment.globals |= {
-            "figure": self.figure,
-            "reference": self.reference,
+        self._words = {
+            name: _with_fixed_spaces(getattr(self, name))
+            for name in (*_NAMES, "figure", "reference")
         }
 
     def render(self, text: str, uri: str) -> str:
@@ -199,10 +210,10 @@ class Words:
         self._scopes.default = campaign[1] if campaign else ""
         # A title is no place for a link.
         self._links = False
-        head = expressions.render(self._environment, front, uri, 0)
+        head = expressions.render(self._words, front, uri, 0)
         self._links = True
         lines = front.count("\n")
-        return head + expressions.render(self._environment, body, uri, lines)
+        return head + expressions.render(self._words, body, uri, lines)
 
     @_perhaps_later
     def value(
@@ -220,51 +231,113 @@ class Words:
     @_perhaps_later
     def table(
         self,
-        statistic: str,
-        metric: str | Sequence[str],
+        shown: str | Sequence[Sequence[str]],
+        metric: str | Sequence[str] = "",
         *,
-        rows: str = "model",
+        rows: str | Sequence[str] = "model",
         columns: str = "",
+        of: Sequence[str | Sequence[str]] = (),
         decimals: int | None = None,
         **scope: Any,
     ) -> str:
         """A statistic as a table with a row per model, or what `rows` names: `table("mean", "peak_memory_gib",
-        columns="environment")`; with a list of metrics, a column each."""
-        metrics = [metric] if isinstance(metric, str) else list(metric)
-        if columns and len(metrics) > 1:
+        columns="environment")`; with a list of metrics, a column each. Several statistics are a list of columns, of
+        one environment where it is named: `table([["mean", "peak_memory_gib", "native"], ["difference",
+        "peak_memory_gib"]])`. `of` chooses the rows by their keys."""
+        chosen = self._scopes.select(**scope)
+        self._scopes.refuse_early(chosen)
+        asked = self._columns(shown, metric, columns, chosen)
+        axes = [rows] if isinstance(rows, str) else list(rows)
+        keys = [[key] if isinstance(key, str) else list(key) for key in of]
+        if not keys:
+            found = [
+                [self._key(record, axis) for axis in axes] for record in chosen.records
+            ]
+            keys = [list(key) for key in dict.fromkeys(map(tuple, found))]
+        body = []
+        for key in keys:
+            cell = {**scope, **dict(zip(axes, key, strict=True))}
+            named = [
+                self._named(axis, name, scope)
+                for axis, name in zip(axes, key, strict=True)
+            ]
+            body.append(
+                [*named, *(self._cell(column, cell, decimals) for column in asked)]
+            )
+        heads = [axis.capitalize() for axis in axes]
+        return reference.table([*heads, *self._heads(asked, scope)], body)
+
+    def _columns(
+        self,
+        shown: str | Sequence[Sequence[str]],
+        metric: str | Sequence[str],
+        axis: str,
+        chosen: Chosen,
+    ) -> list[TableColumn]:
+        """The columns that a table is asked for: as a list of them, or as a statistic with metrics or an axis."""
+        if not isinstance(shown, str):
+            asked = [TableColumn(*column) for column in shown]
+        elif not axis:
+            metrics = [metric] if isinstance(metric, str) else metric
+            asked = [TableColumn(shown, name) for name in metrics]
+        elif isinstance(metric, str):
+            keys = dict.fromkeys(self._key(record, axis) for record in chosen.records)
+            asked = [TableColumn(shown, metric, key, axis) for key in keys]
+        else:
             raise ClaimError(
                 "a table has columns of one metric, or a column per metric",
                 remedy="leave columns out, or name one metric",
             )
-        chosen = self._scopes.select(**scope)
-        self._scopes.refuse_early(chosen)
-        for name in metrics:
-            if name not in chosen.metrics:
-                remedy = suggestion(name, sorted(chosen.metrics))
+        for column in asked:
+            if column.metric not in chosen.metrics:
                 raise ClaimError(
-                    f"no run of this scope has the metric {name!r}", remedy=remedy
+                    f"no run of this scope has the metric {column.metric!r}",
+                    remedy=suggestion(column.metric, sorted(chosen.metrics)),
                 )
-        heads = [METRICS[name].label if name in METRICS else name for name in metrics]
-        parts: list[dict[str, str]] = [{} for _ in metrics]
-        if columns:
-            keys = dict.fromkeys(
-                self._key(record, columns) for record in chosen.records
-            )
-            heads = [self._named(columns, key, scope) for key in keys]
-            parts = [{columns: key} for key in keys]
-            metrics *= len(parts)
-        body = []
-        for key in dict.fromkeys(self._key(record, rows) for record in chosen.records):
-            line = [self._named(rows, key, scope)]
-            for name, part in zip(metrics, parts, strict=True):
-                cell: dict[str, Any] = {**scope, rows: key, **part}
-                group = self._scopes.select(**cell)
-                text = NOT_AVAILABLE
-                if name in group.metrics:
-                    text = self._scopes.quantity(statistic, name, **cell).text(decimals)
-                line.append(text)
-            body.append(line)
-        return reference.table([rows.capitalize(), *heads], body)
+        return asked
+
+    def _heads(
+        self, asked: Sequence[TableColumn], scope: Mapping[str, Any]
+    ) -> Iterator[str]:
+        """What tells each column from the others: its metric, its statistic, the part of the runs."""
+        metrics = {column.metric for column in asked}
+        for column in asked:
+            said = []
+            if len(metrics) > 1 or not (column.part or column.statistic != "mean"):
+                known = METRICS.get(column.metric)
+                said.append(known.label if known else column.metric)
+            if column.statistic != "mean":
+                told = column.statistic.removeprefix(INTERVAL).removesuffix("_percent")
+                said.append(
+                    "interval" if column.is_interval else told.replace("_", " ")
+                )
+            if column.part:
+                said.append(self._named(column.axis, column.part, scope))
+            yield ", ".join(said)
+
+    def _cell(
+        self, column: TableColumn, cell: Mapping[str, Any], decimals: int | None
+    ) -> str:
+        """One value of a table, of runs or of a comparison."""
+        statistic, metric = column.statistic.removeprefix(INTERVAL), column.metric
+        known = STATISTICS.get(statistic)
+        if statistic in _OF_COMPARISONS or (known and known.kind == "comparison"):
+            if column.is_interval:
+                sides = self._scopes.sides(cell)
+                return self.interval(statistic, metric, decimals=decimals, **sides)
+            return self.compare(statistic, metric, decimals=decimals, **cell)
+        runs = dict(cell)
+        if column.part:
+            runs[column.axis] = column.part
+        group = self._scopes.select(**runs)
+        if metric not in group.metrics:
+            return NOT_AVAILABLE
+        quantity = self._scopes.quantity(statistic, metric, **runs)
+        return (
+            quantity.interval(decimals)
+            if column.is_interval
+            else quantity.text(decimals)
+        )
 
     def _key(self, record: Record, axis: str) -> str:
         if axis not in _AXES:
@@ -312,7 +385,7 @@ class Words:
             )
         low, quantity = min(known, key=_value)
         high, _ = max(known, key=_value)
-        return f"{quantity.say(low, decimals, unit=False)} to {quantity.say(high, decimals)}"
+        return quantity.between(low, high, decimals)
 
     @_perhaps_later
     def compare(
@@ -324,7 +397,7 @@ class Words:
         sides = self._scopes.sides(scope)
         if statistic == "replication":
             return str(self._scopes.replication(metric, **sides).replication)
-        if statistic in {"verdict", "p_adjusted", "why", "machines"}:
+        if statistic in _OF_COMPARISONS:
             found = getattr(self._scopes.comparison(metric, **sides), statistic)
             if statistic == "p_adjusted":
                 return p_text(found)

@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 import yaml
 
 from sparkpub.collect.importers import IMPORTERS, import_results
-from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.importers.base import (
+    Given,
+    read_about,
+)
 from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan
@@ -48,7 +51,7 @@ from tests.published import MEASURED
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data"
-TOOLS = ROOT / "sparkpub/collect/importers/tools"
+TOOLS = ROOT / "sparkpub/tools"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,10 @@ from hypothesis import strategies as st
 
 from sparkpub.collect import journal
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.importers.base import (
+    Given,
+    read_about,
+)
 from sparkpub.collect.journal import Log
 from sparkpub.collect.public import public
 from sparkpub.record.errors import MatrixError
@@ -428,3 +432,32 @@ def test_a_secret_in_a_matrix_is_refused_where_no_variable_stands_for_it(
         MatrixError, match=f"a secret stands in {re.escape(place)}, .*write [$]NAME"
     ):
         public(matrix)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["token=", "password: ", "&token=", '"key": ', '{"token": ', "Bearer ", "a://"],
+)
+def test_the_time_grows_with_the_text_alone(piece: str) -> None:
+    """A run's log of 64 MiB, or a report in one line, would be searched for days."""
+    size, times = 1 << 15, 16
+    texts = [f"a@b {piece * (count // len(piece))}" for count in (size, times * size)]
+    took = [seconds_for(text) for text in texts]
+    # A quadratic search takes 256 times as long, and one in which that is half of the small text 128 times.
+    assert took[1] < 3 * times * max(took[0], 0.02)
+
+
+def test_a_text_of_tokens_takes_no_longer_for_each() -> None:
+    few, many = (
+        " ".join(f"ghp_{number:032d}aA" for number in range(count))
+        for count in (1000, 32_000)
+    )
+    assert without_secrets(many) == " ".join(["<secret>"] * 32_000)
+    assert seconds_for(many) < 3 * 32 * max(seconds_for(few), 0.02)
+
+
+def seconds_for(text: str) -> float:
+    """Of the processor, to redact a text."""
+    begun = time.process_time()
+    without_secrets(text)
+    return time.process_time() - begun

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sparkpub.site.pages.template_code import SHIPPED
 
+from sparkpub.site.pages.templating import SHIPPED
 from tests.browser import campaign
 from tests.browser.campaign import NAME
 

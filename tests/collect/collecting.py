@@ -11,7 +11,7 @@ from sparkpub.collect.session import collect
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.record import Record
-from sparkpub.record.store import read_campaign, read_folder
+from sparkpub.record.store import read_folder
 
 OPEN_GATES = {
     "cooldown": 0,
@@ -69,9 +69,3 @@ def records(data: Path, campaign: str = "small") -> list[Record]:
             record.plan.attempt,
         ),
     )
-
-
-def excluded(data: Path, campaign: str = "small") -> dict[str, str]:
-    """Runs that campaign.json takes out of the figures, each with the reason."""
-    declared = read_campaign(data / campaign)
-    return {item.run: item.reason for item in declared.quarantined}

@@ -6,9 +6,11 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -117,9 +119,7 @@ def test_the_lock_says_who_has_it_and_is_free_afterwards(
 def test_somebody_else_with_the_name_is_named_whatever_he_says(
     own_state: Path, tmp_path: Path, answer: bytes
 ) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
-        other.bind(f"\0{lock.name()}")
-        other.listen()
+    with squatting() as other:
 
         def answering() -> None:
             asking, _ = other.accept()
@@ -137,12 +137,38 @@ def test_one_that_says_nothing_is_not_waited_for(
     own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "ANSWER_SECONDS", 0.05)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
-        other.bind(f"\0{lock.name()}")
-        other.listen()
+    with squatting():
         found = lock.holder()
     assert found is not None
     assert found["pid"] == os.getpid()
+
+
+def test_one_that_drips_its_answer_is_not_waited_for(own_state: Path) -> None:
+    """A byte each second kept `collect` and `status` for an hour."""
+    with squatting() as other:
+
+        def dripping() -> None:
+            asking, _ = other.accept()
+            with asking, suppress(OSError):
+                while True:
+                    asking.sendall(b"x")
+                    time.sleep(0.05)
+
+        threading.Thread(target=dripping, daemon=True).start()
+        begun = time.monotonic()
+        found = lock.holder()
+    assert found is not None
+    assert found["pid"] == os.getpid()
+    assert time.monotonic() - begun < lock.ANSWER_SECONDS
+
+
+@contextmanager
+def squatting() -> Iterator[socket.socket]:
+    """A socket of somebody else with the lock's name."""
+    with socket.socket(socket.AF_UNIX, lock.KIND) as other:
+        other.bind(f"\0{lock.name()}")
+        other.listen()
+        yield other
 
 
 def test_a_pipe_among_the_notes_is_no_note(own_state: Path) -> None:
@@ -205,19 +231,54 @@ def test_what_is_no_folder_is_named_where_a_campaign_belongs(
     ]
 
 
-def test_a_folder_that_cannot_be_locked_is_locked_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As NFS answers; the name stands for the folder whatever the state folder."""
+READING = """
+import fcntl, os, sys
+os.setuid(int(sys.argv[1]))
+for name in (".", ".collecting"):
+    try:
+        fcntl.flock(os.open(name, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        print(name, error.strerror)
+print("read", flush=True)
+sys.stdin.read()
+"""
 
-    def refused(*_: object) -> bool:
-        raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr(lock, "_flocked", refused)
+@AS_ROOT
+@pytest.mark.parametrize("left", [True, False])
+def test_who_may_read_a_folder_keeps_nobody_from_collecting(left: bool) -> None:
+    """The folder itself can be locked by everybody who may read it; the file that is locked in its place cannot."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        if left:  # by a collector that was killed
+            (folder / lock.FILE).touch(0o600)
+        argv = [sys.executable, "-c", READING, str(NOBODY)]
+        with subprocess.Popen(
+            argv, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            why = "Permission denied" if left else "No such file or directory"
+            assert process.stdout.readline() == f".collecting {why}\n"
+            assert process.stdout.readline() == "read\n"
+            with lock.folder_locked(folder):
+                assert (folder / lock.FILE).stat().st_mode & 0o777 == 0o600
+                with pytest.raises(CollectError), lock.folder_locked(folder):
+                    pass
+            process.communicate()
+        assert list(folder.iterdir()) == []
+
+
+@AS_ROOT
+def test_what_root_leaves_is_the_folders_owners(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
     with lock.folder_locked(tmp_path):
-        monkeypatch.setenv(state.VARIABLE, str(tmp_path / "another"))
-        with (
-            pytest.raises(CollectError, match="writes to this campaign"),
-            lock.folder_locked(tmp_path),
-        ):
-            pass
+        assert (tmp_path / lock.FILE).stat().st_uid == NOBODY
+
+
+def test_a_link_in_the_place_of_the_locked_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / lock.FILE).symlink_to(tmp_path / "victim")
+    with pytest.raises(CollectError) as refused, lock.folder_locked(tmp_path):
+        pass
+    assert "cannot be locked" in refused.value.what
+    assert not (tmp_path / "victim").exists()

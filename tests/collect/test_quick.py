@@ -15,6 +15,7 @@ from sparkpub.collect.quick import FoundServer, Wanted
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import port_of
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
+from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
 from tests.plan.workloads.serving import SENSE, Served, serving
@@ -34,7 +35,8 @@ while [ $# -gt 0 ]; do
 done
 echo "  Run 1/1 (batch size $at_once)..."
 sleep 0.2
-printf '{"version": "0.4.0", "benchmarks": [{"concurrency": %s, "prompt_size": %s, ' $at_once $prompt > report.json
+printf '{"version": "0.4.0", "latency_mode": "api", "latency_ms": 0.%s, ' $(date +1%N) > report.json
+printf '"benchmarks": [{"concurrency": %s, "prompt_size": %s, ' $at_once $prompt >> report.json
 printf '"tg_throughput": {"mean": %s0.0}, "e2e_ttft": {"values": [12.5]}}]}' $at_once >> report.json
 echo 'Saving results to report.json'
 """
@@ -50,6 +52,14 @@ def test_what_a_server_says_and_one_answer_are_shown() -> None:
         f"{server.url}: vLLM 0.24.0, model acme/Walker-8B, context 4,096",
         f"answer: {SENSE[:100]} ...",
     ]
+
+
+def test_a_server_that_nobody_knows_is_called_by_its_interface() -> None:
+    """It says the same at every address, so that no page tells which engine it is."""
+    models = {"object": "list", "data": [{"id": "acme/Walker-8B"}]}
+    with serving(Served(dict.fromkeys(pages.PAGES, models))) as server:
+        found = quick.look(server.url)
+    assert found.engine == "an OpenAI-compatible server"
 
 
 @pytest.mark.parametrize(
@@ -76,9 +86,18 @@ def test_of_several_models_none_is_guessed() -> None:
             quick.look(server.url, "c")
 
 
-def test_an_answer_without_sense_is_refused() -> None:
-    with serving(Served(VLLM, text="!" * 50)) as server:
-        with pytest.raises(CollectError, match="makes no sense: it has hardly any"):
+@pytest.mark.parametrize("text", ["!" * 50, "the " * 60])
+def test_a_server_that_repeats_itself_is_measured_with_a_warning(text: str) -> None:
+    with serving(Served(VLLM, text=text)) as server:
+        found = quick.look(server.url)
+    assert found.lines[-1].startswith("warning: the answer makes no sense: it ")
+    assert found.lines[-1].endswith("the figures will say so and are not ranked")
+
+
+@pytest.mark.parametrize("text", ["", "<html><h1>502</h1>", '{"error": "no model"}'])
+def test_what_is_no_answer_of_a_model_is_refused(text: str) -> None:
+    with serving(Served(VLLM, text=text)) as server:
+        with pytest.raises(CollectError, match=r"gave no answer: it is (empty|an)"):
             quick.look(server.url)
         found = quick.look(server.url, random=True)
     assert quick.declare(found, Wanted(), "c")["models"] == {
@@ -164,12 +183,12 @@ def workloads(found: FoundServer, wanted: Wanted | None = None) -> dict[str, Any
     return dict(document["workloads"])
 
 
-def test_two_lengths_at_three_numbers_of_users_in_three_rounds() -> None:
+def test_two_lengths_at_three_numbers_of_users_in_four_rounds() -> None:
     assert list(workloads(a_found())) == [
         *("in512-out128-c1", "in512-out128-c4", "in512-out128-c16"),
         *("in2048-out128-c1", "in2048-out128-c4", "in2048-out128-c16"),
     ]
-    assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 3
+    assert quick.declare(a_found(), Wanted(), "c")["iterations"] == 4
 
 
 def test_prompts_fit_into_the_context() -> None:
@@ -292,8 +311,14 @@ def test_one_command_makes_a_campaign(
         ["64", "1", "mean", *of_one],
         ["64", "4", "mean", *of_four],
     ]
-    assert lines[-1] == "next: sparkpub check data/comprehensive"
+    assert lines[-1] == f"page: sparkpub serve data/comprehensive/{name}"
     assert any(line == f"campaign data/comprehensive/{name}" for line in lines)
+    # What the client measured before a run, another time in each, is no setting of the server.
+    review = sparkpub(user, variables, "check", name, "--json")
+    found = {item["check"] for item in json.loads(review.stdout)["findings"]}
+    assert "mixed-machines" not in found
+    delays = {record.observed.settings["latency"] for record in records}
+    assert len(delays) > 1
     assert "0 runs measured, 0 failed, 0 to do" in again.stdout
     document = json.loads(third.stdout)
     assert document["campaign"] == f"{name}-2"

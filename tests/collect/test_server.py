@@ -53,7 +53,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         models = {"data": [{"id": "m"}]} if behaviour in ("sense", "nonsense") else os.getpid()
         self.wfile.write(json.dumps(models if self.path == "/v1/models" else os.getpid()).encode())
     def do_POST(self):
-        said = "Paris, on the river Seine." if behaviour == "sense" else "!" * 60
+        said = "Paris, on the river Seine." if behaviour == "sense" else ""
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps({"choices": [{"message": {"content": said}}]}).encode())

@@ -296,8 +296,8 @@ def test_one_collector_at_a_time_writes_to_a_campaign(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_run_left_for_later_is_no_success(tmp_path: Path) -> None:
-    assert run(a_matrix(), tmp_path, max_runs=1).exit_code == 1
+def test_a_call_that_measured_what_was_asked_is_a_success(tmp_path: Path) -> None:
+    assert run(a_matrix(), tmp_path, max_runs=1).exit_code == 0
     assert (
         run(a_matrix(), tmp_path, only={"iteration": frozenset({"1"})}).exit_code == 0
     )  # of those chosen, none is left
@@ -458,7 +458,7 @@ def test_what_people_decided_stays_in_campaign_json(tmp_path: Path) -> None:
 
 
 def test_outputs_become_evidence_and_links_do_not(tmp_path: Path) -> None:
-    script = 'echo \'{"a": 1}\' > "$0/report.json"; ln -s /etc/passwd "$0/req.json"; echo rate 1'
+    script = 'echo \'{"a": 1}\' > "$0/report.json"; ln -s /etc/hostname "$0/req.json"; echo rate 1'
     workload = a_command(script) | {
         "argv": ["sh", "-c", script, "{workdir}"],
         "outputs": {"report": "report.json", "requests": "req.json"},

@@ -53,7 +53,10 @@ def plant(data: Path) -> Path:
     for hook in ("pre-commit", "post-index-change"):
         (data / "hooks" / hook).write_bytes(program.read_bytes())
         (data / "hooks" / hook).chmod(0o755)
-    git(data, f"--git-dir={data}", "-c", "core.fsmonitor=", "add", "c")
+    quiet = ("-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null")
+    author = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    git(data, f"--git-dir={data}", *quiet, "add", "c")
+    git(data, f"--git-dir={data}", *quiet, *author, "commit", "-qm", "Planted")
     ran.unlink(missing_ok=True)
     return ran
 

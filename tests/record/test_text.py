@@ -127,3 +127,11 @@ def test_an_interval_is_rounded_away_from_itself() -> None:
     assert text.outward(-0.93, 1.01) == (-1.0, 1.1)
     assert text.outward(-0.3, 0.1 + 0.2) == (-0.3, 0.3)
     assert text.outward(0.0, 0.001, 2) == (0.0, 0.01)
+
+
+def test_a_range_leaves_none_of_its_values_out() -> None:
+    """1.221 to 2.2045 is not 1.3 to 2.2, and one value is no range."""
+    assert text.extent([2.2045, 1.221]) == "1.2 to 2.3"
+    assert text.extent([1.25, 1.25]) == text.rounded(1.25, 2)
+    assert text.between(-0.51, 1.21, 1, signed=True) == f"{MINUS}0.6 to +1.3"
+    assert text.between(0.44, 0.44, 1) == "0.4"

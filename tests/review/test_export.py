@@ -78,6 +78,16 @@ def test_lists_are_words_in_every_format(data: Path) -> None:
     assert as_csv(cells).decode().count("\n") == 3
 
 
+def test_a_row_without_a_list_leaves_its_cell_empty() -> None:
+    """Rows of charts lack what does not apply to them."""
+    table = pd.DataFrame({"run": ["a", "b"], "flags": [["x", "y"], None]})
+    assert as_csv(table).decode().splitlines() == [
+        "run,flags",
+        "a,x y",
+        "b,",
+    ]
+
+
 def test_no_campaign_is_an_empty_table(tmp_path: Path) -> None:
     rows = load(tmp_path).runs
     assert as_csv(rows) == (",".join(COLUMNS) + "\n").encode()

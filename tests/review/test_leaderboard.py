@@ -87,6 +87,18 @@ def test_a_board_shows_the_load_of_most_models() -> None:
     assert order(board) == ["b", "a"]
 
 
+def test_a_served_load_is_shown_before_batches_of_more_models() -> None:
+    """A library that computes a whole batch serves nobody."""
+    batches = {"type": "generate", "input_tokens": 128, "output_tokens": 32}
+    batches |= {"batch_size": 8, "requests": 48}
+    board = board_of(
+        *runs_of("a", [918.0], load=batches),
+        *runs_of("b", [900.0], load=batches),
+        *runs_of("c", [1402.0]),
+    )
+    assert (board.load.tool, len(board.rows)) == ("vllm-bench serve", 1)
+
+
 def test_of_loads_with_equally_many_models_the_usual_one_is_shown() -> None:
     far = {**ONE, "input_tokens": 64, "output_tokens": 64}
     board = board_of(

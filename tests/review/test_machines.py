@@ -182,7 +182,9 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     assert raw is not None
     assert raw > 4
     asked = Question(Chosen(ReviewedCampaign(campaign), (NATIVE,)), TPUT)
-    assert ask("slope_per_run", asked).value == pytest.approx(0, abs=0.5)
+    p_value = ask("trend_p", asked).value
+    assert p_value is not None
+    assert p_value > 0.1
 
 
 def test_one_machine_is_level_with_itself() -> None:
@@ -204,8 +206,8 @@ def told(*measured: float) -> Results:
 
 def test_stats_shows_each_machine_and_all_together() -> None:
     found = told(5, 5, 5)
-    assert [effect.machine for effect in rows(found.effects)] == ["a", "b", "c"]
-    assert [effect.n_baseline for effect in rows(found.effects)] == [8, 8, 8]
+    measured, _ = found.over(list(found.campaigns))
+    assert list(measured["machine"]) == ["a", "b", "c"]
     (row,) = rows(found.replications)
     (comparison,) = found.comparison_rows
     assert row.effect == pytest.approx(comparison.difference_percent)
@@ -270,7 +272,6 @@ def test_the_document_names_machines() -> None:
     assert document["comparisons"][0]["machines"] == 2
     assert document["cells"][0]["machines"] == ["a", "b"]
     assert document["cells"][0]["n_by_machine"] == [8, 8]
-    assert document["effects"][1]["machine"] == "b"
     assert document["replications"][0]["replication"] == "replicates"
 
 

@@ -68,44 +68,25 @@ def test_environments_are_called_by_what_they_are() -> None:
     assert told == ["Docker", "Docker (v23)", "graphs"]
 
 
-def test_builds_of_an_import_are_told_apart_by_what_the_runs_show() -> None:
-    """The keys are those of the source: a format, whether tokens were drafted, and a word of the author."""
-    plain = {"dtype": "bfloat16"}
-    drafted = plain | {"speculative_decoding": True}
-    runs = []
-    for day, place, observed in (
-        (11, "container-bf16", plain),
-        (12, "container-bf16-spec", drafted),
-        (13, "container-bf16-v23", plain),
-    ):
-        for record in runs_of(
-            "m", [1.0], model_id="x/A-7B", environment=place, observed=observed
-        ):
-            requested = record.requested.model_copy(
-                update={"environment": {"type": "docker"}}
-            )
-            started = record.started.model_copy(
-                update={"value": f"2026-08-{day}T10:00:00Z"}
-            )
-            runs.append(
-                record.model_copy(update={"requested": requested, "started": started})
-            )
-    names = names_of(*runs)
-    places = ["container-bf16", "container-bf16-spec", "container-bf16-v23"]
+def test_builds_of_an_import_are_told_apart_by_their_keys() -> None:
+    places = ["container-bf16", "container-bf16-spec"]
+    docker = a_record().requested.model_copy(update={"environment": {"type": "docker"}})
+    records = [
+        a_record(model="m", environment=place, requested=docker, run_id=f"c-{place}")
+        for place in places
+    ]
+    names = names_of(*records)
     assert [names.environment("c", place) for place in places] == [
-        "Docker (BF16)",
-        "Docker (BF16, speculative decoding)",
-        "Docker (BF16, 2026-08-13)",
+        "Docker (bf16)",
+        "Docker (bf16-spec)",
     ]
-    assert [names.build("c", "m", place) for place in places] == [
-        "A-7B",
-        "A-7B, speculative decoding",
-        "A-7B, 2026-08-13",
-    ]
+    name = names.model("c", "m")
+    assert names.build("c", "m", places[1]) == f"{name}, Docker (bf16-spec)"
+    assert names_of(records[0]).build("c", "m", places[0]) == name
 
 
 def test_the_parts_of_an_environments_name() -> None:
-    assert parts_of("Docker (BF16, 2026-08-06)") == ["Docker", "BF16", "2026-08-06"]
+    assert parts_of("Docker (bf16-spec)") == ["Docker", "bf16-spec"]
     assert parts_of("native") == ["native"]
 
 

@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
+from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Machine, Moment, Record
-from sparkpub.review.checks import Finding
+from sparkpub.record.record import Machine, Moment, Origin, Record
+from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.claims import ledger
 from sparkpub.review.claims.ledger import Claim
 from sparkpub.review.results import Results
+from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import answers, campaign_page, campaign_table, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
-from tests.leaderboards import LOAD, TPUT, dataset_of, reviewed, runs_of
+from tests.leaderboards import LOAD, PROMPT, TPUT, dataset_of, reviewed, runs_of
 
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
 STEADY = [100.0, 100.2, 99.9, 100.1, 100.0, 99.8]
@@ -187,12 +189,79 @@ def test_the_cost_of_a_container_is_said_with_its_bound() -> None:
     said = answer_to(
         "Does Docker cost anything?", *campaign(1, cost=0.005, observed=BF16)
     )
-    assert said.startswith("A container costs vLLM 0.4 to 0.6 % of throughput")
+    assert said.startswith(
+        "On one DGX Spark a container costs vLLM 0.4 to 0.6 % of throughput"
+    )
     assert "(measured −0.5 %, −0.6 to −0.4)" in said
     # Equivalence within the margin is decided by the 90 % interval (two one-sided tests at 5 %).
     pages = published(*campaign(1, cost=0.005, observed=BF16))
     (found,) = (item for item in answers.answers(pages) if "Docker" in item.question)
     assert "its 90\N{NO-BREAK SPACE}% interval" in found.note
+
+
+def test_campaigns_that_a_claim_joins_have_one_cost_over_their_machines() -> None:
+    """Costs of 0.2 and 0.8 % on two machines: the mean is 0.5 %, and two values leave one degree of freedom, for which
+    Student's t is 12.71: 12.71 standard errors of 0.3 are 3.8 to either side, whatever each machine decides alone."""
+    records = []
+    for number, cost in ((1, 0.002), (2, 0.008)):
+        for record in campaign(number, cost=cost, observed=BF16):
+            machine = SPARK.model_copy(update={"id": f"{number}" * 16})
+            same = {"model": "m", "machine": machine}
+            records.append(record.model_copy(update=same))
+    claim = Claim.model_validate(
+        {
+            "id": "both",
+            "says": "On both a container is as fast, within {within} percent.",
+            "source": {"document": "part 1", "section": "Both"},
+            "about": "world",
+            "campaign": "c1",
+            "repeated_in": ["c2"],
+            "metric": TPUT,
+            "compare": "container / native",
+            "expect": {"equivalent_within_percent": 1},
+            "recorded": "undecided",
+        }
+    )
+    publication = published(*records, claims=[claim])
+    (found,) = (
+        item for item in answers.answers(publication) if "Docker" in item.question
+    )
+    said = found.text.replace("\u00a0", " ")
+    assert said.startswith(
+        "On 2 DGX Spark together a container costs vLLM at most 4.4 % of throughput "
+        "(measured −0.5 %, −4.4 to +3.4, undecided)"
+    )
+    assert "its 95\N{NO-BREAK SPACE}% interval" in found.note
+
+
+def test_what_can_be_judged_comes_before_what_was_checked() -> None:
+    """Of two runs nothing shows the model, and each is alone in its cell."""
+    records = [
+        *runs_of("a", [1.0], machine=SPARK, origin=Origin(title="t", author="Ann")),
+        *runs_of("b", [2.0], machine=SPARK, origin=Origin(title="t", author="Ann")),
+    ]
+    runs = [record.run_id for record in records]
+    unknown = Finding(
+        "identity", "warning", "c", None, None, "Nothing.", {"runs": runs}
+    )
+    said = text(page(published(*records, findings=[unknown])))
+    assert (
+        "Which model ran is known by name only in 2 of 2 runs. 2 of 2 cells are a single run, so how far runs "
+        "differ is not known. All that is ranked on DGX Spark is from one owner, Ann. "
+        f"{len(CHECKS)} checks read what there is."
+    ) in said
+
+
+def test_models_whose_prompts_another_tokenizer_cut_are_compared_by_text() -> None:
+    """Within a model the tokens are the same, whatever they are."""
+    observed = BF16 | {"settings": {"tokenizer": FALLBACK}}
+    one, other = (
+        runs_of(name, [100.0], metric=PROMPT, observed=observed) for name in "ab"
+    )
+    metric = METRICS[PROMPT]
+    assert "tokens of gpt2" in sentences.about_prompts(metric, [*one, *other])
+    assert sentences.about_prompts(metric, [*one, *one]) == ""
+    assert sentences.about_prompts(METRICS[TPUT], [*one, *other]) == ""
 
 
 def test_what_narrower_weights_bring_is_a_multiple_of_sixteen_bits() -> None:

@@ -57,7 +57,7 @@ def test_what_is_special_about_a_setup_stands_behind_what_all_are() -> None:
     )
     (model,) = model_page.models(publication)
     names = model_page.setup_names(publication, model)
-    assert list(names.values()) == ["BF16", "BF16, speculative decoding"]
+    assert list(names.values()) == ["BF16", "BF16, bf16-spec"]
 
 
 def test_the_commands_are_those_of_the_record_as_a_shell_takes_them() -> None:

@@ -77,7 +77,7 @@ def test_an_effect_is_said_in_the_unit_that_reads_best(
 def test_small_memory_has_its_interval_in_the_same_unit() -> None:
     """0.0625 GiB are 64 MiB: the interval from half of it to half as much again."""
     text = together(a_row(0.0625, "GiB"), [])
-    assert "(32 to 96 MiB; exploratory)" in text
+    assert "(32.0 to 96.0 MiB; exploratory)" in text
 
 
 def test_cells_worth_too_few_runs_are_said() -> None:

@@ -11,7 +11,6 @@ from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.mkdocs import build_site, published_address
 from tests.site.conftest import (
     POST,
-    without_the_machines_node,
     write_data,
     write_sources,
 )
@@ -63,7 +62,7 @@ def build(folder: Path, *, address: str = ADDRESS, custom: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str]:
-    """Every page of a built site, by address, but for the short ones of runs, which lead on."""
+    """Every page of a built site, by address, but for those that lead on: the short ones of runs, and moved ones."""
     folder = tmp_path_factory.mktemp("theme")
     write_data(folder / "data")
     sources = write_sources(folder / "pages")
@@ -71,13 +70,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, st
     (sources / "quoted.md").write_text(QUOTED, encoding="utf-8")
     post = POST.replace("tags: [memory]", "authors: [A. Writer]\ncategories: [Notes]")
     (sources / "blog" / "posts" / "first.md").write_text(post, encoding="utf-8")
-    with without_the_machines_node(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NO_MKDOCS_2_WARNING", "1")
         site = build(folder)
-    return {
+    found = {
         path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
         for path in site.rglob("*.html")
         if not path.parent.name.startswith("c-")
+    }
+    return {
+        uri: page for uri, page in found.items() if 'http-equiv="refresh"' not in page
     }
 
 

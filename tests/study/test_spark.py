@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import importers
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import read_campaign, read_folder

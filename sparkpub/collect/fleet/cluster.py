@@ -96,16 +96,6 @@ class Cluster:
                 )
         return sorted(found, key=lambda node: node.id)
 
-    def leaving(self) -> set[str]:
-        """Ids of nodes that are being drained: what runs there may end, and nothing new is to begin.
-
-        Ray tells it to its own libraries only; a version that does not tell has none.
-        """
-        with suppress(Exception):
-            internals = importlib.import_module("ray._private.state")
-            return set(_of_head(internals.state.get_draining_nodes))
-        return set()
-
     def ask(
         self, node: Node, question: Callable[..., Returned], *given: Any
     ) -> Call[Returned]:

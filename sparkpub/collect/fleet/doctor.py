@@ -1,6 +1,6 @@
 """What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,18 +10,10 @@ from sparkpub.collect.fleet.accept import (
     OFFER,
     Accepted,
     apart,
-    most_frequent,
     survey,
 )
 from sparkpub.collect.fleet.cluster import Cluster, LostError, Node, connected
-from sparkpub.collect.packages import PATIENCE
 from sparkpub.plan.matrix import Matrix
-
-Packages = dict[str, dict[str, str]]
-"""Environment to its packages, by name."""
-OWN, ABSENT = "sparkpub", "not installed"
-SLACK = 30.0
-"""Seconds for a node to start a process that asks environments for their packages."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +39,8 @@ def examine(matrix: Matrix | None, address: str, timeout: float = 60.0) -> Exami
         accepted = survey(cluster, matrix, timeout)
         machines = {there: machine for machine, there in accepted.machines.items()}
         document = None if matrix is None else matrix.document()
-        packages: Mapping[Node, Packages] = {}
         together: tuple[Diagnosis, ...] = ()
         if matrix is not None:
-            packages = _packages(cluster, accepted, matrix)
             lines = apart(matrix, accepted)
             together = tuple(Diagnosis("matrix", "warning", line) for line in lines)
         found = []
@@ -58,65 +48,9 @@ def examine(matrix: Matrix | None, address: str, timeout: float = 60.0) -> Exami
             checks = (
                 *_standing(accepted, there),
                 *_checks(cluster, there, document),
-                *unlike(there, packages),
             )
             found.append(ExaminedNode(there, machines.get(there), checks))
         return Examination(tuple(found), together)
-
-
-def _packages(
-    cluster: Cluster, accepted: Accepted, matrix: Matrix
-) -> dict[Node, Packages]:
-    """The packages of every machine that may measure; without those that do not say."""
-    document = matrix.document()
-    calls = {
-        there: cluster.ask(there, node.packages, document)
-        for there in accepted.machines.values()
-    }
-    patience = SLACK + PATIENCE * len(matrix.environments)
-    found: dict[Node, Packages] = {}
-    for there, call in calls.items():
-        try:
-            found[there] = cluster.answer(call, patience)
-        except LostError:
-            continue  # its other answers have the reason
-    return found
-
-
-def unlike(there: Node, packages: Mapping[Node, Packages]) -> Iterator[Diagnosis]:
-    """Environments of a node whose packages differ from those of most nodes; sparkpub's own version is looked at
-    before: see `accept.refusals`."""
-    for environment in packages.get(there, {}):
-        machines = _completed(
-            {
-                one: known[environment]
-                for one, known in packages.items()
-                if environment in known
-            }
-        )
-        most = most_frequent(machines.values())
-        differing = [
-            f"{name} is {version} (most machines: {most[name]})"
-            for name, version in machines[there].items()
-            if version != most[name]
-        ]
-        if differing:
-            detail = f"environment {environment}: {differing[0]}"
-            if len(differing) > 1:
-                detail += f", and {len(differing) - 1} more differ"
-            remedy = "install the same versions on every machine"
-            yield Diagnosis("packages", "warning", detail, remedy)
-
-
-def _completed(
-    machines: Mapping[Node, Mapping[str, str]],
-) -> dict[Node, dict[str, str]]:
-    """Every package of any machine for each of them, in alphabetical order."""
-    names = sorted({name for known in machines.values() for name in known} - {OWN})
-    return {
-        there: {name: known.get(name, ABSENT) for name in names}
-        for there, known in machines.items()
-    }
 
 
 def _standing(accepted: Accepted, there: Node) -> Iterator[Diagnosis]:

@@ -19,7 +19,6 @@ from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import inventory, nvml
-from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
@@ -128,19 +127,6 @@ def _images(matrix: Matrix) -> dict[str, str]:
         image = ENVIRONMENTS[options.type].image_id(options)
         if image is not None:
             found[name] = image
-    return found
-
-
-def packages(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Environment to the packages of its Python on this machine; without those that have none, or do not say."""
-    as_started()
-    matrix = Matrix.model_validate(document)
-    found = {}
-    for name, options in matrix.environments.items():
-        environment = ENVIRONMENTS[options.type]
-        asked = installed(environment, options, Interruption())
-        if isinstance(asked, dict):
-            found[name] = asked
     return found
 
 

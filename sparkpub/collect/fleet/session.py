@@ -21,8 +21,7 @@ from sparkpub.collect.books import (
     without,
 )
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.declaring import declare, exclude, refuse_another_campaign
-from sparkpub.collect.fleet import given
+from sparkpub.collect.declaring import declare, refuse_another_campaign
 from sparkpub.collect.fleet.accept import (
     MOST_LOSSES,
     Accepted,
@@ -166,8 +165,6 @@ class Fleet:
     members: dict[str, Member] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
     """Node to how often something was lost on it."""
-    leaving: set[str] = field(default_factory=set)
-    """Ids of nodes that are being drained."""
     looked: float = 0.0
     seen: float = 0.0
     """When something was last under way, on the monotonic clock."""
@@ -185,7 +182,6 @@ class Fleet:
         try:
             self._measure()
             self._dismiss()
-            self._enter_lost()
         except HeadLostError as error:
             # What is under way ends with the cluster; its machines bring it along when they are started again.
             self.head_lost = error.lines()[0]
@@ -231,18 +227,13 @@ class Fleet:
             return
         self.looked = now
         present = self.cluster.nodes()
-        self._let_go()
         for machine, there in list(self.accepted.machines.items()):
             if there not in present:
                 self.accepted.gone(machine)
                 if machine in self.members:
                     self._lose(self.members[machine], "its node is gone")
         decided = self.accepted.decided()
-        new = [
-            there
-            for there in present
-            if there not in decided and there.id not in self.leaving
-        ]
+        new = [there for there in present if there not in decided]
         for there, found in asked(
             self.cluster, new, self.matrix, self.patience.newcomer
         ):
@@ -257,17 +248,6 @@ class Fleet:
         for machine, there in self.accepted.machines.items():
             if machine not in self.members and there in present:
                 self._enlist(machine, there)
-
-    def _let_go(self) -> None:
-        """Release machines that are being drained, once their run is over."""
-        self.leaving = self.cluster.leaving()
-        for member in list(self.members.values()):
-            if member.node.id in self.leaving and member.call is None:
-                self._say(f"{member.name} is being drained and gets no more runs")
-                self._put_back(member)
-                member.post.kill()
-                del self.members[member.id]
-                self.accepted.gone(member.id)
 
     def _lose(self, member: Member, why: str) -> None:
         """A machine is gone, or of no use: what it was at is to do again."""
@@ -291,14 +271,12 @@ class Fleet:
     def _assign(self, member: Member) -> None:
         """Give an idle machine its next run, if there is one for it."""
         under_way = sum(1 for other in self.members.values() if other.order)
-        stays = member.node.id not in self.leaving
-        if self.interruption.finish or self.books.full(under_way) or not stays:
+        if self.interruption.finish or self.books.full(under_way):
             return
         order = self._next_run(member) or self._next_repeat(member)
         if order is None:
             return
         member.order = order
-        given.note(self.books, self.matrix, order, member.id)
         member.call = member.post.measure(order)
         member.due = time.monotonic() + self._longest(order)
         self.books.progress.live(order.label, f"on {member.name}", "")
@@ -403,8 +381,6 @@ class Fleet:
                 self._keep(member, delivery)
             except RecordError as error:
                 damaged.append(error.lines()[0])
-        if not damaged:
-            given.settle(self.books.folder, member.id)
         if answer.why == "skipped" and order is not None:
             self.books.refused.add(order.run)
         if answer.problem and order is not None:
@@ -415,7 +391,7 @@ class Fleet:
             self._lose(member, "; ".join(problem))
 
     def _keep(self, member: Member, delivery: Delivery) -> None:
-        """Write a run that arrived, once. One that was measured elsewhere meanwhile stays out of the figures.
+        """Write a run that arrived, once. One that was measured elsewhere meanwhile is refused.
 
         Raises RecordError where it did not arrive whole; its machine still has it.
         """
@@ -429,12 +405,8 @@ class Fleet:
         if counted is None:
             self._enter(record, written(self.books.folder, record, delivery), run)
         else:
-            reason = f"came late from its machine: {counted.run_id} was measured in its place"
-            self._say(f"{member.name}: {record.run_id} {reason}; kept, and excluded")
-            declaration = exclude(self.books.folder, record.run_id, reason)
-            stored = written(self.books.folder, record, delivery)
-            self.books.records.append(record)
-            self.books.committer.add_run(stored, declaration)
+            why = f"came late: {counted.run_id} was measured in its place"
+            self._say(f"{member.name}: {record.run_id} {why}; not kept")
         member.post.forget(record.stem)
 
     def _enter(self, record: Record, stored: Stored, run: PlannedRun | None) -> None:
@@ -466,13 +438,6 @@ class Fleet:
             if same and known.status == "ok":
                 return known
         return None
-
-    def _enter_lost(self) -> None:
-        """Enter the runs that machines were given and never handed over, as interrupted ones."""
-        for stored in given.entered(self.books.folder):
-            self._say(f"{stored.run_id}: {given.LOST}")
-            self.books.records.append(stored.record)
-            self.books.committer.add_run(stored)
 
     # -- the end ---------------------------------------------------------------------------------------
 

@@ -11,11 +11,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.collect.importers import (
-    mapping_starter,
-    placing,
-    table,
-)
+from sparkpub.collect.importers import mapping_starter, placing, table
 from sparkpub.collect.importers.base import (
     About,
     Draft,
@@ -27,18 +23,26 @@ from sparkpub.collect.importers.base import (
 from sparkpub.collect.importers.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.llama_bench import LlamaBench
-from sparkpub.collect.importers.mapping import of_tools, read_mapping
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
+from sparkpub.tools.language import of_tools, read_mapping
 
 
 def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
     """What a mapping of people's own reads: a tool's reports, or tables. Raises ImportFormatError for its mistakes."""
     mapping = read_mapping(given.mapping)
+    reads = mapping.declared.reads
+    if reads is not None and reads not in WORKLOADS:
+        raise ImportFormatError(
+            f"reads: {reads} is no workload",
+            where=str(given.mapping),
+            remedy=f"name one of {', '.join(WORKLOADS)}",
+        )
     if mapping.declared.tool is None:
         yield from table.read(path, given, mapping)
     else:

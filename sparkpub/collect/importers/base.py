@@ -1,10 +1,8 @@
 """What an importer is: it reads another tool's results as drafts of records; `writing` puts them on the disk."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,6 @@ from sparkpub.record.record import (
     Spread,
     Status,
 )
-from sparkpub.record.secrets import without_secrets
 
 
 class CampaignPart(Declared):
@@ -220,39 +217,3 @@ NAMELESS = "it does not name the model; give --model"
 
 Importer = Callable[[Path, Given], Iterator[Draft | Left]]
 """Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""
-
-_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d):?(\d\d):?(\d\d)")
-
-
-def local_moment(text: Any) -> Moment | None:
-    """`20251108_195154` as a time whose zone nobody recorded; None where it is no time."""
-    found = _STAMP.search(str(text))
-    if found is None:
-        return None
-    year, month, day, *clock = found.groups()
-    try:
-        return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
-    except ValidationError:
-        return None
-
-
-def utc_moment(moment: datetime) -> Moment | None:
-    """A time with its zone, in UTC; None for one that no run can have."""
-    try:
-        return Moment.at(moment.astimezone(UTC))
-    except (OverflowError, ValidationError):
-        return None
-
-
-def unix_moment(seconds: float) -> Moment | None:
-    """UNIX time in seconds; None for one that no run can have."""
-    try:
-        return utc_moment(datetime.fromtimestamp(seconds, UTC))
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def as_key(text: str) -> str:
-    """A name in the form that keys have: lower case, everything else a hyphen."""
-    name = without_secrets(text).rpartition("/")[2].lower()
-    return re.sub(r"[^a-z0-9.-]+", "-", name).strip("-.")[:63] or "unnamed"

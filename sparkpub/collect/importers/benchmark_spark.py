@@ -10,12 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, as_key, local_moment
+from sparkpub.collect.importers.base import (
+    Draft,
+    Given,
+    Left,
+)
 from sparkpub.collect.importers.files import ResultFile, documents
 from sparkpub.collect.importers.formats import FileReader
-from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside
 from sparkpub.record.record import MetricValue, Status
+from sparkpub.tools import reading
+from sparkpub.tools.asked import as_key
+from sparkpub.tools.cells import local_moment
 
 _NAME = re.compile(
     r"(?P<environment>[^_]+)_(?P<model_name>.+)_iter(?P<iteration>\d+)_(?P<timestamp>\d{8}_\d{6})"

@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Given, Left
-from sparkpub.plan.workloads import reading
+from sparkpub.collect.importers.base import (
+    Given,
+    Left,
+)
 from sparkpub.record.outside import MOST_BYTES, UnfitError, unpacked
 from sparkpub.record.record import Moment
+from sparkpub.tools import reading
 
 _EACH = 100
 """A line about the progress comes after so many files."""

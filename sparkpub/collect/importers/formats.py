@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left
+from sparkpub.collect.importers.base import (
+    Draft,
+    Given,
+    Left,
+)
 from sparkpub.collect.importers.files import (
     FileError,
     ResultFile,

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from sparkpub.collect.importers.mapping import SetupPlaces, ValuePlace
-from sparkpub.collect.importers.where import Where, at, holds
-from sparkpub.plan.workloads import reading
 from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared
+from sparkpub.tools import reading
+from sparkpub.tools.language import SetupPlaces, ValuePlace
+from sparkpub.tools.where import Where, at, holds
 
 _ENGINES = {
     "vllm": "vLLM",

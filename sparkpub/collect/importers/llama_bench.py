@@ -14,7 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparkpub.collect.importers.base import Draft, Given, Left, as_key
+from sparkpub.collect.importers.base import (
+    Draft,
+    Given,
+    Left,
+)
 from sparkpub.collect.importers.files import (
     FileError,
     ResultFile,
@@ -23,8 +27,10 @@ from sparkpub.collect.importers.files import (
 from sparkpub.collect.importers.formats import FileReader
 from sparkpub.collect.importers.layout import machine_named
 from sparkpub.collect.importers.sidecars import Sidecars
-from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.record import Moment
+from sparkpub.tools import reading
+from sparkpub.tools.asked import as_key
 
 TestFields = dict[str, Any]
 """A test with the names of the JSON format."""

@@ -20,11 +20,11 @@ from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
 from sparkpub.collect.importers.sidecars import Sidecars
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.llama_benchy import fallback_tokenizer
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
+from sparkpub.tools import reading
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 """Of the forms that the results of one call have, the one that says most first."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.collect.importers.rows import SUFFIXES, SourceTable, read_table
-from sparkpub.plan.workloads import reading
 from sparkpub.record.metrics import METRICS
+from sparkpub.tools import reading
 
 _MOST_FILES = 300
 """Of a folder, so many files are looked at."""

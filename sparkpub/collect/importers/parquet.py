@@ -15,9 +15,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from sparkpub.collect.importers.files import FileError
-from sparkpub.plan.workloads import reading
 from sparkpub.record import outside
 from sparkpub.record.text import file_size
+from sparkpub.tools import reading
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,13 +16,13 @@ from sparkpub.collect.importers.base import (
     Draft,
     Given,
     Left,
-    as_key,
 )
 from sparkpub.collect.importers.layout import Facts, counted
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored, read_folder
+from sparkpub.tools.asked import as_key
 
 
 def placed(

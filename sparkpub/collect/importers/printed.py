@@ -15,8 +15,8 @@ from sparkpub.collect.importers.files import documents as json_objects
 from sparkpub.collect.importers.formats import Form
 from sparkpub.collect.importers.layout import arguments
 from sparkpub.collect.importers.sidecars import Sidecars, begins
-from sparkpub.plan.workloads import reading
 from sparkpub.record.outside import UnfitError, unpacked
+from sparkpub.tools import reading
 
 SUFFIXES = (".log", ".stdout", ".out", ".txt", ".md")
 """Of texts, the one that says most first."""

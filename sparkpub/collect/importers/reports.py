@@ -15,36 +15,35 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sparkpub.collect.importers import cells, llama_benchy, printed
-from sparkpub.collect.importers.asked import Asked, asked
+from sparkpub.collect.importers import llama_benchy, printed
 from sparkpub.collect.importers.base import (
     NAMELESS,
     Draft,
     Given,
     Left,
-    as_key,
-    local_moment,
 )
-from sparkpub.collect.importers.cells import CellError
-from sparkpub.collect.importers.figures import Figures, figures
 from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.formats import FileReader, Form
 from sparkpub.collect.importers.layout import Facts
-from sparkpub.collect.importers.mapping import ResultMapping, RunPlaces
 from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.collect.importers.rows import spread_out
 from sparkpub.collect.importers.said import SaidOfRun
 from sparkpub.collect.importers.samples import TelemetryBeside, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
-from sparkpub.collect.importers.where import at, holds
 from sparkpub.collect.phases import MEASURE
-from sparkpub.plan.workloads import WORKLOADS, reading
+from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import field_problems
 from sparkpub.record.record import MetricValue, Moment, Observed, Phase, Status
 from sparkpub.record.telemetry import parse
+from sparkpub.tools import cells, reading
+from sparkpub.tools.asked import Asked, as_key, asked
+from sparkpub.tools.cells import CellError, local_moment
+from sparkpub.tools.figures import Figures, figures
+from sparkpub.tools.language import ResultMapping, RunPlaces
+from sparkpub.tools.where import at, holds
 
 NO_SUCCESS = "no request succeeded"
 _FORMS: Mapping[str | None, Form] = {
@@ -228,7 +227,7 @@ def _report(
         more[printed.TOLD] = printed.told_beside(beside)
     document = {**more, **document, "noted": beside.notes}
     assert mapping.run is not None
-    found = figures(mapping, document, "report")
+    found = Figures() if mapping.reads else figures(mapping, document, "report")
     said = SaidOfRun(mapping.run, mapping.same, document)
     answer = _answer(mapping, said, content, beside, found)
     load = asked(mapping, document)
@@ -257,7 +256,7 @@ def _answer(
     found: Figures,
 ) -> Answer:
     """As the workload's reader finds it, or as the mapping says where the figures are."""
-    if mapping.reads is not None and not mapping.names_figures:
+    if mapping.reads is not None:
         return WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems

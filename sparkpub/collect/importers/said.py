@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparkpub.collect.importers import cells
 from sparkpub.collect.importers.layout import Facts, engine_named, facts_in, weights_in
-from sparkpub.collect.importers.mapping import RunPlaces, Same
-from sparkpub.collect.importers.where import at
-from sparkpub.plan.workloads import reading
 from sparkpub.record.record import Observed
+from sparkpub.tools import cells, reading
+from sparkpub.tools.language import RunPlaces, Same
+from sparkpub.tools.where import at
 
 _FACTS = ("name", "machine", "nodes", "image", "driver", "vbios")
 """What is said of the machine and what ran on it."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sparkpub.collect.importers.layout import TelemetryColumn
-from sparkpub.plan.workloads import reading
 from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
+from sparkpub.tools import reading
 
 _OURS = "elapsed_seconds"
 _NVIDIA_SMI: Mapping[str, TelemetryColumn] = {

@@ -16,10 +16,10 @@ from typing import Any
 
 from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.layout import Facts, NotesLayout, facts_in
-from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
+from sparkpub.tools import reading
 
 LOGS = (".log", ".stdout", ".txt")
 _TOLD = (".md",)

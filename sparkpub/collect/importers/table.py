@@ -14,21 +14,15 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from sparkpub.collect.importers import cells
-from sparkpub.collect.importers.asked import Asked, asked
 from sparkpub.collect.importers.base import (
     CONTAINER,
     UNDATED,
     Draft,
     Given,
     Left,
-    as_key,
 )
-from sparkpub.collect.importers.cells import CellError, shown
-from sparkpub.collect.importers.figures import Figures, PlacedValue, figures
 from sparkpub.collect.importers.files import FileError, ResultFile, result_files
 from sparkpub.collect.importers.layout import Facts
-from sparkpub.collect.importers.mapping import MappingFile
 from sparkpub.collect.importers.rows import (
     SUFFIXES,
     SourceRow,
@@ -38,11 +32,15 @@ from sparkpub.collect.importers.rows import (
 )
 from sparkpub.collect.importers.said import SaidOfRun
 from sparkpub.collect.importers.sidecars import Sidecars, is_notes
-from sparkpub.collect.importers.where import at, holds
-from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import LONGEST_TEXT, Moment, Status
+from sparkpub.tools import cells, reading
+from sparkpub.tools.asked import Asked, as_key, asked
+from sparkpub.tools.cells import CellError, shown
+from sparkpub.tools.figures import Figures, PlacedValue, figures
+from sparkpub.tools.language import MappingFile
+from sparkpub.tools.where import at, holds
 
 _STATUSES = get_args(Status)
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")

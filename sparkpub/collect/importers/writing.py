@@ -10,7 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkpub.collect.importers import previewing
-from sparkpub.collect.importers.base import About, Draft, Given, Left
+from sparkpub.collect.importers.base import (
+    About,
+    Draft,
+    Given,
+    Left,
+)
 from sparkpub.collect.importers.layout import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published

@@ -6,9 +6,11 @@ logs anew without a GPU, and the collector, the importers and the check `metric-
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import Field
@@ -19,6 +21,7 @@ from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Phase
+from sparkpub.tools import reading
 
 WORKDIR = "{workdir}"
 """Stands in `Command.argv` and `Command.variables` for the run's folder as the environment sees it."""
@@ -26,6 +29,7 @@ PYTHON = "{python}"
 """Stands in `Command.argv` for the Python interpreter of the environment."""
 
 
+STOPWATCH = "stopwatch.py"
 MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 
@@ -227,6 +231,8 @@ class Answer:
     """When the tool says that it measured; without a zone where it writes local time."""
     complete: bool = True
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the evidence says besides, to be kept with the run."""
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
     deviations: Mapping[str, float] = field(default_factory=dict)
@@ -257,3 +263,34 @@ class Workload(Generic[AnyOptions]):
     printed: Callable[[bytes], Mapping[str, tuple[float, float]]] | None = None
     """What the log says besides the report: metric to value and half a unit of its last digit. Where a report is
     edited and its log is not, they differ."""
+
+
+def own_answer(
+    report: Mapping[str, Any],
+    metrics: Mapping[str, MetricValue],
+    seen: Any,
+    problems: Sequence[str],
+    series: Sequence[float] = (),
+) -> Answer:
+    """What a payload of ours says: every report of theirs carries its phases."""
+    return Answer(
+        metrics,
+        reading.observed(seen),
+        reading.phases(report.get("phases")),
+        reading.number(report.get("phases_epoch")),
+        complete=not problems,
+        problems=tuple(problems),
+        series=tuple(series),
+    )
+
+
+@cache
+def payload(name: str) -> bytes:
+    """A script of the folder `payload`: it runs inside the environment and imports nothing of ours but what lies beside
+    it."""
+    return (Path(__file__).with_name("payload") / name).read_bytes()
+
+
+def timed_payload(name: str) -> dict[str, bytes]:
+    """A script of ours with what all that time themselves share, by file name."""
+    return {name: payload(name), STOPWATCH: payload(STOPWATCH)}

@@ -9,11 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparkpub.plan.workloads import reading
-from sparkpub.plan.workloads.base import Answer, Options, no_answer
+from sparkpub.plan.workloads.base import (
+    Answer,
+    Options,
+    no_answer,
+    own_answer,
+)
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import reading
 
 
 class BatchOptions(Options):
@@ -46,7 +51,7 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
     if not reading.known(metrics, "output_throughput_tok_s"):
         problems.append("the report holds no throughput")
     series = tuple(_by_batch(requests).values())
-    return reading.own_answer(report, metrics, report.get("observed"), problems, series)
+    return own_answer(report, metrics, report.get("observed"), problems, series)
 
 
 def _measured(report: Mapping[str, Any]) -> dict[str, MetricValue]:

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, no_answer
 from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
+from sparkpub.tools import reading
 
 FileRole = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[

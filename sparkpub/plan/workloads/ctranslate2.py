@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.architecture import config_bytes
 from sparkpub.plan.workloads.base import (
     MEASURING,
@@ -17,6 +16,7 @@ from sparkpub.plan.workloads.base import (
     Command,
     RunCase,
     flags,
+    timed_payload,
 )
 from sparkpub.plan.workloads.batches import BatchOptions
 from sparkpub.record.errors import WorkloadError
@@ -75,7 +75,7 @@ def command(case: RunCase, options: Ctranslate2Options) -> Command:
     return Command(
         (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
         {},
-        lambda: {**reading.timed_payload(_SCRIPT), _CONFIG: config},
+        lambda: {**timed_payload(_SCRIPT), _CONFIG: config},
         _OUTPUTS,
         MEASURING,
     )

@@ -12,7 +12,6 @@ import knows of no warm-up: there all repetitions count, as they do in the tool'
 first repetition that stands apart looks at them.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,19 +21,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import agreement, reading
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, flags
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Source
+from sparkpub.tools import agreement, reading
 
 CacheType = Literal["f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"]
 """Number formats of the KV cache."""
 
 _SIX_DIGITS = 1e-4
 """The tool prints rates with six digits; a mean over many of them is off by less than this."""
-_COARSE = 1e-3
-"""Times in ns that have a common divisor larger than this share of them were rounded."""
 _A_TEST = r'"n_gen": \d'
 """The line with a test's result, which is printed when the test is over."""
 _MODEL_TYPE = re.compile(r"(?P<family>\S+) \S*(?:B|M|K|\?) (?P<format>.+)")
@@ -274,21 +271,10 @@ def _problems(
 
 
 def _disagreements(test: Test) -> Iterator[str]:
-    """Where a test's figures are not of its own repetitions: the rate of each is its tokens by its time, and their mean
-    is the one that the tool gives."""
-    tokens = test.prompt_tokens + test.generated_tokens
-    for time, rate in zip(test.nanoseconds, test.rates, strict=False):
-        if time > 0 and not math.isclose(
-            rate, 1e9 * tokens / time, rel_tol=_SIX_DIGITS
-        ):
-            yield f"samples_ts has {rate:g} tok/s, and {tokens} tokens in {time:g} ns are {1e9 * tokens / time:g} tok/s"
-            break
+    """Where a test's means are not those of its repetitions."""
     said = {"samples_ts": test.mean_rate, "samples_ns": test.document.get("avg_ns")}
     for name, values in (("samples_ts", test.rates), ("samples_ns", test.nanoseconds)):
         yield from agreement.of_values(name, {"mean": said[name]}, values, _SIX_DIGITS)
-    unit = math.gcd(*(round(time) for time in test.nanoseconds))
-    if len(set(test.nanoseconds)) > 1 and unit > _COARSE * min(test.nanoseconds):
-        yield f"its times are multiples of {unit / 1e6:g} ms, which is no clock's resolution"
 
 
 def _tests(data: bytes) -> list[Test]:

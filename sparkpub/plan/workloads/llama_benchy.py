@@ -21,13 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import (
-    agreement,
-    llama_server,
-    reading,
-    server_pages,
-    vllm_bench,
-)
+from sparkpub.plan.workloads import llama_server, server_pages, vllm_bench
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -38,10 +32,12 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    payload,
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record import package
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import agreement, reading
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _WITH_KEY = "with_key.py"
@@ -66,6 +62,9 @@ _COUNTED_BY = {
     "assuming 1 token per chunk": "pieces of the stream",
 }
 """What the tool prints where answers lack token ids, and who counted then."""
+FALLBACK = "gpt2, since that of the model could not be loaded"
+"""What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
+its own the model read."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -173,10 +172,10 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: reading.payload(_DRIVER),
-            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
-            _WITH_KEY: reading.payload(_WITH_KEY),
-            _TEXT: reading.payload(_TEXT),
+            _DRIVER: payload(_DRIVER),
+            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
+            _WITH_KEY: payload(_WITH_KEY),
+            _TEXT: payload(_TEXT),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
@@ -208,7 +207,7 @@ def parse(
     metrics |= reading.failed_requests(len(requests) - len(good), len(good))
     identity |= _lengths(good)
     observed = reading.observed(identity)
-    problems = _failed(requests) + _contradictions(report, load)
+    problems = _failed(requests) + _contradictions(load)
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
@@ -227,7 +226,12 @@ def parse(
         complete = False
         problems.append("the report holds no rate of output tokens")
     return Answer(
-        metrics, observed, complete=complete, problems=tuple(problems), samples=samples
+        metrics,
+        observed,
+        complete=complete,
+        problems=tuple(problems),
+        notes=server_pages.answered(server),
+        samples=samples,
     )
 
 
@@ -281,8 +285,8 @@ def _metrics(
     return metrics, samples
 
 
-def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[str]:
-    """Where the figures of a load cannot all be true."""
+def _contradictions(load: Mapping[str, Any]) -> list[str]:
+    """Where the means of a load are not those of its repetitions, and requests are missing."""
     problems = []
     values = {
         name: reading.numbers(reading.at(measured, "values"))
@@ -291,31 +295,7 @@ def _contradictions(report: Mapping[str, Any], load: Mapping[str, Any]) -> list[
     for name, measured in load.items():
         said = {"mean": reading.at(measured, "mean")}
         problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
-    problems += _less_than_each(load) or _lost(load, values)
-    first, response = values.get("e2e_ttft", []), values.get("ttfr", [])
-    if len(first) == len(response):
-        problems += _before_the_response(load)
-    delay = reading.number(report.get("latency_ms"))
-    if delay is not None and 0 < len(response) == len(values.get("est_ppt", [])):
-        problems += agreement.equal(
-            "est_ppt",
-            reading.number(reading.at(load, "est_ppt.mean")),
-            "ttfr less latency_ms",
-            sum(max(time - delay, 0.0) for time in response) / len(response),
-            _MEAN_TOLERANCE,
-        )
-    return problems
-
-
-def _before_the_response(load: Mapping[str, Any]) -> list[str]:
-    """Where first tokens came before the first piece of the stream, token or not."""
-    token, piece = (
-        reading.number(reading.at(load, f"{name}.mean"))
-        for name in ("e2e_ttft", "ttfr")
-    )
-    if token is None or piece is None or token >= piece * (1 - _MEAN_TOLERANCE):
-        return []
-    return [f"e2e_ttft is {token:g} ms, and ttfr, which comes first, is {piece:g} ms"]
+    return problems + _lost(load, values)
 
 
 def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -326,19 +306,6 @@ def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> lis
     if each is None or not seen or seen >= each * rounds:
         return []
     return [f"{seen} of {each * rounds} requests have a first token"]
-
-
-def _less_than_each(load: Mapping[str, Any]) -> list[str]:
-    """Where all requests together are slower than each of them: columns were exchanged."""
-    problems = []
-    for part in ("pp", "tg"):
-        together = reading.number(reading.at(load, f"{part}_throughput.mean"))
-        each = reading.number(reading.at(load, f"{part}_req_throughput.mean"))
-        if together and each and together < each * (1 - _MEAN_TOLERANCE):
-            problems.append(
-                f"{part}_throughput of all requests is {together:g}, and that of each of them {each:g}"
-            )
-    return problems
 
 
 def _latency(request: Mapping[str, Any]) -> float | None:
@@ -451,11 +418,8 @@ def _settings(
 
 
 def fallback_tokenizer(log: str) -> str | None:
-    """The tokenizer that the tool took in place of the model's, as its output says: then nobody knows how many tokens
-    of its own the model read."""
-    if "Falling back to 'gpt2'" not in log:
-        return None
-    return "gpt2, since that of the model could not be loaded"
+    """The tokenizer that the tool took in place of the model's, as its output says."""
+    return FALLBACK if "Falling back to 'gpt2'" in log else None
 
 
 def _tokenizer(used: Any, log: str) -> str | None:

@@ -5,7 +5,6 @@ from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import (
     MEASURING,
     PYTHON,
@@ -16,7 +15,10 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    own_answer,
+    timed_payload,
 )
+from sparkpub.tools import reading
 
 _SCRIPT, _REPORT = "matmul.py", "report.json"
 
@@ -58,7 +60,7 @@ def command(case: RunCase, options: MatmulOptions) -> Command:
     return Command(
         (PYTHON, f"{WORKDIR}/{_SCRIPT}", *argv),
         {},
-        lambda: reading.timed_payload(_SCRIPT),
+        lambda: timed_payload(_SCRIPT),
         {"report": _REPORT},
         MEASURING,
     )
@@ -85,7 +87,7 @@ def parse(
     times = reading.numbers(report.get("times_ms"))
     measured = sum(times) / 1e3 or None
     metrics = reading.metrics_at(report, paths, "report")
-    return reading.own_answer(
+    return own_answer(
         report, metrics, report | {"measured_seconds": measured}, problems, times
     )
 

@@ -11,12 +11,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparkpub.plan.workloads import (
-    aiperf,
-    guidellm,
     llama_server,
-    reading,
     server_pages,
-    sglang,
     vllm_bench,
 )
 from sparkpub.plan.workloads.base import (
@@ -29,10 +25,13 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
     no_answer,
+    payload,
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import Observed
+from sparkpub.tools import reading
+from sparkpub.tools.reader import read
 
 _DRIVER, _WANTED, _REPORT, _SERVER = (
     "openai_endpoint.py",
@@ -150,8 +149,8 @@ def command(case: RunCase, options: OpenaiEndpointOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: reading.payload(_DRIVER),
-            server_pages.PAYLOAD: reading.payload(server_pages.PAYLOAD),
+            _DRIVER: payload(_DRIVER),
+            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "output": _SERVER},
@@ -227,6 +226,10 @@ def _aiperf(
     return ["aiperf", "profile", *argv, *extra, *options.extra_args]
 
 
+_CLIENTS = ("genai-perf", "aiperf", "sglang", "guidellm")
+"""Tools whose reports mappings read, as told by their content."""
+
+
 def parse(
     log: bytes, files: Mapping[str, bytes], options: OpenaiEndpointOptions | None
 ) -> Answer:
@@ -237,19 +240,12 @@ def parse(
     identity = llama_server.merged(server_pages.identity(server), _loaded(log))
     if report is None:
         return no_answer("no report from the client", reading.observed(identity))
-    if aiperf.is_report(report):
-        metrics = aiperf.metrics(report)
-        load = aiperf.load(report)
-        problems = aiperf.problems(report)
-        deviations = aiperf.deviations(report)
-    elif sglang.is_report(report):
-        metrics = sglang.metrics(report)
-        load = sglang.load(report)
-        problems = sglang.problems(report)
-    elif guidellm.is_report(report):
-        metrics = guidellm.metrics(report)
-        load = guidellm.load(report)
-        problems = guidellm.problems(report)
+    said = read(report, _CLIENTS)
+    if said is not None:
+        metrics = dict(said.metrics)
+        load = said.facts
+        problems = said.problems
+        deviations = said.deviations
     else:
         client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
         metrics = dict(client.metrics)
@@ -275,6 +271,7 @@ def parse(
         observed,
         complete=complete,
         problems=tuple(problems),
+        notes=server_pages.answered(server),
         deviations=deviations,
     )
 

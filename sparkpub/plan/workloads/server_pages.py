@@ -9,14 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.plan.workloads import llama_bench, reading
+from sparkpub.plan.workloads import llama_bench
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
 from sparkpub.record.record import MetricValue
+from sparkpub.tools import reading
 
 PAYLOAD = "pages.py"
 ANSWERED = "the model answered before the test: "
 """What a note begins with that keeps an answer of the model."""
+LONGEST_ANSWER = 2000
+"""Characters of it that are kept."""
 
 _ENGINES = {
     "vllm": "vLLM",
@@ -122,7 +125,9 @@ def _engine(
         return _ENGINES[signed]
     if reading.word(_page(said, "/api/version", "version")) is not None:
         return "Ollama"
-    if reading.objects(_page(said, "/api/v0/models", "data")) or _lm_studio(said):
+    older = reading.objects(_page(said, "/api/v0/models", "data"))
+    # A server that says the same at every address has no such page: LM Studio says which of its models are loaded.
+    if any("state" in model for model in older) or _lm_studio(said):
         return "LM Studio"
     if reading.word(_page(said, "/info", "model_id")) is not None:
         return "TGI"
@@ -282,6 +287,14 @@ def _capacity(server: Mapping[str, Any]) -> dict[str, MetricValue]:
         if blocks and size:
             return reading.metrics({"kv_cache_tokens": blocks * size}, "report")
     return {}
+
+
+def answered(server: Mapping[str, Any]) -> tuple[str, ...]:
+    """The model's answer before the test, as a note by which the review judges it."""
+    text = reading.word(reading.at(server, "answer.text"))
+    if text is None:
+        return ()
+    return (f"{ANSWERED}{' '.join(text.split())[:LONGEST_ANSWER]}",)
 
 
 def other_users(server: Mapping[str, Any], most: int) -> list[str]:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from sparkpub.plan.workloads import reading
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
+from sparkpub.tools import reading
 
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"

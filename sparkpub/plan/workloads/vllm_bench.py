@@ -6,7 +6,7 @@ engine's log does.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import agreement, llama_server, reading
+from sparkpub.plan.workloads import llama_server
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
@@ -29,6 +29,7 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
+from sparkpub.tools import agreement, reading
 
 REPORT = "report.json"
 _REPORTED: Mapping[str, object] = {
@@ -58,19 +59,6 @@ CLIENT_BEGINS = "Starting main benchmark run"
 _PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
 _HIT_RATE = re.compile(r"Prefix cache hit rate: ([\d.]+)%")
 """How many of its requests a client has answers to, and what the server says of its prefix cache."""
-_QUEUE = re.compile(r"Running: (\d+) reqs, Waiting: (\d+) reqs")
-"""How many requests the server has at the moment."""
-OTHERS_REQUESTS = 1.1
-"""Requests on the server, in those that its client may send at once, from which somebody else sends some too."""
-_CLIENT_AT = re.compile(r"^(?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) ")
-_SERVER_AT = re.compile(
-    r"\((?:APIServer|EngineCore)\S* pid=\d+\) (?:INFO|WARNING) (\d\d-\d\d) (\d\d:\d\d:\d\d) "
-)
-"""The times of a client's and of a server's lines: only the server names its process."""
-QUARTER_SECONDS, CLOCK_SECONDS = 900.0, 5.0
-"""Time zones are whole quarters of an hour apart; clocks of one machine agree to a few seconds."""
-SPAN_SECONDS, SPAN_SHARE = 0.05, 0.005
-"""What a client's duration may be longer than the time from its first request to its last answer."""
 TOKENS_TOLERANCE = 0.02
 """Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 
@@ -243,8 +231,7 @@ def parse(
         return no_answer("no request succeeded", observed)
     metrics = _metrics(report, printed, options) | memory(printed)
     problems = []
-    problems += contradictions(report) + _other_clock(printed, report)
-    problems += _other_clients(printed, report)
+    problems += contradictions(report)
     if options is not None:
         problems += _told_otherwise(report, options)
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
@@ -270,27 +257,13 @@ def parse(
 
 
 def contradictions(report: Mapping[str, Any]) -> list[str]:
-    """Where the figures of a report cannot all be true."""
-    if _kind(report) == "latency":
-        return _unlike_its_batches(report)
-    if _kind(report) == "throughput":
-        rate = reading.number(report.get("tokens_per_second"))
-        seconds = reading.number(report.get("elapsed_time"))
-        tokens = reading.number(report.get("total_num_tokens"))
-        product = None if rate is None or seconds is None else rate * seconds
-        return agreement.equal(
-            "total_num_tokens", tokens, "tokens_per_second × elapsed_time", product
-        )
-    problems = _unlike_its_requests(report) + _lost(report)
-    tokens, completed, slowest = (
-        reading.number(report.get(name))
-        for name in ("total_output_tokens", "completed", "p99_e2el_ms")
-    )
-    if tokens is None or not completed or slowest is None:
-        return problems
-    # One request in a hundred took longer.
-    peak = reading.number(report.get("max_output_tokens_per_s"))
-    return problems + agreement.of_peak(peak, tokens / completed, 2 * slowest / 1e3)
+    """Where a report's summaries are not of what it lists, and its sums not of their parts."""
+    match _kind(report):
+        case "latency":
+            return _unlike_its_batches(report)
+        case "serve":
+            return _unlike_its_requests(report) + _lost(report)
+    return []
 
 
 def _unlike_its_batches(report: Mapping[str, Any]) -> list[str]:
@@ -345,25 +318,7 @@ def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
             f"the sum of {side}_lens",
             sum(listed),
         )
-    return problems + _another_span(report, latencies)
-
-
-def _another_span(report: Mapping[str, Any], latencies: Sequence[float]) -> list[str]:
-    """Whether the duration is not from the first request to the last answer, but for what the client needs around."""
-    starts = reading.numbers(report.get("start_times"))
-    duration = reading.number(report.get("duration"))
-    if duration is None or not starts or len(starts) != len(latencies):
-        return []
-    ends = [start + latency for start, latency in zip(starts, latencies, strict=True)]
-    span = max(ends) - min(starts)
-    most = span + SPAN_SECONDS + SPAN_SHARE * span
-    # At a rate, time passes until the first request arrives.
-    waits = reading.number(report.get("request_rate")) or report.get("ramp_up_strategy")
-    if span <= duration * (1 + agreement.SAME) and (duration <= most or waits):
-        return []
-    return [
-        f"the duration is {duration:.6g} s, and from the first request to the last answer it took {span:.6g} s"
-    ]
+    return problems
 
 
 def _lost(report: Mapping[str, Any]) -> list[str]:
@@ -389,63 +344,6 @@ def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> lis
         for name, value in wanted.items()
         if value is not None and told[name] is not None and told[name] != value
     ]
-
-
-def _other_clients(printed: list[str], report: Mapping[str, Any]) -> list[str]:
-    """Whether the server had more requests than its client sends at once."""
-    most = reading.number(report.get("max_concurrency"))
-    if most is None:
-        return []
-    lines = _measured(printed)
-    queues = [found for line in lines if (found := _QUEUE.search(line)) is not None]
-    had = max((int(found[1]) + int(found[2]) for found in queues), default=0)
-    if had <= OTHERS_REQUESTS * most + 1:
-        return []
-    return [
-        f"the server had {had} requests and its client sends {most:g} at once: others used it meanwhile"
-    ]
-
-
-def _other_clock(printed: list[str], report: Mapping[str, Any]) -> list[str]:
-    """Whether the report is of another time than the log, or the server's clock off the client's. Server and client
-    print local times, which whole quarters of an hour may part: what the server prints after the client's first line
-    lies between that line and the client's report."""
-    ended = _said_at(report)
-    client = next(
-        (at for at, line in enumerate(printed) if _CLIENT_AT.match(line)), None
-    )
-    if ended is None or client is None:
-        return []
-    began = _printed_at(_CLIENT_AT, printed[client], ended)
-    seconds = reading.number(report.get("duration"))
-    if began is not None and seconds is not None:
-        before = (ended - began).total_seconds() - seconds
-        if not -CLOCK_SECONDS <= before <= MOST_BEFORE_SECONDS:
-            times = f"at {ended:%H:%M:%S} after {seconds:.0f} s, and its client began at {began:%H:%M:%S}"
-            return [f"the report was written {times}"]
-    for line in printed[client:]:
-        said = _printed_at(_SERVER_AT, line, ended)
-        if began is None or said is None:
-            continue
-        off = (said - began).total_seconds()
-        off -= QUARTER_SECONDS * round(off / QUARTER_SECONDS)
-        if not -CLOCK_SECONDS <= off <= (ended - began).total_seconds() + CLOCK_SECONDS:
-            return [f"the server's clock is {abs(off):.0f} s off the client's"]
-    return []
-
-
-MOST_BEFORE_SECONDS = 3600.0
-"""Longest time from a client's first line to its first request: prompts are made, and warm-ups run."""
-
-
-def _printed_at(pattern: re.Pattern[str], line: str, near: datetime) -> datetime | None:
-    """The time that a line begins with, in the year of the report: vLLM prints none."""
-    found = pattern.search(line)
-    if found is None:
-        return None
-    with suppress(ValueError):
-        return datetime.fromisoformat(f"{near.year}-{found[1]}T{found[2]}")
-    return None
 
 
 def _said_at(report: Mapping[str, Any]) -> datetime | None:

@@ -26,8 +26,8 @@ class Check:
     `severities` are those it can raise. `implies` names checks that trip with it by their nature, when a single
     fault is planted in clean data. `remedy` says what an operator can do about an error or a warning; it is empty where
     the messages say it, each for its cause. `run` yields findings of one campaign; it reads, and changes nothing. It is
-    None for checks of kind `prose`, which read pages, for `unjudged`, which the other checks raise, for
-    `acknowledgement`, which reads what they found, and for `foreign-file`, which looks at the whole data folder.
+    None for checks of kind `prose`, which read pages, for `acknowledgement`, which reads what they found, and for
+    `foreign-file`, which looks at the whole data folder.
     """
 
     name: str

@@ -16,7 +16,6 @@ from sparkpub.review.checks import leaks
 from sparkpub.review.checks.check import Check, of_each_run
 from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.integrity import published_only
 from sparkpub.review.checks.rules import limit_of
 from sparkpub.review.checks.tenants import (
     TENANT_GIB,
@@ -187,17 +186,6 @@ def throttled(view: View) -> Iterator[Finding]:
             f"The GPU was at its power limit, which lowers the clock, in {runs}."
         ),
     )
-    unsampled = [
-        run
-        for run in view.happened
-        if view.evidence.of(run).samples is None
-        and not any(_slowed(view, run))
-        and run.record.machine.gpus
-        and not published_only(run)
-    ]
-    yield from view.unjudged(
-        "throttled", {"throttle reasons in the telemetry": unsampled}
-    )
 
 
 def _slowed(view: View, stored: Stored) -> Iterator[str]:
@@ -293,14 +281,6 @@ def slow_clock(view: View) -> Iterator[Finding]:
         _stuck,
         "ran with a slow clock",
     )
-    unknown = [
-        run
-        for run in view.happened
-        if _clock(view, run) is not None
-        and _highest_clock(run) is None
-        and not any(_stuck(view, run))
-    ]
-    yield from view.unjudged("slow-clock", {"the highest SM clock of the GPU": unknown})
 
 
 def _stuck(view: View, stored: Stored) -> Iterator[str]:

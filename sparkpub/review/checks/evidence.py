@@ -22,7 +22,7 @@ from sparkpub.record.record import Evidence, Observed, Phase, Record
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.statistics.describe import Floats
+from sparkpub.review.statistics.estimate import Floats
 
 Places = NDArray[np.bool_]
 """Which of a run's samples are meant."""

@@ -128,8 +128,9 @@ _STEERS = re.compile(
     r"MKL|OPENBLAS|MALLOC|FLASHINFER|TRITON|CUBLAS|CUDNN)_.*|LD_PRELOAD"
 )
 """Names of variables that change what is computed; the others say what an image was built of, and where."""
-_OWN_TO_A_RUN = re.compile(r"server|.*_sha256|graph_reuse")
-"""Settings that are no settings: which server answered, digests of what was generated, and what came of a run."""
+_OWN_TO_A_RUN = re.compile(r"server|.*_sha256|graph_reuse|latency")
+"""Settings that are no settings: which server answered, digests of what was generated, what came of a run, and the
+delay of a page that a client measured before it."""
 
 
 def _model_files(seen: Seen) -> Named | None:

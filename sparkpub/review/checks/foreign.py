@@ -18,7 +18,7 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.dataset import Dataset
 
 
-class Stranger(NamedTuple):
+class ForeignKind(NamedTuple):
     """How bad it is that such a file is there, what it is, and what comes of it."""
 
     severity: Severity
@@ -26,25 +26,25 @@ class Stranger(NamedTuple):
     so: str
 
 
-_REPOSITORY = Stranger(
+_REPOSITORY = ForeignKind(
     "error",
     "a git repository in the place of data",
     "Git runs the programs that its configuration names",
 )
-_LINK = Stranger("error", "a link", "Links are not followed here")
-_DEVICE = Stranger(
+_LINK = ForeignKind("error", "a link", "Links are not followed here")
+_DEVICE = ForeignKind(
     "error", "neither a file nor a folder", "Whoever opens it may wait for ever"
 )
-_SETTINGS = Stranger(
+_SETTINGS = ForeignKind(
     "error", "settings of git", "They change what git does with the data"
 )
-_OTHER = Stranger("info", "named by no record", "Nothing here reads it")
+_OTHER = ForeignKind("info", "named by no record", "Nothing here reads it")
 
 _ABOUT = re.compile(
-    r"\.gitkeep|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
+    r"\.gitkeep|\.collecting|(?:readme|licen[cs]e|copying|notice|attributions?|authors|citation)(?:[.-][\w.-]+)?",
     re.IGNORECASE,
 )
-"""Names of what keeps an empty folder in git, and of what says where data come from."""
+"""Names of what keeps an empty folder in git, of what a collector locks, and of what says where data come from."""
 _OF_A_REPOSITORY = frozenset({"head", "objects", "refs"})
 """By which git takes a folder for a repository (gitrepository-layout(5)). Some file systems know no capitals."""
 _OF_GIT = frozenset({".gitmodules", ".gitattributes"})
@@ -53,26 +53,29 @@ _LISTED = 3
 
 
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
-    """One finding for each kind of foreign file in each folder of a data folder."""
+    """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
     for data in sorted(folders | {dataset.folder}):
-        found: dict[tuple[str, Stranger], list[str]] = defaultdict(list)
+        found: dict[tuple[str | None, ForeignKind], list[str]] = defaultdict(list)
         if data.is_dir():
             for path, kind in _foreign(dataset, data):
                 name = path.relative_to(data)
-                found[name.parts[0], kind].append(name.as_posix())
-        for (top, kind), names in found.items():
+                top = name.parts[0]
+                campaign = top if top in dataset.campaigns else None
+                found[campaign, kind].append(name.as_posix())
+        for (campaign, kind), names in found.items():
+            about = campaign or names[0].partition("/")[0]
             listed = ", ".join(names[:_LISTED])
             if len(names) > _LISTED:
                 listed += f" and {len(names) - _LISTED} more"
             text = f"No part of a campaign: {listed} ({kind.what}). {kind.so}."
             evidence = {"what": kind.what, "files": names}
             yield Finding(
-                "foreign-file", kind.severity, top, None, None, text, evidence
+                "foreign-file", kind.severity, about, None, None, text, evidence
             )
 
 
-def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, Stranger]]:
+def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, ForeignKind]]:
     """What lies in a data folder and does not belong there, by name."""
     known = {
         str(file)
@@ -83,30 +86,32 @@ def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, Stranger]]:
     # Who compares two folders loads the campaigns that differ.
     looked_at = {*dataset.campaigns, *dataset.damage}
     skipped = {folder.name for folder in campaign_folders(data)} - looked_at
-    names: dict[str, set[str]] = defaultdict(set)
-    unread: dict[str, Collection[str]] = {}
+    names: dict[Path, set[str]] = defaultdict(set)
+    unread: dict[Path, bool] = {}
     for entry in everything(data):
         path = Path(entry.path)
-        top = path.relative_to(data).parts[0]
-        if top in skipped:
+        if path.relative_to(data).parts[0] in skipped:
             continue
-        folder = str(path.parent)
+        folder = path.parent
         names[folder].add(entry.name.lower())
         if names[folder] >= _OF_A_REPOSITORY:
-            yield path.parent / "HEAD", _REPOSITORY
+            yield folder / "HEAD", _REPOSITORY
             names[folder].clear()  # it is told once
-        if path.parent.parent == data and folder not in unread:
-            unread[folder] = _unread(path.parent, known)
-        kind = _kind(entry, known, unread.get(folder, ()))
-        if kind is not None:
-            yield path, kind
+        kind = _kind(entry)
+        if kind is None or (kind is _OTHER and entry.path in known):
+            continue
+        if kind is _OTHER and folder.parent == data:
+            if entry.name == CAMPAIGN_FILE:
+                continue
+            if folder not in unread:
+                unread[folder] = _has_unread(folder, known)
+            if unread[folder]:
+                continue
+        yield path, kind
 
 
-def _kind(
-    entry: DirEntry[str], known: Collection[str], unread: Collection[str]
-) -> Stranger | None:
-    """What is wrong with an entry of a data folder; None where nothing is. `unread` are the beginnings of names beside
-    it that may be evidence of records that were not read."""
+def _kind(entry: DirEntry[str]) -> ForeignKind | None:
+    """What is wrong with an entry of a data folder that no record names; None where nothing is."""
     if entry.is_symlink():
         return _LINK
     if entry.is_dir():
@@ -115,15 +120,12 @@ def _kind(
         return _DEVICE
     if entry.name.lower() in _OF_GIT:
         return _SETTINGS
-    if entry.path in known or _ABOUT.fullmatch(entry.name):
-        return None
-    return None if entry.name.startswith(tuple(unread)) else _OTHER
+    return None if _ABOUT.fullmatch(entry.name) else _OTHER
 
 
-def _unread(folder: Path, known: Collection[str]) -> list[str]:
-    """How names in a campaign's folder begin of which no loaded run says that they belong to it."""
-    records = [path for path in record_paths(folder) if str(path) not in known]
-    return [CAMPAIGN_FILE, *(f"{path.stem}." for path in records)]
+def _has_unread(folder: Path, known: Collection[str]) -> bool:
+    """Whether a campaign's folder has records that are in no loaded run: nothing tells what evidence is theirs."""
+    return any(str(path) not in known for path in record_paths(folder))
 
 
 CHECKS = (

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record.metrics import Metric, mixed_units
 from sparkpub.record.record import MetricValue, Observed, Record, metric_of
 from sparkpub.record.store import Stored
@@ -158,15 +157,9 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
     with a checksum fault are not read."""
     wrong: list[Case] = []
     metrics: dict[str, Metric] = {}
-    unread: dict[str, list[Stored]] = defaultdict(list)
     for stored in _good(view):
         record, answer = stored.record, view.evidence.of(stored).answer
-        if answer is None:
-            kind = record.requested.workload.get("type")
-            evidence = record.file("log") or record.file("report")
-            if evidence is not None and kind not in WORKLOADS:
-                unread[f"a parser for the workload {kind!r}"].append(stored)
-        elif answer.complete or answer.truncated:
+        if answer is not None and (answer.complete or answer.truncated):
             problems = list(_contradictions(record, answer))
             metrics |= {name: view.metrics[name] for name, _ in problems}
             # A log of another run differs in every figure: the first of them tells it.
@@ -180,7 +173,6 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
         f"{_DIFFER} {labels}",
         **about_metrics(list(metrics)),
     )
-    yield from view.unjudged("metric-mismatch", unread)
 
 
 def _contradictions(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Samples, measured_phase
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
-from sparkpub.review.statistics.describe import Floats
 from sparkpub.review.statistics.drift import trend
+from sparkpub.review.statistics.estimate import Floats
 
 LEAK_GIB = Threshold(
     "leak gib",

@@ -26,7 +26,7 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import compare
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 
 IDENTITY_TOLERANCE = Threshold(
     "identity tolerance",
@@ -142,15 +142,9 @@ def _strangers(view: View) -> Iterator[Finding]:
 def does_not_fit(view: View) -> Iterator[Finding]:
     """Models whose weights and KV cache exceed the memory of the machine."""
     too_large: dict[str, dict[Cell, Need]] = defaultdict(dict)
-    unknown = []
     for cell, runs in view.counted.items():
-        needs = []
-        for run in runs:
-            need = _memory_need(run.record)
-            if need is not None:
-                needs.append(need)
-            elif run.record.value(THROUGHPUT) is not None:
-                unknown.append(run)
+        known = [_memory_need(run.record) for run in runs]
+        needs = [need for need in known if need is not None]
         if needs and Need.beyond(max(needs, key=Need.beyond)) > 0:
             model = runs[0].record.requested.model_id
             too_large[model][cell] = max(needs, key=Need.beyond)
@@ -171,10 +165,6 @@ def does_not_fit(view: View) -> Iterator[Finding]:
             memory_bytes=memory,
             runs=[run for cell in cells for run in ids(view.counted[cell])],
         )
-    yield from view.unjudged(
-        "does-not-fit",
-        {"the model's weights in bytes, or the machine's memory": unknown},
-    )
 
 
 class Need(NamedTuple):

@@ -25,7 +25,6 @@ from sparkpub.review.checks import (
     sanity,
     spread,
     timing,
-    unjudged,
     warmup,
 )
 from sparkpub.review.checks.check import Check
@@ -53,7 +52,6 @@ _MODULES = (
     prefix_cache,
     sanity,
     samples,
-    unjudged,
     foreign,
     acknowledging,
     pages,

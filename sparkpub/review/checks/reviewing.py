@@ -20,7 +20,6 @@ from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.foreign import foreign_files
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.registry import CHECKS
-from sparkpub.review.checks.unjudged import together
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
@@ -179,7 +178,7 @@ def _with_their_meaning(view: View, happened: list[Finding]) -> list[Finding]:
     findings = list(happened)
     for _, run in _checks(happened=False):
         findings += run(view)
-    return together(findings)
+    return findings
 
 
 def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:

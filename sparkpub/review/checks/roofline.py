@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review import physics
 from sparkpub.review.checks.check import Check
@@ -14,10 +13,8 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, ids, label
 from sparkpub.review.physics import (
-    THROUGHPUT,
     Operations,
     Peak,
-    bandwidth,
     batch_of,
     computed,
     devices,
@@ -98,7 +95,6 @@ def roofline(view: View) -> Iterator[Finding]:
         "has first tokens that came before the weights can have been read once",
         "have first tokens that came before the weights can have been read once",
     )
-    yield from view.unjudged("roofline", _unjudged(view))
 
 
 # -- memory ------------------------------------------------------------------------------------------------------
@@ -228,35 +224,6 @@ def _overload(
         share_by_cell={label(cell): each.share for cell, each in cells.items()},
         **needed.numbers,
     )
-
-
-def _unjudged(view: View) -> dict[str, list[Stored]]:
-    """The runs of language models whose traffic or arithmetic nothing tells, by the fact that is missing."""
-    unknown: dict[str, list[Stored]] = defaultdict(list)
-    for runs in view.counted.values():
-        for run in runs:
-            missing = _missing(run.record)
-            if missing is not None:
-                unknown[missing].append(run)
-    return unknown
-
-
-def _missing(record: Record) -> str | None:
-    if not any(computed(record)):
-        return None
-    if bandwidth(record) is None:
-        return "the memory bandwidth of the machine, which is not in the catalogue"
-    if record.value(THROUGHPUT) is None:
-        is_known = operations(record) is not None
-        return None if is_known else "how many parameters take part in a token"
-    if record.observed.speculative_decoding:
-        return "the number of decode steps, which speculative decoding hides"
-    batch = batch_of(record)
-    if batch is None:
-        return "the batch size"
-    if read_per_step(record, batch) is None:
-        return "the bytes that the model reads per step"
-    return None
 
 
 CHECKS = (

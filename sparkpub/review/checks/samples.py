@@ -35,7 +35,6 @@ LOAD_SAMPLES = 5
 def foreign_telemetry(view: View) -> Iterator[Finding]:
     """Runs whose telemetry cannot be theirs."""
     foreign: list[Case] = []
-    unphased = []
     for stored in view.happened:
         samples = view.evidence.of(stored).samples
         if samples is None or not len(samples.times):
@@ -43,17 +42,12 @@ def foreign_telemetry(view: View) -> Iterator[Finding]:
         problem = _problem(stored.record, samples)
         if problem is not None:
             foreign.append((stored, problem))
-        elif not stored.record.phases:
-            unphased.append(stored)
     yield from view.cases(
         "foreign-telemetry",
         "error",
         foreign,
         "has telemetry that cannot belong to the run",
         "have telemetry that cannot belong to the run",
-    )
-    yield from view.unjudged(
-        "foreign-telemetry", {"when the measured phase began and ended": unphased}
     )
 
 

@@ -28,6 +28,7 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics import describe, outliers
+from sparkpub.review.statistics.estimate import WANTED_POWER
 from sparkpub.review.tables.cells import described
 
 OUTLIER_ALPHA = Threshold(
@@ -57,7 +58,7 @@ LEAST_RUNS = Threshold(
 )
 POWER = Threshold(
     "power",
-    describe.WANTED_POWER,
+    WANTED_POWER,
     "Minimum power to detect a difference of 10 % in the methodology.",
 )
 

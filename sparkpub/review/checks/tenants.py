@@ -44,7 +44,6 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
     known = [used for used in before.values() if used is not None]
     usual = median(known) if known else 0.0
     found: list[Case] = []
-    unknown = []
     for stored in alone:
         record, samples = stored.record, view.evidence.of(stored).samples
         used, total = before[record.run_id], memory_gib(record)
@@ -61,17 +60,12 @@ def foreign_tenant(view: View) -> Iterator[Finding]:
             problems.append(f"the GPU was {load:.0f} % busy before it")
         if problems:
             found.append((stored, "; ".join(problems)))
-        elif used is None and load is None and record.machine.gpus:
-            unknown.append(stored)
     yield from view.cases(
         "foreign-load",
         "warning",
         found,
         "began on a GPU that another process used",
         remedy="Free the GPU, set exclusive_gpu: and min_free_memory_percent: in gates:, and re-run.",
-    )
-    yield from view.unjudged(
-        "foreign-load", {"memory and load of the GPU before the run": unknown}
     )
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -349,28 +348,6 @@ class View:
             if found:
                 cases.append((stored, "; ".join(found)))
         yield from self.cases(check, severity, cases, happened, several, **more)
-
-    def unjudged(
-        self, check: str, missing: Mapping[str, Sequence[Stored]]
-    ) -> Iterator[Finding]:
-        """What a check could not judge: the fact that is missing, with what would settle it, to the runs without it."""
-        lacking = {fact: runs for fact, runs in missing.items() if runs}
-        if lacking:
-            parts = [
-                f"{fact} ({self.where(runs)[0]})" for fact, runs in lacking.items()
-            ]
-            runs = chain.from_iterable(lacking.values())
-            cells = dict.fromkeys(label(stored.record.cell) for stored in runs)
-            text = f"The check {check} lacks data: {'; '.join(parts)}."
-            yield self.finding(
-                "unjudged",
-                "info",
-                text,
-                cells=list(cells),
-                about=[check],
-                missing=list(lacking),
-                lacking=parts,
-            )
 
 
 def listed(names: Sequence[str], what: str) -> str:

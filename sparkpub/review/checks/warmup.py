@@ -1,6 +1,5 @@
 """Whether measuring began after warming up: the first batch of a run against its others."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
@@ -50,18 +49,6 @@ def warmed_up(view: View) -> Iterator[Finding]:
         "measured a cold start: the first batch or requests are far slower",
         "measured cold starts: the first batch or requests are far slower",
     )
-    yield from view.unjudged("warmed-up", _untold(view))
-
-
-def _untold(view: View) -> dict[str, list[Stored]]:
-    """Runs with a log whose tool kept no times of single batches."""
-    missing: dict[str, list[Stored]] = defaultdict(list)
-    for stored in view.happened:
-        if stored.record.file("log") is not None and not _series(view, stored):
-            missing[
-                "times of single batches or requests, in the order in which they ran"
-            ].append(stored)
-    return missing
 
 
 def _series(view: View, stored: Stored) -> tuple[float, ...]:

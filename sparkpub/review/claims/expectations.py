@@ -14,7 +14,8 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Declared
 from sparkpub.review.claims.quantities import Quantity, Question, ask
 from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import ALPHA, MINIMUM_RUNS
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.estimate import ALPHA
 
 Decided = Literal["supported", "refuted", "undecided"]
 ExpectedInterval = tuple[FiniteFloat, FiniteFloat]

@@ -15,19 +15,22 @@ import pandas as pd
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import NOT_AVAILABLE, counted, number, p_text, with_unit
+from sparkpub.record.text import (
+    NOT_AVAILABLE,
+    counted,
+    extent,
+    number,
+    outward,
+    p_text,
+    span,
+    with_unit,
+)
 from sparkpub.review.claims.chosen import Chosen, split
 from sparkpub.review.reviewed import Include, ReviewedCampaign
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import (
-    Description,
-    Estimate,
-    Interval,
-    description_of,
-    or_none,
-)
+from sparkpub.review.statistics.describe import Description, description_of, or_none
 from sparkpub.review.statistics.drift import least_squares
-from sparkpub.review.statistics.replication import Combined, combined
+from sparkpub.review.statistics.estimate import Combined, Estimate, Interval, over
 from sparkpub.review.tables.cells import described, trends
 from sparkpub.review.tables.comparisons import Margin, compare_groups
 from sparkpub.review.tables.pooled import over_cells
@@ -124,14 +127,30 @@ class Quantity:
         """For a reader: `70.47 GiB`, `+30.83 GiB`, `43.7 %`, `p = 0.0002`."""
         if self.value is None:
             return NOT_AVAILABLE
+        if decimals is None and self.metric is not None and self._is_of_one_run:
+            return self.metric.told(self.value)
         return self.say(self.value, decimals)
+
+    @property
+    def _is_of_one_run(self) -> bool:
+        """Whether it is what one run measured, of which nobody knows how far another may be."""
+        return self.statistic.name == "mean" and self.n == (1,)
 
     def interval(self, decimals: int | None = None) -> str:
         """The 95 % interval for a reader: `29.55 to 32.11 GiB`."""
         if self.ci95 is None:
             return "no interval"
-        low, high = (self.say(bound, decimals, unit=False) for bound in self.ci95)
-        return with_unit(f"{low} to {high}", self.unit)
+        return self.between(*self.ci95, decimals)
+
+    def between(self, low: float, high: float, decimals: int | None = None) -> str:
+        """From one number to another for a reader, rounded outwards."""
+        if decimals is None and self._is_of_one_run and low != high:
+            return with_unit(extent((low, high), 3), self.unit)
+        ends = []
+        for end, value in enumerate((low, high)):
+            digits = self._digits(value) if decimals is None else decimals
+            ends.append(self.say(outward(low, high, digits)[end], digits, unit=False))
+        return with_unit(span(ends), self.unit)
 
     def say(
         self, value: float, decimals: int | None = None, *, unit: bool = True
@@ -216,7 +235,7 @@ def _pooled_difference(question: Question) -> ValueAndInterval:
     together = over_cells(known, percent=False)
     if together is None:
         return NO_ANSWER
-    return together.estimate, together.ci95
+    return together.value, together.interval()
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
@@ -373,7 +392,7 @@ def _comparison(
         unit,
         definition,
         compute,
-        signed and (unit in {"metric", "%"} or name == "effect_size"),
+        signed and unit in {"metric", "%"},
     )
 
 
@@ -388,11 +407,6 @@ _ALL = (
         "with_log",
         "runs whose log is kept",
         lambda record: record.file("log") is not None,
-    ),
-    _count(
-        "with_telemetry",
-        "runs with telemetry",
-        lambda record: record.file("telemetry") is not None,
     ),
     _count("identified", "runs that show which model they ran", _identified),
     Statistic(
@@ -414,7 +428,6 @@ _ALL = (
         "mean time from launch to exit",
         lambda record: record.duration_seconds,
     ),
-    _phase("load"),
     _phase("warmup"),
     _phase("measure"),
     _sample("n", "", "runs with a value"),
@@ -433,15 +446,12 @@ _ALL = (
         "coefficient of variation (sample standard deviation over mean)",
     ),
     _sample("n_effective", "", "what n is worth under the lag-1 autocorrelation"),
-    _order("slope_per_run", "metric", "Theil-Sen slope against run order", "slope"),
     _order(
         "trend_p",
         "p",
         "p-value of the Mann-Kendall test, in a claim with Holm's correction over its units",
         "p_value",
     ),
-    _order("spearman", "", "rank correlation with run order", "spearman"),
-    _order("lag1", "", "lag-1 autocorrelation", "lag1"),
     _relation("slope", "", "least-squares slope of the metric on the second one"),
     _relation(
         "intercept", "metric", "least-squares intercept of the metric on the second one"
@@ -492,7 +502,6 @@ _ALL = (
         "two-sided p of no difference; none where environments ran in blocks",
     ),
     _comparison("equivalence_p", "p", "p of TOST within the declared margin"),
-    _comparison("effect_size", "", "Hedges' g"),
     Statistic(
         "pooled_difference",
         "comparison",
@@ -502,16 +511,6 @@ _ALL = (
         signed=True,
     ),
     _comparison("power_10_percent", "", "power against a difference of a tenth"),
-    _comparison(
-        "power",
-        "",
-        "power to show equivalence within the margin when there is no difference",
-    ),
-    _comparison(
-        "runs_required",
-        "",
-        "runs a side (or rounds) that show equivalence with a power of 0.8",
-    ),
     Statistic(
         "gap",
         "comparison",
@@ -591,9 +590,9 @@ def _over_sessions(found: Quantity, question: Question) -> Quantity:
     together = over_sessions(name, question)
     value, ci95 = None, None
     if together is not None and is_test:
-        value = together.equivalence_p(question.margin_percent)
+        value = float(together.equivalence_p(question.margin_percent))
     elif together is not None:
-        value, ci95 = together.estimate, together.ci95
+        value, ci95 = together.value, together.interval()
     return _resting_on(replace(found, value=value, ci95=ci95), sessions(question))
 
 
@@ -639,7 +638,7 @@ def over_sessions(name: str, question: Question) -> Combined | None:
         if found is None:
             return None
         known.append(found)
-    return combined(known)
+    return over(known)
 
 
 def sessions(question: Question) -> list[Question]:

@@ -15,7 +15,7 @@ rounding of the instrument.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -23,18 +23,10 @@ import numpy as np
 from sparkpub.record.metrics import Direction
 from sparkpub.review.statistics import reasons
 from sparkpub.review.statistics.describe import (
-    ALPHA,
     MINIMUM_RUNS,
-    WANTED_POWER,
-    Estimate,
-    Floats,
-    Interval,
-    around_many,
-    error_of,
     is_significant,
     or_none,
     resolution_of,
-    rounding_variance,
 )
 from sparkpub.review.statistics.design import (
     DeclaredOrder,
@@ -46,6 +38,13 @@ from sparkpub.review.statistics.design import (
     server_blocks,
     server_rounds,
 )
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    Estimate,
+    Floats,
+    Interval,
+    t_quantile,
+)
 from sparkpub.review.statistics.means import (
     TwoMeans,
     of_independent,
@@ -55,7 +54,7 @@ from sparkpub.review.statistics.means import (
 
 ComparisonVerdict = Literal["higher", "lower", "equivalent", "undecided", "confounded"]
 AnalysisKind = Literal["paired", "welch", "description", "machines"]
-"""`machines`: within each of several machines, and then over them (see `replication`)."""
+"""`machines`: within each of several machines, and then over them (see `estimate.over`)."""
 
 DETECTABLE_PERCENT = 10.0
 """The difference that a sample should be able to detect: success criterion 2 of the methodology."""
@@ -83,12 +82,12 @@ class Comparison:
     the fewest.
 
     A confounded comparison is a description: its p-values and powers are None. Its interval shows the spread of these
-    runs and not what the environments differ by. `power` is that of showing equivalence within the margin when there
-    is no difference, and `runs_required` how many runs a side (or rounds) would show it with a power of 0.8.
+    runs and not what the environments differ by. `power_10_percent` is that of finding a difference of a tenth, and
+    `detectable_percent` the difference that so many runs find in four of five campaigns, in percent of the baseline.
     `margin_declared` is False where the margin was chosen after the runs were seen.
 
     `overhead_percent` is the source's formula on execution times: 100 (T_candidate - T_baseline) / T_baseline
-    with T the inverse of a rate; for times and memory it is their own relative increase. `effect_size` is Hedges' g.
+    with T the inverse of a rate; for times and memory it is their own relative increase.
     `p_adjusted` and `equivalence_p_adjusted` are Holm's where `adjust` has seen the family, else the plain p.
     Percentages and ratios are None on a scale without a true zero (°C).
     """
@@ -113,14 +112,12 @@ class Comparison:
     ci90_difference: Interval | None
     p_value: float | None
     p_adjusted: float | None
-    effect_size: float | None
     equivalence_margin_percent: float
     margin_declared: bool
     equivalence_p: float | None
     equivalence_p_adjusted: float | None
-    power: float | None
-    runs_required: int | None
     power_10_percent: float | None
+    detectable_percent: float | None
     better: Literal["baseline", "candidate"] | None
     machines: int = 1
     """On how many machines the runs ran that were compared within each of them."""
@@ -162,8 +159,9 @@ class Comparison:
         """The difference with its standard error; None where the runs are only described."""
         if self.ci95_difference is None or self.df is None or self.p_value is None:
             return None
-        error = error_of(self.ci95_difference, self.df)
-        return Estimate(self.difference, error, self.df)
+        low, high = self.ci95_difference
+        reach = t_quantile(1 - ALPHA / 2, self.df)
+        return Estimate(self.difference, (high - low) / 2 / reach, self.df)
 
     @property
     def estimate_percent(self) -> Estimate | None:
@@ -327,15 +325,14 @@ def compare_many(
         "ratio": ratio,
         "inverse_ratio": np.divide(1, ratio, out=_none(rows), where=ratio != 0),
         "overhead_percent": np.array([*overheads], dtype=np.float64),
-        "effect_size": hedges_g(a, b, resolutions),
         "equivalence_margin_percent": np.full(rows, margin_percent, dtype=np.float64),
         "better": np.array([*better], dtype=object),
         "machines": np.full(rows, 1),
         "servers": np.full(rows, design.fewest_servers, dtype=object),
     }
     columns |= _intervals(means, rows, scaled)
-    columns |= _tests(means, design, base, margin_percent)
-    return columns
+    tested = None if design.analysis == "description" else means
+    return columns | tests(tested, base, margin_percent)
 
 
 def comparison_of(figures: Mapping[str, Any], *, margin_declared: bool) -> Comparison:
@@ -344,8 +341,6 @@ def comparison_of(figures: Mapping[str, Any], *, margin_declared: bool) -> Compa
     for name in INTERVALS:
         low, high = found.pop(f"{name}_low"), found.pop(f"{name}_high")
         found[name] = None if low is None else (low, high)
-    if found["runs_required"] is not None:
-        found["runs_required"] = int(found["runs_required"])
     return Comparison(margin_declared=margin_declared, **found)
 
 
@@ -393,7 +388,7 @@ def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floa
         low, high = _none(rows), _none(rows)
         level = 1 - ALPHA if name.startswith("ci95") else 1 - 2 * ALPHA
         if means is not None and name.endswith("difference"):
-            low, high = around_many(means.difference, means.error, means.df, level)
+            low, high = means.ends(level)
         elif means is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ends = means.ratio_ends(level)
@@ -402,45 +397,41 @@ def _intervals(means: TwoMeans | None, rows: int, scaled: Any) -> dict[str, Floa
     return found
 
 
-def _tests(
-    means: TwoMeans | None, design: Design, base: Floats, margin_percent: Any
-) -> dict[str, Any]:
-    """What the tests of each row say; nothing where runs are only described, of equivalence where `base` is NaN."""
-    rows = len(base)
-    names = [item.name for item in fields(Tests)]
-    found: dict[str, Any] = {name: _none(rows) for name in names}
-    if means is not None and design.analysis != "description":
-        margin = margin_percent / 100 * base
-        found["p_value"] = means.p_value
-        found["equivalence_p"] = means.equivalence_p(margin)
-        scaled = ~np.isnan(base)
-        power = means.equivalence_power(margin)
-        found["power"] = np.where(scaled, power, np.nan)
-        detected = means.detection_power(DETECTABLE_PERCENT / 100 * base)
-        found["power_10_percent"] = np.where(scaled, detected, np.nan)
-        fewer = min(len(design.baseline), len(design.candidate))
-        required = means.runs_required(margin, fewer, WANTED_POWER)
-        found["runs_required"] = np.where(scaled, required, np.nan)
-    found["p_adjusted"] = found["p_value"]
-    found["equivalence_p_adjusted"] = found["equivalence_p"]
-    return found
+def tests(
+    estimate: Estimate | None, base: Floats, margin_percent: Any
+) -> dict[str, Floats]:
+    """What the tests of differences say, a column each: all NaN where runs are only described, of equivalence and power
+    where `base`, what a percentage is of, is NaN."""
+    if estimate is None:
+        return {name: np.full(len(base), np.nan) for name in TESTS}
+    p_value = estimate.p_value
+    equivalence_p = estimate.equivalence_p(margin_percent / 100 * base)
+    power = estimate.detection_power(DETECTABLE_PERCENT / 100 * base)
+    return {
+        "p_value": p_value,
+        "p_adjusted": p_value,
+        "equivalence_p": equivalence_p,
+        "equivalence_p_adjusted": equivalence_p,
+        "power_10_percent": np.where(np.isnan(base), np.nan, power),
+        "detectable_percent": 100 * estimate.detectable() / base,
+    }
+
+
+TESTS = (
+    "p_value",
+    "p_adjusted",
+    "equivalence_p",
+    "equivalence_p_adjusted",
+    "power_10_percent",
+    "detectable_percent",
+)
+"""Fields that say what tests found."""
 
 
 def _sample(side: Sample | Sequence[float]) -> Sample:
     if isinstance(side, Sample):
         return side
     return Sample(tuple(side))
-
-
-@dataclass(frozen=True)
-class Tests:
-    """What the tests say; all None where runs are only described."""
-
-    p_value: float | None = None
-    equivalence_p: float | None = None
-    power: float | None = None
-    runs_required: int | None = None
-    power_10_percent: float | None = None
 
 
 def overhead(ratio: float, direction: Direction, unit: str) -> float | None:
@@ -473,22 +464,6 @@ def equivalence(
         return None
     means = of_independent(a, b, resolution_of([*baseline, *candidate]), serial=False)
     return float(means.equivalence_p(margin_percent / 100 * abs(means.baseline)))
-
-
-def hedges_g(a: Floats, b: Floats, resolutions: Floats) -> Floats:
-    """(mean_b - mean_a) / pooled sd × (1 - 3 / (4 df - 1)) of each row: Hedges (1981). NaN where n < 2 on a side.
-
-    The rounding of the readings counts as spread.
-    """
-    n, m = a.shape[-1], b.shape[-1]
-    if min(n, m) < 2:
-        return _none(len(a))
-    df = n + m - 2
-    squares = (n - 1) * a.var(axis=-1, ddof=1) + (m - 1) * b.var(axis=-1, ddof=1)
-    spread = np.sqrt(squares / df + rounding_variance(resolutions))
-    corrected: Floats = (b.mean(axis=-1) - a.mean(axis=-1)) / spread
-    corrected *= 1 - 3 / (4 * df - 1)
-    return corrected
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

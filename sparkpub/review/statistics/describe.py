@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sparkpub.record.percentiles import quantiles
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    Estimate,
+    Floats,
+    Interval,
+    t_quantile,
+)
 
-Floats = NDArray[np.float64]
-Interval = tuple[float, float]
-
-ALPHA = 0.05
-WANTED_POWER = 0.8
-"""The power that a test should have (Cohen 1988)."""
 POOR_VARIATION_PERCENT = 5.0
 """Coefficient of variation above which the source's methodology calls a cell's data poor."""
 MINIMUM_RUNS = 4
@@ -41,17 +41,6 @@ _NO_SPREAD = 1e-6
 """Spread of a resample, as a part of its sample's, below which its values are taken as equal."""
 _MOST_ALIKE = 0.99
 """Largest lag-1 autocorrelation that is used: at 1 no number of runs would be worth two."""
-_LEAST_DF = 0.5
-"""Fewest degrees of freedom that carry an interval; Student's 97.5 % quantile is 165 there."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with its standard error, in the same unit, and the degrees of freedom behind the error."""
-
-    value: float
-    error: float
-    df: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +139,7 @@ def describe_many(values: Floats) -> dict[str, NDArray[Any]]:
         with np.errstate(invalid="ignore"):  # of a mean beyond all numbers
             cv_percent = 100 * sd / np.abs(np.where(mean == 0, np.nan, mean))
             error = np.sqrt(sd**2 / worth + rounding_variance(steps))
-            low, high = around_many(mean, error, worth - 1)
+            low, high = Estimate(mean, error, worth - 1).ends()
         low, high = _possible(values, low, high)
     p50, p95, p99 = quantiles(values, (0.5, 0.95, 0.99))
     return {
@@ -217,46 +206,6 @@ def rounding_variance(resolution: Any) -> Any:
 def is_significant(p: float | None) -> bool:
     """Whether a p-value is there and below 5 %."""
     return p is not None and p < ALPHA
-
-
-def t_quantile(q: float, df: float) -> float:
-    """The q quantile of Student's t."""
-    return float(scipy.special.stdtrit(df, q))
-
-
-def around(
-    centre: float, error: float, df: float, level: float = 1 - ALPHA
-) -> Interval | None:
-    """Student's interval around an estimate with that standard error; None with too few degrees of freedom."""
-    low, high = around_many(centre, error, df, level)
-    if np.isnan(low):
-        return None
-    return float(low), float(high)
-
-
-def around_many(
-    centre: Any, error: Any, df: Any, level: float = 1 - ALPHA
-) -> tuple[Floats, Floats]:
-    """The ends of `around` for arrays; NaN with too few degrees of freedom."""
-    enough = np.asarray(df) >= _LEAST_DF
-    quantile = scipy.special.stdtrit(np.where(enough, df, 1.0), (1 + level) / 2)
-    half = np.where(enough, quantile * error, np.nan)
-    return centre - half, centre + half
-
-
-def satterthwaite(
-    variances: Sequence[Any] | Floats, dfs: Sequence[Any] | Floats
-) -> Any:
-    """Degrees of freedom of a sum of independent variances (Satterthwaite 1946, doi 10.2307/3002019), of two means also
-    Welch's (1947); inf where all are known, NaN where all are zero."""
-    doubt = sum(variance**2 / df for variance, df in zip(variances, dfs, strict=True))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.divide(sum(variances) ** 2, doubt)
-
-
-def error_of(ci95: Interval, df: float) -> float:
-    """The standard error of an estimate from its 95 % interval, the inverse of `around`."""
-    return (ci95[1] - ci95[0]) / 2 / t_quantile(1 - ALPHA / 2, df)
 
 
 def bootstrap_many(values: Floats) -> tuple[Floats, Floats]:

@@ -32,7 +32,8 @@ from typing import Literal
 
 import numpy as np
 
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, Floats
+from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.estimate import Floats
 
 DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""

@@ -14,13 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sparkpub.review.statistics.describe import (
-    ALPHA,
-    WANTED_POWER,
-    Floats,
-    autocorrelation,
-    or_none,
-)
+from sparkpub.review.statistics.describe import or_none
+from sparkpub.review.statistics.estimate import ALPHA, WANTED_POWER, Floats
 
 _SLOPE_RUNS = 1000
 _PAIRS_TOGETHER = 1_000_000
@@ -37,19 +32,16 @@ class Trend:
     """A sample against its run order. `slope` is in units per run; None where n is too small to say.
 
     `p_value` is two-sided, of the Mann-Kendall test, with Hamed and Rao's variance where runs that follow each other
-    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not. `spearman` is the rank
-    correlation with run order, `lag1` the autocorrelation of neighbours.
+    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not.
     """
 
     n: int
     slope: float | None = None
     p_value: float | None = None
     inflation: float | None = None
-    spearman: float | None = None
-    lag1: float | None = None
 
 
-_FIGURES = ("slope", "p_value", "inflation", "spearman", "lag1")
+_FIGURES = ("slope", "p_value", "inflation")
 
 
 FEW_RUNS = 25.0
@@ -93,7 +85,7 @@ def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
     columns |= {name: nothing.copy() for name in _FIGURES}
     if n < 3:
         return columns
-    constant = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0, "spearman": 0.0}
+    constant = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0}
     for name, value in constant.items():
         columns[name][:] = value
     varied = np.flatnonzero(values.min(axis=-1) != values.max(axis=-1))
@@ -111,14 +103,12 @@ def _trends(values: Floats) -> dict[str, Floats]:
     n = values.shape[-1]
     slope = theil_sen(values)
     inflation = variance_inflation(values - slope[:, np.newaxis] * np.arange(n))
-    ranks, ties = _ranks(values)
+    _, ties = _ranks(values)
     score = _score(values)
     return {
         "slope": slope,
         "p_value": _score_p(score, ties, inflation),
         "inflation": inflation,
-        "spearman": _correlation(np.arange(n), ranks),
-        "lag1": autocorrelation(values),
     }
 
 
@@ -219,15 +209,6 @@ def _exact_score_p(inversions: int, n: int) -> float:
         orders = added.copy()
         orders[size:] -= added[: max(0, inversions + 1 - size)]
     return min(1.0, 2 * float(orders.sum()) / math.factorial(n))
-
-
-def _correlation(x: NDArray[Any], y: Floats) -> Any:
-    """Pearson's correlation of x with each row of y."""
-    apart_x, apart_y = x - x.mean(), y - y.mean(axis=-1, keepdims=True)
-    share = 1 / (len(x) - 1)
-    sd_x = np.sqrt((apart_x**2).sum() * share)
-    sd_y = np.sqrt((apart_y**2).sum(axis=-1) * share)
-    return np.clip((apart_x * apart_y).sum(axis=-1) * share / sd_x / sd_y, -1, 1)
 
 
 def theil_sen(values: Floats) -> Floats:

@@ -1,44 +1,25 @@
-"""Two means, their difference and ratio: errors, tests, intervals, power.
+"""Two means: the estimate of their difference, and the interval of their ratio.
 
 Everything works on arrays with any number of leading axes, so that one call judges one comparison or thousands.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import scipy
 
-from sparkpub.review.statistics.describe import (
-    ALPHA,
-    MINIMUM_RUNS,
-    Estimate,
-    Floats,
-    by_block,
-    effective_n,
-    rounding_variance,
-    satterthwaite,
-)
-
-_CERTAIN, _NO_LOWER_TAIL = 1e3, 5.0
-"""Shifts in standard errors beyond which the noncentral t's tails are 1 and 0 and cannot be evaluated."""
-_QUADRATURE = 100
-"""Points over which the power of an equivalence test is averaged: its error stays below 0.001."""
-_MOST_RUNS = 100_000
-"""Beyond this many runs nothing is called decidable by more runs."""
-_ONE_SIDED = NormalDist().inv_cdf(1 - ALPHA)
+from sparkpub.review.statistics.describe import by_block, effective_n, rounding_variance
+from sparkpub.review.statistics.estimate import ALPHA, Estimate, Floats, satterthwaite
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TwoMeans:
-    """Means of baseline and candidate, with the variances and the covariance of these means and of their difference.
+class TwoMeans(Estimate):
+    """The difference of two means, candidate minus baseline, and these means with their variances and covariance.
 
-    `floor` is the part of the difference's variance that no further run reduces (rounding). `df_baseline` and
-    `df_candidate` are the degrees of freedom behind each variance; within rounds both are those of the differences.
-    `n_effective` is what the runs are worth: of the smaller side, or of the differences within rounds.
+    `df_baseline` and `df_candidate` are the degrees of freedom behind each variance; within rounds both are those of
+    the differences. `n_effective` is what the runs are worth: of the smaller side, or of the differences within rounds.
     """
 
     baseline: Any
@@ -46,45 +27,17 @@ class TwoMeans:
     variance_baseline: Any
     variance_candidate: Any
     covariance: Any
-    variance_difference: Any
-    floor: Any
     df_baseline: Any
     df_candidate: Any
     n_effective: Any
     paired: bool
 
-    @property
-    def difference(self) -> Any:
-        """Candidate minus baseline."""
-        return self.candidate - self.baseline
-
-    @property
-    def error(self) -> Any:
-        """Standard error of the difference."""
-        return np.sqrt(self.variance_difference)
-
-    @property
-    def df(self) -> Any:
-        """Degrees of freedom of the difference."""
-        return self._df(1.0)
-
     def _df(self, weight: Any) -> Any:
         """Degrees of freedom of candidate - weight × baseline: Welch-Satterthwaite where the sides are independent."""
         if self.paired:
-            return self.df_baseline
+            return self.df
         variances = weight**2 * self.variance_baseline, self.variance_candidate
         return satterthwaite(variances, (self.df_baseline, self.df_candidate))
-
-    @property
-    def p_value(self) -> Any:
-        """Two-sided p of no difference: Student's t within rounds, Welch's (1947) between independent samples."""
-        return 2 * scipy.special.stdtr(self.df, -np.abs(self.difference) / self.error)
-
-    def equivalence_p(self, margin: Any) -> Any:
-        """p of two one-sided tests that |difference| < margin (Schuirmann 1987), in the metric's unit."""
-        above = scipy.special.stdtr(self.df, (self.difference - margin) / self.error)
-        below = scipy.special.stdtr(self.df, -(self.difference + margin) / self.error)
-        return np.maximum(above, below)
 
     def ratio_ends(self, level: float = 1 - ALPHA) -> tuple[Any, Any]:
         """The ends of Fieller's (1954) interval of candidate / baseline; NaN where the baseline is not clear of zero.
@@ -102,102 +55,6 @@ class TwoMeans:
         below_one = np.where(clear, 1 - g, np.nan)
         return (centre - half) / below_one, (centre + half) / below_one
 
-    def detection_power(self, difference: Any) -> Any:
-        """Probability that the test of a difference rejects at 5 % when the true one is `difference`.
-
-        Noncentral t (Cohen, Statistical Power Analysis, 1988); the spreads are those observed.
-        """
-        return detection_power(difference / self.error, self.df)
-
-    def equivalence_power(self, margin: Any) -> Any:
-        """Probability that TOST shows equivalence within `margin` when the true difference is zero."""
-        return equivalence_power(margin / self.error, self.df)
-
-    def runs_required(self, margin: Any, n: int, power: float) -> Any:
-        """How many runs a side (or rounds) show equivalence with that power, of many comparisons at once; NaN where no
-        number would.
-
-        `n` is how many there were: error and degrees of freedom of another number follow from those observed.
-        """
-        margin, floor = np.atleast_1d(margin), np.atleast_1d(self.floor)
-        spread = np.atleast_1d(self.error**2 - self.floor)
-        known_df = np.atleast_1d(self.df)
-        margin, floor, spread, known_df = np.broadcast_arrays(
-            margin, floor, spread, known_df
-        )
-        means = 1 if self.paired else 2
-
-        def enough(runs: Floats, rows: Any) -> Any:
-            """Whether so many runs are enough, for some of the comparisons."""
-            error = np.sqrt(spread[rows] * n / runs + floor[rows])
-            df = (known_df[rows] + means) * runs / n - means
-            reached = equivalence_power(margin[rows] / error, np.where(df > 0, df, 1.0))
-            return (df > 0) & (reached >= power)
-
-        # With so many runs that t is normal, this error would do. Mostly a few runs more are enough, and more runs
-        # than were asked for never are too few.
-        wanted = margin / (scipy.special.ndtri((1 + power) / 2) + _ONE_SIDED)
-        possible = wanted**2 > floor
-        room = np.where(possible, wanted**2 - floor, np.nan)
-        high = np.fmax(MINIMUM_RUNS, np.ceil(spread * n / room))
-        low = np.full_like(high, MINIMUM_RUNS - 1)
-        step = 1
-        rows = np.flatnonzero(possible & (high <= _MOST_RUNS))
-        while len(rows):
-            rows = rows[~enough(high[rows], rows)]
-            low[rows] = high[rows]
-            high[rows] += step
-            step *= 2
-            rows = rows[high[rows] <= _MOST_RUNS]
-        possible &= high <= _MOST_RUNS
-        # The number just below is the one most often in question.
-        middle = high - 1
-        rows = np.flatnonzero(possible & (high - low > 1))
-        while len(rows):
-            done = enough(middle[rows], rows)
-            high[rows[done]] = middle[rows[done]]
-            low[rows[~done]] = middle[rows[~done]]
-            middle = np.floor((low + high) / 2)
-            rows = rows[high[rows] - low[rows] > 1]
-        return np.where(possible, high, np.nan)
-
-
-def detection_power(difference: Any, df: Any) -> Any:
-    """Probability that the test rejects at 5 % when the true difference is so many standard errors."""
-    critical = scipy.special.stdtrit(df, 1 - ALPHA / 2)
-    shift = np.abs(difference)
-    # Beyond these shifts the tails cannot be evaluated, and are 1 and 0. Some that are nearly 0 come as NaN before.
-    missed = scipy.special.nctdtr(df, np.minimum(shift, _CERTAIN), critical)
-    known = (shift <= _CERTAIN) & ~(np.isnan(missed) & np.isfinite(shift))
-    above = np.where(known, 1 - missed, 1.0)
-    below = scipy.special.nctdtr(df, np.minimum(shift, _NO_LOWER_TAIL), -critical)
-    below = np.where(shift < _NO_LOWER_TAIL, below, 0.0)
-    return np.minimum(1.0, above + below)
-
-
-def equivalence_power(margin: Any, df: Any) -> Any:
-    """Probability that TOST shows equivalence within `margin` standard errors when the true difference is zero.
-
-    The difference lies within margin - t × observed error of zero; averaged over the chi distribution of the observed
-    error (Phillips 1990, Journal of Pharmacokinetics and Biopharmaceutics 18, 137-144).
-    """
-    # Most comparisons share their degrees of freedom, and what follows from these is dear.
-    known, places = np.unique(df, return_inverse=True)
-    known = known[:, np.newaxis]
-    share = (np.arange(_QUADRATURE) + 0.5) / _QUADRATURE
-    observed = np.sqrt(2 * scipy.special.gammaincinv(known / 2, share) / known)
-    reached = scipy.special.stdtrit(known, 1 - ALPHA) * observed
-    reach = np.asarray(margin)[..., np.newaxis] - reached[places.reshape(np.shape(df))]
-    within = scipy.special.erf(np.maximum(reach, 0) / math.sqrt(2))
-    return np.where(reach > 0, within, 0.0).mean(axis=-1)
-
-
-def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:
-    """Candidate minus baseline, of which nothing is known but their errors: Welch's degrees of freedom."""
-    variances = baseline.error**2, candidate.error**2
-    df = float(satterthwaite(variances, (baseline.df, candidate.df)))
-    return Estimate(candidate.value - baseline.value, math.sqrt(sum(variances)), df)
-
 
 def of_independent(
     baseline: Floats, candidate: Floats, resolution: Any, *, serial: bool = True
@@ -213,16 +70,19 @@ def of_independent(
         n = effective_n(values) if serial else np.float64(values.shape[-1])
         worth.append(n)
         variances.append(values.var(axis=-1, ddof=1) / n + rounding)
+    means = baseline.mean(axis=-1), candidate.mean(axis=-1)
+    dfs = worth[0] - 1, worth[1] - 1
     return TwoMeans(
-        baseline=baseline.mean(axis=-1),
-        candidate=candidate.mean(axis=-1),
+        means[1] - means[0],
+        np.sqrt(variances[0] + variances[1]),
+        satterthwaite(variances, dfs),
+        baseline=means[0],
+        candidate=means[1],
         variance_baseline=variances[0],
         variance_candidate=variances[1],
         covariance=np.zeros_like(variances[0]),
-        variance_difference=variances[0] + variances[1],
-        floor=2 * rounding,
-        df_baseline=worth[0] - 1,
-        df_candidate=worth[1] - 1,
+        df_baseline=dfs[0],
+        df_candidate=dfs[1],
         n_effective=np.minimum(worth[0], worth[1]),
         paired=False,
     )
@@ -240,14 +100,16 @@ def of_rounds(baseline: Floats, candidate: Floats, resolution: Any) -> TwoMeans:
     apart_a = baseline - baseline.mean(axis=-1, keepdims=True)
     apart_b = candidate - candidate.mean(axis=-1, keepdims=True)
     per_run = (n - 1) * worth
+    means = baseline.mean(axis=-1), candidate.mean(axis=-1)
     return TwoMeans(
-        baseline=baseline.mean(axis=-1),
-        candidate=candidate.mean(axis=-1),
+        means[1] - means[0],
+        np.sqrt(differences.var(axis=-1, ddof=1) / worth + 2 * rounding),
+        worth - 1,
+        baseline=means[0],
+        candidate=means[1],
         variance_baseline=(apart_a**2).sum(axis=-1) / per_run + rounding,
         variance_candidate=(apart_b**2).sum(axis=-1) / per_run + rounding,
         covariance=(apart_a * apart_b).sum(axis=-1) / per_run,
-        variance_difference=differences.var(axis=-1, ddof=1) / worth + 2 * rounding,
-        floor=2 * rounding,
         df_baseline=worth - 1,
         df_candidate=worth - 1,
         n_effective=worth,

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparkpub.review.statistics.describe import ALPHA, Floats, resolution_of, t_quantile
+from sparkpub.review.statistics.describe import resolution_of
+from sparkpub.review.statistics.estimate import ALPHA, Floats, t_quantile
 
 _ROUNDING_STEPS = 2.0
 _SMALLEST = 3

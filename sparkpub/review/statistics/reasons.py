@@ -2,12 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from sparkpub.record.text import counted, p_text
-from sparkpub.review.statistics.describe import (
-    MINIMUM_RUNS,
-    WANTED_POWER,
-    is_significant,
-)
+from sparkpub.record.text import counted, number, p_text
+from sparkpub.review.statistics.describe import MINIMUM_RUNS, is_significant
 
 if TYPE_CHECKING:
     from sparkpub.review.statistics.compare import Comparison
@@ -38,7 +34,7 @@ def why(c: "Comparison") -> str:
         return f"No difference is shown ({_test(c)}, {_difference_text(c)})."
     return (
         f"Neither a difference ({_difference_text(c)}) nor equivalence within {_margin(c)} ({_equivalence_text(c)}) "
-        f"is shown ({_test(c)}).{_power_text(c)}"
+        f"is shown ({_test(c)}).{_detectable(c)}"
     )
 
 
@@ -124,21 +120,16 @@ def _corrected(plain: float | None, adjusted: float | None) -> str:
     return f"adjusted {p_text(adjusted)}"
 
 
-def _power_text(c: "Comparison") -> str:
-    if c.power is None:
+def _detectable(c: "Comparison") -> str:
+    """What difference so many runs would have shown; empty where none is known."""
+    if c.detectable_percent is None:
         return ""
-    alone = ""
-    if c.equivalence_p != c.equivalence_p_adjusted:
-        alone = " by itself, without the correction,"
-    text = f" The power to show equivalence{alone} was {c.power:.2f}"
-    if c.power >= WANTED_POWER:
-        return f"{text}."
+    runs = counted(c.n_baseline, "round")
     if c.machines > 1:
-        return f"{text}; more machines would raise it."
-    each = "rounds" if c.analysis == "paired" else "runs a side"
-    needed = (
-        "no number of runs would"
-        if c.runs_required is None
-        else f"{c.runs_required:,} {each} would"
+        runs = counted(c.machines, "machine")
+    elif c.analysis != "paired":
+        runs = f"{c.n_baseline} and {c.n_candidate} runs"
+    found = number(c.detectable_percent, 2 if c.detectable_percent < 1 else 1)
+    return (
+        f" These {runs} would show a difference of {found} % in four of five campaigns."
     )
-    return f"{text}; {needed} raise it to {WANTED_POWER:g}."

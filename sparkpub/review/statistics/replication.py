@@ -1,20 +1,6 @@
 """One effect on several machines, or in several sessions: what holds beyond each of them.
 
-Runs of one session share a machine, a day and whatever else nobody varied. Their interval says how well that session
-knows its own figure. What another machine or another day would give shows only between sessions (Kalibera and Jones
-2013, Rigorous Benchmarking in Reasonable Time). So a difference is formed within each machine first, and the machines'
-differences are combined with a random-effects model:
-
-- the variance between machines, τ², by Paule and Mandel (1982, Journal of Research of the National Bureau of Standards
-  87, 377-385), recommended by Veroniki et al. (2016, Research Synthesis Methods 7, 55-79);
-- the interval of the mean with Student's t on k - 1 degrees of freedom (Hartung and Knapp 2001, Statistics in Medicine
-  20, 3875-3889; Sidik and Jonkman 2002). Their factor √(Q(τ²) / (k - 1)) is 1 at Paule and Mandel's τ², and is not
-  taken below 1 where τ² is zero (Röver, Knapp and Friede 2015, BMC Medical Research Methodology 15:99);
-- Cochran's Q (1954, Biometrics 10, 101-129) with its chi-squared p, I² (Higgins and Thompson 2002) and, from three
-  machines on, the interval in which the effect on another machine is expected (Higgins, Thompson and Spiegelhalter
-  2009, with t on k - 2 degrees of freedom).
-
-The effects of several cells are combined in the same way (`tables.pooled`).
+A difference is formed within each machine first, and the machines' differences are combined: see `estimate.over`.
 """
 
 import math
@@ -23,131 +9,39 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import scipy
 
 from sparkpub.record.metrics import Direction
-from sparkpub.record.text import counted, number, p_text
+from sparkpub.record.text import (
+    counted,
+    number,
+    outward,
+    p_text,
+)
 from sparkpub.review.statistics.compare import (
-    DETECTABLE_PERCENT,
     Comparison,
     ComparisonVerdict,
-    Tests,
     better_of,
     overhead,
+    tests,
 )
 from sparkpub.review.statistics.describe import (
-    ALPHA,
     Description,
+    describe,
+    is_significant,
+    or_none,
+)
+from sparkpub.review.statistics.design import order_over_machines
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    Combined,
     Estimate,
     Floats,
     Interval,
-    around,
-    describe,
-    is_significant,
+    over,
     t_quantile,
 )
-from sparkpub.review.statistics.design import order_over_machines
-from sparkpub.review.statistics.means import detection_power, equivalence_power
-
-_STEPS = 100
-"""More than Newton's method needs: it doubles the correct digits with every step."""
-_CLOSE = 1e-12
 
 Replication = Literal["replicates", "does not replicate", "undecided"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Combined:
-    """What several machines, or cells, say together, in the unit of their estimates; `count` of them.
-
-    `error` is the standard error of `estimate`, the mean over machines like these, and `ci95` its interval.
-    `between_sd` is τ, the spread of the true effects between machines; `i2_percent` the share of the spread of the
-    estimates that is due to it. `q` is Cochran's, with its p-value. `prediction95` is where the effect on one more
-    machine is expected; None for two machines.
-    """
-
-    count: int
-    estimate: float
-    error: float
-    ci95: Interval | None
-    prediction95: Interval | None
-    between_sd: float
-    i2_percent: float
-    q: float
-    heterogeneity_p: float
-
-    @property
-    def df(self) -> int:
-        """Degrees of freedom between machines."""
-        return self.count - 1
-
-    @property
-    def p_value(self) -> float:
-        """Two-sided p that the mean over machines is zero."""
-        return float(2 * scipy.special.stdtr(self.df, -abs(self.estimate) / self.error))
-
-    def equivalence_p(self, margin: float) -> float:
-        """p of TOST that the mean over machines lies within ± `margin`."""
-        t = (margin - abs(self.estimate)) / self.error
-        return float(scipy.special.stdtr(self.df, -t))
-
-    def interval(self, level: float) -> Interval | None:
-        """The interval of the mean over machines at a level of confidence."""
-        return around(self.estimate, self.error, self.df, level)
-
-
-def combined(effects: Sequence[Estimate]) -> Combined:
-    """Combine what machines found that measured the same, or the effects of cells, in one unit.
-
-    Raises ValueError for fewer than two, and for one without an error: a measured value always has one.
-    """
-    if len(effects) < 2:
-        raise ValueError("to combine machines takes two of them at least")
-    if not all(effect.error > 0 for effect in effects):
-        raise ValueError("an estimate needs an error above zero")
-    values = np.array([effect.value for effect in effects])
-    variances = np.array([effect.error**2 for effect in effects])
-    df = len(effects) - 1
-    q, _ = _q(values, variances)
-    between = between_variance(values, variances)
-    weights = 1 / (variances + between)
-    mean = float(weights @ values / weights.sum())
-    error = math.sqrt(1 / float(weights.sum()))
-    return Combined(
-        count=len(effects),
-        estimate=mean,
-        error=error,
-        ci95=around(mean, error, df),
-        # Two machines leave no degree of freedom for it, and so no interval.
-        prediction95=around(mean, math.sqrt(between + error**2), df - 1),
-        between_sd=math.sqrt(between),
-        i2_percent=100 * max(0.0, q - df) / max(q, df),
-        q=q,
-        heterogeneity_p=float(scipy.special.chdtrc(df, q)),
-    )
-
-
-def between_variance(values: Floats, variances: Floats) -> float:
-    """Paule and Mandel's τ²: with it, the squared distances from the weighted mean are what they are expected to be.
-
-    By Newton's method from zero, which never overshoots, since Q(τ²) is convex and falls (DerSimonian and Kacker 2007,
-    Contemporary Clinical Trials 28, 105-114). Zero where the values differ by no more than their errors.
-    """
-    df = len(values) - 1
-    between = 0.0
-    for _ in range(_STEPS):
-        q, slope = _q(values, variances + between)
-        if q <= df * (1 + _CLOSE):
-            break
-        between += (q - df) / slope
-    return between
-
-
-def _q(values: Floats, variances: Floats) -> tuple[float, float]:
-    """The weighted squared distances from the weighted mean, and how fast they fall as every variance grows."""
-    weights = 1 / variances
-    apart = values - weights @ values / weights.sum()
-    return float(weights @ apart**2), float(weights**2 @ apart**2)
 
 
 @dataclass(frozen=True)
@@ -207,7 +101,7 @@ def between(within: Sequence[Comparison]) -> Combined | None:
     blocked = any(part.order == "blocked" for part in within)
     if blocked or len(known) < 2:
         return None
-    return combined(known)
+    return over(known)
 
 
 def over_machines(
@@ -216,8 +110,7 @@ def over_machines(
     """One comparison over several machines, from those within each of two or more.
 
     Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
-    blocks the whole is confounded; where one has too few runs it is undecided. There is no size of the effect in
-    standard deviations, and no number of runs that would decide: more machines would.
+    blocks the whole is confounded; where one has too few runs it is undecided.
     """
     first = within[0]
     scale = _Scale.of(within)
@@ -226,11 +119,12 @@ def over_machines(
         effect = float(np.mean([scale.difference(part) for part in within]))
         narrow = wide = None
     else:
-        effect = together.estimate
+        effect = together.value
         narrow = together.interval(1 - 2 * ALPHA)
         wide = together.interval(1 - ALPHA)
     ratio = 1 + effect / 100 if scale.relative else None
-    tests = _tests(together, first.equivalence_margin_percent, scale)
+    base = np.array([100.0 if scale.relative else np.nan])
+    tested = tests(together, base, first.equivalence_margin_percent)
     difference = scale.in_unit(effect)
     return Comparison(
         order=order_over_machines(part.order for part in within),
@@ -252,17 +146,10 @@ def over_machines(
         overhead_percent=None if ratio is None else overhead(ratio, direction, unit),
         ci95_difference=scale.interval_in_unit(wide),
         ci90_difference=scale.interval_in_unit(narrow),
-        p_value=tests.p_value,
-        p_adjusted=tests.p_value,
-        effect_size=None,
         equivalence_margin_percent=first.equivalence_margin_percent,
         margin_declared=first.margin_declared,
-        equivalence_p=tests.equivalence_p,
-        equivalence_p_adjusted=tests.equivalence_p,
-        power=tests.power,
-        runs_required=None,
-        power_10_percent=tests.power_10_percent,
         better=better_of(scale.base, scale.base + difference, direction),
+        **{name: or_none(column.item()) for name, column in tested.items()},
     )
 
 
@@ -277,8 +164,8 @@ def describe_machines(within: Sequence[Sequence[float]]) -> Description:
     estimates = [part.estimate for part in parts if part.estimate is not None]
     mean, ci95 = together.mean, None
     if len(estimates) == len(parts):
-        over = combined(estimates)
-        mean, ci95 = over.estimate, over.ci95
+        machines = over(estimates)
+        mean, ci95 = machines.value, machines.interval()
     sd = _sd_within(parts)
     cv = 100 * sd / abs(mean) if sd is not None and mean != 0 else None
     return replace(
@@ -310,21 +197,6 @@ def _sd_within(parts: Sequence[Description]) -> float | None:
     if df == 0:
         return None
     return math.sqrt(squares / df)
-
-
-def _tests(together: Combined | None, margin_percent: float, scale: _Scale) -> Tests:
-    if together is None:
-        return Tests()
-    if not scale.relative:
-        return Tests(together.p_value)
-    return Tests(
-        p_value=together.p_value,
-        equivalence_p=together.equivalence_p(margin_percent),
-        power=equivalence_power(margin_percent / together.error, together.df),
-        power_10_percent=detection_power(
-            DETECTABLE_PERCENT / together.error, together.df
-        ),
-    )
 
 
 def replication(
@@ -378,7 +250,7 @@ def _size(overall: ComparisonVerdict, together: Combined, what: str) -> str:
     sessions leave none."""
     if together.prediction95 is None:
         return ""
-    low, high = together.prediction95
+    low, high = outward(*together.prediction95)
     ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
     where = f"one more {what} is expected between {ends}"
     if overall == "equivalent" or low > 0 or high < 0:

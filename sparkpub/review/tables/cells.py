@@ -55,8 +55,6 @@ COLUMNS: Columns = {
     "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
     "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
     "trend_inflation": Column("number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"),
-    "trend_spearman": Column("number", "Rank correlation with run order"),
-    "trend_lag1": Column("number", "Autocorrelation of neighbours, where a trend was looked for"),
     "trend_n": Column("count", "Runs in which a trend was looked for; empty where none was"),
     "runs": Column("list", "Ids of the runs, in order of time"),
     "machines": Column("list", "Ids of the machines, in a campaign that ran on several"),

@@ -26,8 +26,9 @@ from sparkpub.review.statistics.compare import (
     deciding_level,
     design_of,
 )
-from sparkpub.review.statistics.describe import ALPHA, resolution_of
+from sparkpub.review.statistics.describe import resolution_of
 from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.statistics.replication import over_machines
 from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
 from sparkpub.review.tables.values import Values, rows_with_values
@@ -63,16 +64,14 @@ FIGURES: Columns = {
     "ci90_ratio_low": Column("number", "Lower end of the 90 % interval of the ratio"),
     "ci90_ratio_high": Column("number", "Upper end of it"),
     "overhead_percent": Column("number", "Increase of execution time in percent"),
-    "effect_size": Column("number", "Hedges' g"),
     "p_value": Column("number", "p of no difference"),
     "p_adjusted": Column("number", "The same, corrected over the family"),
     "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
     "margin_declared": Column("boolean", "Whether the margin was declared before the first run"),
     "equivalence_p": Column("number", "p of a difference beyond the margin"),
     "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
-    "power": Column("number", "Power to show equivalence where there is no difference"),
-    "runs_required": Column("count", "Runs a side, or rounds, that would show it with a power of 0.8"),
     "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
+    "detectable_percent": Column("number", "Difference in percent that is detected with a power of 0.8"),
     "better": Column("text", "The side with the better mean; empty where no direction is better"),
     "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
     "why": Column("text", "What the verdict rests on"),

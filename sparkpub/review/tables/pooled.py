@@ -11,7 +11,7 @@ import pandas as pd
 
 from sparkpub.review.statistics.compare import Comparison
 from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.replication import Combined, combined
+from sparkpub.review.statistics.estimate import Combined, over
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows_by, table_of
 from sparkpub.review.tables.comparisons import found_in
 
@@ -53,13 +53,13 @@ def _over(cells: Sequence[TableRow]) -> Iterator[dict[str, Any]]:
     together = over_cells(map(found_in, cells), percent=not absolute)
     if together is None:
         return
-    low, high = together.ci95 or (None, None)
+    low, high = together.interval() or (None, None)
     yield {
         **vars(together),
         "cells": together.count,
         "df": together.df,
-        "t": together.estimate / together.error,
-        "p_value": together.p_value,
+        "t": together.value / together.error,
+        "p_value": float(together.p_value),
         "campaign": first.campaign,
         "metric": first.metric,
         "unit": first.unit if absolute else "%",
@@ -67,7 +67,7 @@ def _over(cells: Sequence[TableRow]) -> Iterator[dict[str, Any]]:
         "baseline": first.baseline,
         "candidate": first.candidate,
         "left_out": len(cells) - together.count,
-        "effect": together.estimate,
+        "effect": together.value,
         "ci95_effect_low": low,
         "ci95_effect_high": high,
     }
@@ -84,4 +84,4 @@ def over_cells(found: Iterable[Comparison], *, percent: bool) -> Combined | None
     ]
     if len(known) < 2 or not all(estimate.error > 0 for estimate in known):
         return None
-    return combined(known)
+    return over(known)

@@ -1,7 +1,6 @@
-"""The tables of what each machine or session found, and of what several of them show together: see
-`statistics.replication`.
+"""The table of what several machines or sessions show together: see `statistics.replication`.
 
-Both are made of sessions: comparisons as one machine measured them in one campaign.
+It is made of sessions: comparisons as one machine measured them in one campaign.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import Interval
+from sparkpub.review.statistics.estimate import Combined, Interval
 from sparkpub.review.statistics.replication import (
-    Combined,
     between,
     over_machines,
     replication,
@@ -37,17 +35,6 @@ _EFFECT: Columns = {
     "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
     "ci95_effect_high": Column("number", "Upper end of it"),
 }  # fmt: skip
-EFFECTS: Columns = {
-    **_ABOUT,
-    "baseline": Column("text", "The environment that is compared with"),
-    "candidate": Column("text", "The environment that is compared"),
-    "machine": Column("text", "Id of the machine; empty where nobody knows it"),
-    "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
-    "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
-    **_EFFECT,
-    "verdict": Column("text", "The verdict of this machine alone"),
-}
-"""Columns of what one machine found in one campaign."""
 COLUMNS: Columns = {
     **_ABOUT,
     "campaigns": Column("list", "The campaigns whose sessions these are"),
@@ -80,16 +67,6 @@ def sessions(comparisons: pd.DataFrame, alone: Mapping[str, str]) -> pd.DataFram
     return comparisons.assign(machine=machine)[machine.notna()]
 
 
-def effects(groups: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """What each machine or session found of the comparisons that several of them made, each group of sessions by
-    itself."""
-    found = []
-    for group in groups:
-        for same in _several(group):
-            found += [_effect_of(row) for row in same]
-    return table_of(EFFECTS, found)
-
-
 def replications(groups: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Every comparison that two machines or sessions of a group made at least, together, in the order first met."""
     found = []
@@ -115,12 +92,6 @@ def _over(same: Sequence[TableRow]) -> Found:
     # Which way is better changes no figure of a replication.
     within = [found_in(row) for row in same]
     return about, over_machines(within, direction="neither", unit=first.unit)
-
-
-def _effect_of(row: TableRow) -> dict[str, Any]:
-    """What a session found, by column."""
-    found = row._asdict()
-    return {**found, **_effect(found_in(row), row.unit)}
 
 
 def _effect(found: Comparison, unit: str) -> dict[str, Any]:

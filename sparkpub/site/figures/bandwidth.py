@@ -1,5 +1,6 @@
 """Tokens per second of one user against the bytes of weights that each token reads, and what the memory allows."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
@@ -30,10 +31,10 @@ def bandwidth(publication: Publication, campaign: CampaignData) -> Iterator[Row]
     table = publication.results.bandwidths
     found = rows(table[table["campaign"] == campaign.name])
     names = publication.names.campaign(campaign.name)
-    fastest = _fastest(found)
-    for item in sorted(fastest, key=lambda item: -(item.share_percent or 0)):
+    alike = _under_one_load(found)
+    for item in sorted(alike, key=lambda item: -(item.share_percent or 0)):
         build = names.models.get(item.model, item.model)
-        if sum(item.model == other.model for other in fastest) > 1:
+        if sum(item.model == other.model for other in alike) > 1:
             build += f", {names.environments.get(item.environment, item.environment)}"
         yield {
             **cell_fields(publication, campaign, item.cell),
@@ -54,15 +55,12 @@ def _giga(size: float | None) -> float | None:
     return None if size is None else size / GIGA
 
 
-def _fastest(found: Sequence[TableRow]) -> list[TableRow]:
-    """Of each build the load in which it is fastest: the one whose caches are the smallest."""
-    best: dict[tuple[str, str], TableRow] = {}
-    for item in found:
-        build = (item.model, item.environment)
-        rate = item.output_throughput_tok_s
-        if build not in best or rate > best[build].output_throughput_tok_s:
-            best[build] = item
-    return list(best.values())
+def _under_one_load(found: Sequence[TableRow]) -> list[TableRow]:
+    """The builds under the load of most of them."""
+    loads = Counter(item.workload for item in found)
+    return [
+        item for item in found if item.workload == max(loads, key=loads.__getitem__)
+    ]
 
 
 def figure(selection: Selection, key: str) -> Figure:
@@ -78,7 +76,7 @@ def figure(selection: Selection, key: str) -> Figure:
         title="One user: tokens per second against the weights read for each",
         says=_sentence(shown, len(listed) - len(shown), limit),
         sample=(
-            f"Dashed: all of the {limit:g} GB/s. Each build under its fastest load; caches are not counted. Bytes are "
+            f"Dashed: all of the {limit:g} GB/s. Every build under one load; caches are not counted. Bytes are "
             "those of the parts of a checkpoint, or two for each parameter that the publisher states, where all parts "
             "have 16 bits. Left out: speculative decoding, and models whose publisher states no such number."
         ),

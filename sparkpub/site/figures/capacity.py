@@ -57,13 +57,13 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
         "limit": f"{item.limit_seconds:g} s",
         "rate": item.rate or 0,
         "text": item.text,
-        "short": "not reached" if item.at_least else item.text,
+        "short": item.text.removeprefix("limit ").replace("up to ", ""),
         "ttft_s": round(item.ttft_p95_ms / 1000, 3),
         "tpot_ms": item.tpot_p95_ms,
         "served": item.served_req_s,
         "in_flight": item.in_flight,
         "each": item.user_tok_s,
-        "note": item.note,
+        "note": item.note or "",
         "at_least": item.at_least,
         "tokens": None if item.rate is None else item.output_throughput_tok_s,
         "steps": ", ".join(f"{rate:g}" for rate in item.rates),
@@ -131,7 +131,7 @@ def _table(shown: Sequence[Row]) -> Table:
         told = limits[-1]
         means = [told[name] for name in _MEANS]
         figures = ["" if mean is None else rounded(mean) for mean in means]
-        body.append([build, load, *texts, *figures, told["note"] or "", told["steps"]])
+        body.append([build, load, *texts, *figures, told["note"], told["steps"]])
     within = [f"Within {limit:g} s" for limit in LIMITS_SECONDS]
     head = ("Build", "Load", *within, *_MEANS.values(), "Note", "Rates measured")
     caption = f"Requests per second; from “{next(iter(_MEANS.values()))}” on at the rate within {TOLD_SECONDS:g} s"
@@ -164,7 +164,7 @@ def draw(scope: Scope, names: int, narrow: bool = False) -> dict[str, Any]:
     x = alt.X(
         "limit:N",
         sort=None,
-        title=f"Requests/s with {LIMIT_TPOT_MS:g} ms per output token and the first token within",
+        title="Requests/s with the first token within",
         axis=alt.Axis(orient="top", labelAngle=0),
     )
     shades = alt.Scale(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.text import between
 from sparkpub.review.grouping import grouped
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
@@ -101,8 +102,8 @@ def interval(metric: Metric, cell: TableRow) -> str:
     neighbours are alike, or shared a server."""
     words = "n too small"
     if cell.ci95 is not None:
-        low, high = (metric.format(end, unit=False) for end in cell.ci95)
-        words = f"{low} to {high}"
+        low, high = cell.ci95
+        words = between(low, high, metric.decimals)
     return f"{words}{worth(cell)}"
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 from pydantic_core import to_json
 
-from sparkpub.review import export
 from sparkpub.review.checks import Finding
 from sparkpub.site.content import block_key
 from sparkpub.site.figures.compile import Chart, Job
@@ -65,10 +64,11 @@ class Figure:
         """Its own rows by address: each table in a JSON document, and the longest of them as CSV."""
         if self.shared:
             return {}
-        longest = max(self.data.values(), key=len)
+        longest = pd.DataFrame(max(self.data.values(), key=len))
+        text = longest.to_csv(index=False, lineterminator="\n")
         return {
             self.address("json"): to_json(self.data),
-            self.address("csv"): export.csv(pd.DataFrame(longest)),
+            self.address("csv"): text.encode(),
         }
 
     @property

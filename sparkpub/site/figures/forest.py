@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkpub.record.errors import SiteError
@@ -99,6 +99,10 @@ class MetricRows:
     metric: str
     title: str
     labels: tuple[str, ...]
+
+    def first(self, most: int) -> "MetricRows":
+        """So many of its rows."""
+        return replace(self, labels=self.labels[:most])
 
 
 def figure(selection: Selection, key: str) -> Figure:
@@ -225,9 +229,7 @@ def _room(groups: Sequence[MetricRows]) -> int:
 
 
 def _columns(row: Row) -> list[str]:
-    low, high = row["lo"], row["hi"]
-    if row["verdict"] in sentences.BOUNDED:
-        low, high = outward(low, high)
+    low, high = outward(row["lo"], row["hi"])
     interval = f"{percent(low)} to {percent(high)}"
     p = "n/a"
     if row["p"] is not None:
@@ -251,25 +253,21 @@ def draw(
     names = [label for group in groups for label in group.labels]
     room = panels.label_width(names)
     above = panels.stand_above(names, narrow=narrow)
-    most = _room(groups)
+    drawn = [group.first(_room(groups)) for group in groups]
     step = ROW
     if above:
         step += panels.ABOVE
     titled = []
-    for group in groups:
-        last = group is groups[-1]
-        rows = marks.rows(scope, table, marks.equal("metric", group.metric))
-        if len(group.labels) > most:
-            rows = rows.transform_window(
-                row="row_number()",
-                sort=[alt.SortField("place", order="ascending")],
-            ).transform_filter(f"datum.row <= {most}")
+    for group in drawn:
+        last = group is drawn[-1]
+        mine = marks.equal("metric", group.metric)
+        rows = marks.rows(scope, table, mine, marks.among("label", group.labels))
         y = _y(group, room, above=above, alone=len(groups) == 1)
         once = marks.once(table)
         layers = _layers(rows, once, y, margin_percent, verdicts, last=last)
         if above:
             layers.append(marks.names(rows, y, "label", height=ROW // 2))
-        height = max(1, min(len(group.labels), most)) * step
+        height = max(1, len(group.labels)) * step
         titled.append((group.title, theme.layered(layers, height=height)))
     return panels.stacked(titled, names, narrow=narrow, shared_x=True)
 

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sparkpub.record.store import Stored
-from sparkpub.record.text import counted
+from sparkpub.record.text import (
+    between,
+    counted,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -89,7 +92,7 @@ def figure(selection: Selection, key: str) -> Figure:
         Chart(draw, (layout,), phone=(True,)),
         {TABLE: rows},
         title="GPU utilisation over time",
-        says=f"The GPU was busy {least:.0f} to {most:.0f} % of the time from launch to exit.",
+        says=f"The GPU was busy {between(least, most, 0)} % of the time from launch to exit.",
         sample=f"The first run of {counted(len(busy), 'cell')}.{layout.note(busy)}",
         table=Table(
             ("Run", "Seconds", "Mean utilisation"),

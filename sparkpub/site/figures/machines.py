@@ -3,11 +3,17 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkpub.record.text import counted, listed, percent, significant
+from sparkpub.record.text import (
+    counted,
+    listed,
+    outward,
+    percent,
+    significant,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
-from sparkpub.review.statistics.describe import ALPHA, t_quantile
+from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as table_rows
 from sparkpub.site import sentences
@@ -44,7 +50,7 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
     tables = publication.results.over(names)
     if any(table.empty for table in tables):
         return  # of most campaigns, and rows of nothing take time, too
-    effects, together = map(table_rows, tables)
+    measured, together = map(table_rows, tables)
     several = len({_cell(row) for row in together}) > 1
     sessions = _session_names(publication, names)
     for metric in publication.headlines(campaign):
@@ -55,10 +61,10 @@ def rows(publication: Publication, campaign: CampaignData) -> Iterator[Row]:
             cell = ""
             if several:
                 cell = f"{row.model} ({row.workload}), "
-            for effect in effects:
-                if _same(effect, row):
-                    label = f"{cell}{sessions[effect.campaign, effect.machine]}"
-                    shown.append(_of_machine(campaign, effect, label))
+            for one in measured:
+                if _same(one, row):
+                    label = f"{cell}{sessions[one.campaign, one.machine]}"
+                    shown.append(_of_machine(campaign, one, label))
             shown.append(_of_all(campaign, row, f"{cell}{ALL}"))
         for place, fields in enumerate(shown):
             yield {**fields, "place": place}
@@ -104,13 +110,19 @@ def _cell(row: TableRow) -> tuple[str, ...]:
     return row.model, row.workload, row.baseline, row.candidate
 
 
-def _same(effect: TableRow, row: TableRow) -> bool:
-    return effect.metric == row.metric and _cell(effect) == _cell(row)
+def _same(one: TableRow, row: TableRow) -> bool:
+    return one.metric == row.metric and _cell(one) == _cell(row)
 
 
 def _of_machine(campaign: CampaignData, one: TableRow, label: str) -> Row:
+    """In percent of the machine's own baseline."""
+    ends = one.ci95_difference or ()
+    low, high = [100 * end / abs(one.mean_baseline) for end in ends] or (None, None)
     return {
         **_about(campaign, one, label),
+        "percent": one.difference_percent,
+        "lo": low,
+        "hi": high,
         "machine": one.machine,
         "measured_in": one.campaign,
         "over": False,
@@ -119,9 +131,13 @@ def _of_machine(campaign: CampaignData, one: TableRow, label: str) -> Row:
 
 
 def _of_all(campaign: CampaignData, row: TableRow, label: str) -> Row:
-    low, high = row.prediction95 or (None, None)
+    low, high = row.ci95_effect or (None, None)
+    prediction_low, prediction_high = row.prediction95 or (None, None)
     return {
         **_about(campaign, row, label),
+        "percent": row.effect,
+        "lo": low,
+        "hi": high,
         "over": True,
         "machines": row.machines,
         "replication": row.replication,
@@ -130,13 +146,12 @@ def _of_all(campaign: CampaignData, row: TableRow, label: str) -> Row:
         "i2_percent": row.i2_percent,
         "q": row.q,
         "heterogeneity_p": row.heterogeneity_p,
-        "prediction_lo": low,
-        "prediction_hi": high,
+        "prediction_lo": prediction_low,
+        "prediction_hi": prediction_high,
     }
 
 
 def _about(campaign: CampaignData, row: TableRow, label: str) -> Row:
-    low, high = row.ci95_effect or (None, None)
     return {
         "campaign": campaign.name,
         "model": row.model,
@@ -144,9 +159,6 @@ def _about(campaign: CampaignData, row: TableRow, label: str) -> Row:
         "workload": row.workload,
         "metric": row.metric,
         "label": label,
-        "percent": row.effect,
-        "lo": low,
-        "hi": high,
         "verdict": row.verdict,
     }
 
@@ -240,7 +252,8 @@ def _sample(margin: float) -> str:
 def _columns(row: Row) -> list[str]:
     interval = "none"
     if row["lo"] is not None:
-        interval = f"{percent(row['lo'], 2)} to {percent(row['hi'], 2)}"
+        low, high = outward(row["lo"], row["hi"], 2)
+        interval = f"{percent(low, 2)} to {percent(high, 2)}"
     return [
         row["label"],
         row.get("n", ""),
@@ -259,8 +272,8 @@ def _between(row: Row) -> str:
         return f"{row['replication']}. {row['why']}"
     spread = f"τ = {significant(row['between_sd'])} %, I² = {row['i2_percent']:.0f} %"
     if row["prediction_lo"] is not None:
-        low, high = percent(row["prediction_lo"], 2), percent(row["prediction_hi"], 2)
-        spread += f", one more machine: {low} to {high}"
+        low, high = outward(row["prediction_lo"], row["prediction_hi"], 2)
+        spread += f", one more machine: {percent(low, 2)} to {percent(high, 2)}"
     return f"{row['replication']}. {row['why']} {spread}."
 
 

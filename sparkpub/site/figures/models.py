@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.record.text import rounded
+from sparkpub.record.text import (
+    extent,
+    rounded,
+)
 from sparkpub.review.leaderboard import Board
 from sparkpub.review.names import flow_name, lengths_name
 from sparkpub.review.speeds import GENERATION
@@ -29,7 +32,7 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
         return None
     formats = tuple(dict.fromkeys(row["weights"] for row in rows))
     users = flow_name(some.load)
-    ratios = sorted(row["together"] / row["alone"] for row in rows)
+    ratios = [row["together"] / row["alone"] for row in rows]
     body = []
     for row in rows:
         name = Entry(row["model"], addresses.get(row["model"], ""))
@@ -39,7 +42,7 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
         key=KEY,
         title="More users: more in total, less for each",
         says=(
-            f"{users.capitalize()} together get {rounded(ratios[0], 2)} to {rounded(ratios[-1], 2)} "
+            f"{users.capitalize()} together get {extent(ratios)} "
             "times the tokens of one."
         ),
         chart=Chart(draw, (formats, users)),

@@ -1,7 +1,6 @@
 """How cells stand in a chart: a panel for each workload, a row for each model, environments side by side in a row.
 
-The best rows come first. A chart has room for `MOST_ROWS` rows; what is beyond it is in the table of the figure, and a
-reader who filters the page sees the first rows of what is left.
+The best rows come first. A chart has room for `MOST_ROWS` rows; what is beyond it is in the table of the figure.
 """
 
 import json
@@ -45,15 +44,13 @@ Field = Literal["model", "environment", "pair"]
 
 @dataclass(frozen=True)
 class Layout:
-    """Which rows a chart of a scope has. `rows` maps each workload to the names of its rows, the first ones drawn;
-    `most` is how many of them. `environments` share a row, where rows are models. `shown` has the workloads whose
-    values are nearly equal, with what their axes show at least, and `piled` those whose runs lie so close together in
-    their rows that the axis does not part them."""
+    """Which rows a chart of a scope has. `rows` maps each workload to the names of its rows. `environments` share a
+    row, where rows are models. `shown` has the workloads whose values are nearly equal, with what their axes show at
+    least, and `piled` those whose runs lie so close together in their rows that the axis does not part them."""
 
     scope: Scope
     field: Field
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    most: int
     environments: tuple[str, ...]
     shown: tuple[tuple[str, marks.Span], ...] = ()
     piled: tuple[str, ...] = ()
@@ -89,8 +86,7 @@ class Layout:
         rows = dict(self.rows)
         drawn = 0
         for cell in cells:
-            shown = rows.get(cell[2], ())[: self.most]
-            drawn += row_name(self.field, cell) in shown
+            drawn += row_name(self.field, cell) in rows.get(cell[2], ())
         if drawn == len(cells):
             return ""
         return f" {drawn} of {len(cells)} cells are drawn, the first of each panel; the table has all."
@@ -127,7 +123,7 @@ class Panel:
         return stand_above(self.layout.names, narrow=self.narrow)
 
     def data(self, table: str, *conditions: str) -> "alt.Chart":
-        """The rows of a table that belong to this panel; of more rows than it has room for, the first."""
+        """The rows of a table that belong to this panel."""
         field = self.layout.field
         here = marks.equal("workload", self.workload)
         found = marks.rows(self.layout.scope, table, here)
@@ -137,17 +133,7 @@ class Panel:
             )
         for condition in (marks.among(field, self.rows), *conditions):
             found = found.transform_filter(condition)
-        if len(self.rows) <= self.layout.most:
-            return found
-        return (
-            found.transform_calculate(
-                place=f"indexof({list(self.rows)!r}, datum.{field})"
-            )
-            .transform_window(
-                rank="dense_rank()", sort=[alt.SortField("place", order="ascending")]
-            )
-            .transform_filter(f"datum.rank <= {self.layout.most}")
-        )
+        return found
 
     @property
     def y(self) -> "alt.Y":
@@ -246,7 +232,7 @@ class Panel:
         step = self.step
         if self.names_above:
             step += ABOVE
-        return step * max(1, min(len(self.rows), self.layout.most))
+        return step * max(1, len(self.rows))
 
 
 def of_cells(
@@ -278,11 +264,12 @@ def of_cells(
             names.sort(key=best[workload].__getitem__)
         found[workload] = tuple(names)
     most = room_for([len(names) for names in found.values()])
-    environments = _drawn_environments(scope, sizes, field, found, most)
+    found = {workload: names[:most] for workload, names in found.items()}
+    environments = _drawn_environments(scope, sizes, field, found)
     if field != "model":
         environments = environments[:1]
     drawn = tuple(found.items()) or ((scope.workloads[0], ()),)
-    return Layout(scope, field, drawn, most, environments)
+    return Layout(scope, field, drawn, environments)
 
 
 def _drawn_environments(
@@ -290,13 +277,12 @@ def _drawn_environments(
     cells: Collection[Cell],
     field: Field,
     rows: Mapping[str, Sequence[str]],
-    most: int,
 ) -> tuple[str, ...]:
     """The environments that some row has which is drawn: the others need no room and no place in the legend."""
     used = set()
     for cell in cells:
         _, environment, workload = cell
-        if row_name(field, cell) in rows.get(workload, ())[:most]:
+        if row_name(field, cell) in rows.get(workload, ()):
             used.add(environment)
     return tuple(name for name in scope.environments if name in used)
 

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.record.metrics import Metric
+from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.tables.column import TableRow
-from sparkpub.site import sweeps
+from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures.compile import Chart
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.rows import Row, Tables, cell_of
@@ -129,6 +130,13 @@ class Selection:
                 found[table] = [row for row in rows if row["metric"] == metric.name]
         return found
 
+    @property
+    def _records(self) -> list[Record]:
+        """The records of this part."""
+        return [
+            record for record in self.campaign.records if self.scope.holds(*record.cell)
+        ]
+
     def runs_about(self, *metrics: Metric) -> list[Row]:
         """The rows of runs without their other metrics."""
         kept = {metric.name for metric in metrics}.union(_RUN_FIELDS)
@@ -189,6 +197,9 @@ class Selection:
     ) -> Figure:
         """A figure of this selection, with the findings on it."""
         found = flags(self.publication, self.scope, flagged)
+        if flagged is not None:
+            about = sentences.about_prompts(flagged, self._records)
+            members["sample"] = f"{members.get('sample', '')} {about}".strip()
         return Figure(key=key, chart=chart, data=data, flags=found, **members)
 
 

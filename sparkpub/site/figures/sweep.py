@@ -7,7 +7,16 @@ from typing import Any
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, counted, percent, rounded, spread, with_unit
+from sparkpub.record.text import (
+    SPACE,
+    between,
+    counted,
+    extent,
+    percent,
+    rounded,
+    spread,
+    with_unit,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
@@ -241,12 +250,9 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
         return f"{text} {along}{end}"
     if factors[-1] < FOLD:
         shares = sorted(abs(100 * (factor - 1)) for factor in factors)
-        by = spread([f"{share:.0f}" for share in shares], "%")
+        by = spread([between(shares[0], shares[-1], 0)], "%")
         return f"{text} by {by} {along}{end}"
-    least, most = rounded(factors[0], 2), rounded(factors[-1], 2)
-    fold = f"{most}-fold"
-    if least != most:
-        fold = f"{least}- to {fold}"
+    fold = f"{extent(factors).replace(' to ', '- to ')}-fold"
     return f"{text} {fold} {along}, up to {_highest(metric, alike)}{end}"
 
 

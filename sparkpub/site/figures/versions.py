@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.record.text import counted, number, percent, rounded, spread
+from sparkpub.record.text import (
+    between,
+    counted,
+    percent,
+    rounded,
+    spread,
+)
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, load_name
 from sparkpub.review.progress import (
@@ -136,8 +142,7 @@ def _sentence(lines: Sequence[VersionLine]) -> str:
 def _range(lines: Sequence[VersionLine]) -> str:
     """`−6.9 to +1.7 %`: the smallest and the largest change."""
     changes = [line.total.percent for line in lines]
-    ends = [number(end, 1, signed=True) for end in (min(changes), max(changes))]
-    return spread(ends, "%")
+    return spread([between(min(changes), max(changes), 1, signed=True)], "%")
 
 
 def _table(lines: Sequence[VersionLine], called: Sequence[str]) -> Table:

@@ -11,11 +11,10 @@ from typing import Any
 
 from sparkpub.record.text import (
     SPACE,
+    between,
     counted,
     extent,
     listed,
-    number,
-    outward,
     percent,
     rounded,
     span,
@@ -27,7 +26,9 @@ from sparkpub.review.names import environment_name, flow_name, lengths_name, loa
 from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.statistics.compare import deciding_level
+from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.capacities import LIMITS
+from sparkpub.review.tables.column import rows
 from sparkpub.review.tables.comparisons import deciding_difference
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
@@ -189,22 +190,29 @@ def _shared(entry: RankedFigure, board: Board) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a container costs one cell in percent of its throughput: `measured`, from `low` to `high`."""
+    """What a container costs one cell in percent of its throughput: `measured`, from `low` to `high` with the
+    confidence `level`. `machines` are those that the figures are over."""
 
     row: Any
     speed: Speed
     measured: float
     low: float
     high: float
+    level: float
+    machines: int = 1
+
+    @property
+    def scope(self) -> str:
+        """`one H200`, `2 H200 together`."""
+        if self.machines == 1:
+            return f"one {self.speed.machine}"
+        return f"{self.machines} {self.speed.machine} together"
 
     @property
     def words(self) -> str:
         """`at most 0.8 % of throughput`, or between which bounds."""
         if self.low > 0:
-            low, high = self.low, self.high
-            if self.row.verdict in sentences.BOUNDED:
-                low, high = outward(low, high)
-            return f"{number(low, 1)} to {number(high, 1)}{SPACE}% of throughput"
+            return f"{between(self.low, self.high, 1)}{SPACE}% of throughput"
         if self.high <= 0:
             return "no throughput"
         return f"{sentences.at_most(self.high)} of throughput"
@@ -229,32 +237,35 @@ def _containers(publication: Publication) -> FrontAnswer | None:
     worst.sort(key=lambda cost: -used[cost.speed.setup.engine])
     first = worst[0]
     said = [
-        f"A container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
+        f"On {first.scope} a container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
     ]
     for cost in worst[1:MOST_ENGINES]:
         words = cost.words.removesuffix(" of throughput")
-        said.append(f"{cost.speed.setup.engine} {words}")
-    rounds = f"{first.speed.setup.engine}: {first.row.n_candidate} rounds"
-    if first.row.servers is not None:
-        rounds += f" of {counted(first.row.servers, 'server')} a side"
-    rounds += f" on {_one(first.speed.machine)}"
-    level = deciding_level(first.row.verdict, first.row.equivalence_p)
-    note = f"{rounds}; in brackets the measured change and its {100 * level:.0f}{SPACE}% interval"
+        said.append(f"on {cost.scope} {cost.speed.setup.engine} {words}")
     text = f"{', '.join(said)}. {unknown}".strip()
     words = "container, overhead, slower"
-    return FrontAnswer(question, text, f"campaigns/{first.row.campaign}/", note, words)
+    return FrontAnswer(
+        question, text, f"campaigns/{first.row.campaign}/", _of_cost(first), words
+    )
+
+
+def _of_cost(cost: Cost) -> str:
+    """What a cost rests on."""
+    rounds = ""
+    if cost.machines == 1:
+        rounds = f"{cost.row.n_candidate} rounds"
+        if cost.row.servers is not None:
+            rounds += f" of {counted(cost.row.servers, 'server')} a side"
+        rounds += "; "
+    level = f"{100 * cost.level:.0f}{SPACE}% interval"
+    return f"{cost.speed.setup.engine}: {rounds}in brackets the measured change and its {level}"
 
 
 def _measured(cost: Cost) -> str:
     """`+0.1 %, −0.8 to +0.9`: the change of throughput, which is the cost with its sign turned."""
-    low, high = -cost.high, -cost.low
-    if cost.row.verdict in sentences.BOUNDED:
-        low, high = outward(low, high)
-    return f"{percent(-cost.measured)}, {number(low, 1, signed=True)} to {number(high, 1, signed=True)}"
-
-
-def _one(machine: str) -> str:
-    return f"one {machine}"
+    ends = between(-cost.high, -cost.low, 1, signed=True)
+    text = f"{percent(-cost.measured)}, {ends}"
+    return f"{text}, undecided" if cost.row.verdict == "undecided" else text
 
 
 def _unknown_machines(costs: Sequence[Cost], decided: Sequence[Cost]) -> str:
@@ -270,23 +281,56 @@ def _unknown_machines(costs: Sequence[Cost], decided: Sequence[Cost]) -> str:
 
 
 def container_costs(publication: Publication) -> Iterator[Cost]:
-    """Every comparison of a container with the same machine without one, in output throughput."""
+    """Every comparison of a container with the same machine without one, in output throughput. Campaigns that a claim
+    joins are one comparison, over all of their machines."""
     by_cell = {(speed.campaign, speed.cell): speed for speed in publication.speeds}
+    told: set[str] = set()
     for campaign, data in publication.dataset.campaigns.items():
-        if publication.shared(data):
+        if publication.shared(data) or campaign in told:
             continue
+        joined = publication.joined(data)
+        told.update(joined)
+        over = {}
+        if len(joined) > 1:
+            _, together = publication.results.over(joined)
+            over = {_compared(row): row for row in rows(together)}
         for row in publication.results.comparisons_of(campaign, GENERATION):
             native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))
             docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
-            interval = deciding_difference(row)
-            if native is None or docker is None or interval is None:
+            if native is None or docker is None:
                 continue
-            measured = 100 * row.difference / row.mean_baseline
             kinds = (native.setup.environment_type, docker.setup.environment_type)
             if tuple(map(environment_name, kinds)) != ("native", "Docker"):
                 continue
-            low, high = (100 * end / row.mean_baseline for end in interval)
-            yield Cost(row, docker, -measured, -high, -low)
+            cost = _cost(docker, row, over.get(_compared(row)))
+            if cost is not None:
+                yield cost
+
+
+def _compared(row: Any) -> tuple[str, ...]:
+    return row.model, row.workload, row.metric, row.baseline, row.candidate
+
+
+def _cost(speed: Speed, row: Any, together: Any) -> Cost | None:
+    """Of several machines together, else of one; None where no interval is known."""
+    if together is not None and together.ci95_effect is not None:
+        low, high = together.ci95_effect
+        return Cost(
+            together,
+            speed,
+            -together.effect,
+            -high,
+            -low,
+            1 - ALPHA,
+            together.machines,
+        )
+    interval = deciding_difference(row)
+    if interval is None:
+        return None
+    low, high = (100 * end / row.mean_baseline for end in interval)
+    level = deciding_level(row.verdict, row.equivalence_p)
+    measured = 100 * row.difference / row.mean_baseline
+    return Cost(row, speed, -measured, -high, -low, level)
 
 
 # -- formats -----------------------------------------------------------------------------------------------

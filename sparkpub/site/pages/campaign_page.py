@@ -12,6 +12,7 @@ from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
+from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import (
     bandwidth,
@@ -72,6 +73,7 @@ def context(
         "campaign": campaign,
         "extent": extent(publication, campaign),
         "footnotes": _footnotes(publication, campaign),
+        "unrecorded": unrecorded(campaign),
         "kind": question.kind,
         "compares": question.compares,
         "card": card(publication, campaign),
@@ -351,7 +353,9 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
         if rows:
             compared.append(sentences.differences(publication.names, metric, rows))
         elif cells and (ranks or not shape):
-            ranked.append(sentences.means(publication.names, metric, cells))
+            said = sentences.means(publication.names, metric, cells)
+            about = sentences.about_prompts(metric, campaign.records)
+            ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.leaderboard import machines
 from sparkpub.review.names import Names
 from sparkpub.site.publication import Publication
 
 CHECK_KINDS = ("meaning", "happened", "evidence", "prose")
 """Kinds of checks in the order in which a campaign's problems are listed."""
-UNJUDGED = "unjudged"
-"""The check that says which checks lack data."""
 
 
 def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -38,27 +38,49 @@ def problems(names: Names, findings: Iterable[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def unjudged(publication: Publication) -> dict[str, list[CampaignData]]:
-    """What records lack for some check to judge them, with the campaigns that lack it: each once, since campaigns of
-    one collector lack the same."""
-    found: dict[str, list[CampaignData]] = {}
-    for campaign in publication.campaigns:
-        for finding in publication.findings_of(campaign):
-            if finding.check == UNJUDGED:
-                for fact in finding.evidence["missing"]:
-                    found.setdefault(fact, []).append(campaign)
-    return found
+def judged(publication: Publication) -> str:
+    """Which runs can be judged at all: of how many nothing shows the model, how many cells are one run, and whose the
+    figures of the home machine are. Empty where nothing is missing."""
+    said = []
+    runs = publication.dataset.runs
+    unknown = {
+        run
+        for finding in publication.review.findings
+        if finding.check == "identity" and finding.severity == "warning"
+        for run in finding.runs
+    }
+    if unknown:
+        said.append(
+            f"Which model ran is known by name only in {len(unknown):,} of {counted(len(runs), 'run')}."
+        )
+    cells = [
+        members
+        for campaign in publication.results.campaigns.values()
+        for members in campaign.counted.values()
+    ]
+    alone = sum(len(members) == 1 for members in cells)
+    if alone:
+        said.append(
+            f"{alone:,} of {counted(len(cells), 'cell')} are a single run, so how far runs differ is not known."
+        )
+    for home in machines(publication.speeds, publication.options.home)[:1]:
+        origins = {
+            record.origin
+            for speed in publication.speeds
+            if speed.machine == home and not speed.doubts
+            for record in speed.records
+        }
+        owners = {origin.author if origin else None for origin in origins}
+        if len(owners) == 1 and (owner := owners.pop()):
+            said.append(f"All that is ranked on {home} is from one owner, {owner}.")
+    return " ".join(said)
 
 
 def of_campaign(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
     """What the checks found in a campaign, check by check, and which runs are left out."""
     review = publication.review
-    judged = [
-        finding
-        for finding in publication.findings_of(campaign)
-        if finding.check != UNJUDGED
-    ]
-    by_check = grouped(judged, lambda finding: finding.check)
+    found_in = publication.findings_of(campaign)
+    by_check = grouped(found_in, lambda finding: finding.check)
     checks = [
         {
             "check": CHECKS[name],

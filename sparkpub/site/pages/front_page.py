@@ -8,7 +8,7 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.leaderboard import machines
 from sparkpub.site.figures import models
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.pages import answers, campaign_page, model_links
+from sparkpub.site.pages import answers, campaign_page, findings, model_links
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.publication import Publication, newest_first
 
@@ -57,17 +57,17 @@ def _counts(publication: Publication) -> str:
 
 
 def _trust(publication: Publication) -> str:
-    """What was checked, and what came of it."""
+    """What can be judged, what was checked, and what came of it."""
     excluded = f"{len(publication.review.excluded):,} of {counted(len(publication.dataset.runs), 'run')}"
     (home,) = machines(publication.speeds, publication.options.home)[:1] or [""]
     mine = [speed for speed in publication.speeds if speed.machine == home]
     doubted = {speed.model for speed in mine if speed.doubts}
     ranked = {speed.model for speed in mine if not speed.doubts}
-    text = f"{len(CHECKS)} checks read every run. {excluded} are excluded, each with its reason."
+    text = f"{len(CHECKS)} checks read what there is. {excluded} are excluded, each with its reason."
     unranked = counted(len(doubted - ranked), "model")
     if doubted - ranked:
         text += f" Not ranked on {home}, because figures failed checks: {unranked}."
-    return text
+    return f"{findings.judged(publication)} {text}".strip()
 
 
 def chart(publication: Publication) -> Figure | None:

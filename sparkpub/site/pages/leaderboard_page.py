@@ -24,6 +24,7 @@ from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication
 
@@ -237,10 +238,25 @@ def _notes(board: Board) -> list[str]:
         notes.append(
             f"Random weights, so the speed is real and the answers are not: {_few(random)}."
         )
+    open_ended = [
+        row.best.is_placed
+        for row in board.rows
+        if row.best.capacity is not None and row.best.capacity.at_least
+    ]
+    if True in open_ended:
+        notes.append(_BEFORE)
+    if False in open_ended:
+        notes.append(_BEHIND)
+    records = [record for speed in board.speeds for record in speed.records]
+    notes += filter(None, [sentences.about_prompts(board.metric, records)])
     alone = [speed for speed in board.speeds if len(speed.records) == 1]
     if alone:
         notes.append(_repetitions(alone, len(board.speeds)))
     return notes
+
+
+_BEFORE = "Limit not reached: every rate that was measured holds; these models stand before the ranking, in no order."
+_BEHIND = "Last stand those whose measurement ended at a lower rate than the others': they cannot be placed."
 
 
 def _repetitions(alone: Sequence[Speed], count: int) -> str:
@@ -283,7 +299,8 @@ def _apart(publication: Publication) -> list[dict[str, str]]:
     because its mean says nothing."""
     found = []
     for board in publication.boards:
-        apart, scattered = [], []
+        apart: list[Speed] = []
+        scattered: list[Speed] = []
         for speed in board.unranked:
             if not speed.doubts:
                 is_ranked = speed.is_ranked(board.metric.name)

@@ -125,7 +125,7 @@ def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
         place, *special = parts_of(
             publication.names.environment(speed.campaign, speed.cell[1])
         )
-        more = ", ".join(word for word in special if word != speed.weights)
+        more = ", ".join(word for word in special if word.upper() != speed.weights)
         parts[setup] = [speed.weights, speed.engine, place, more, speed.machine]
     varied = [
         place for place in range(5) if len({told[place] for told in parts.values()}) > 1

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import SPACE, listed, percent, spread
+from sparkpub.record.text import (
+    between,
+    listed,
+    spread,
+)
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.cache import Cache
@@ -111,12 +115,7 @@ def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
         row.difference_percent for row in rows if row.difference_percent is not None
     )
     if shares:
-        texts = [
-            percent(share).removesuffix(f"{SPACE}%")
-            for share in (shares[0], shares[-1])
-        ]
-        return spread(texts, "%")
+        return spread([between(shares[0], shares[-1], 1, signed=True)], "%")
     sizes = sorted(row.difference for row in rows)
-    return spread(
-        [metric.signed(size, unit=False) for size in (sizes[0], sizes[-1])], metric.unit
-    )
+    told = between(sizes[0], sizes[-1], metric.decimals, signed=True)
+    return spread([told], metric.unit)

@@ -17,7 +17,15 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import GIB, METRICS, Metric, slug
 from sparkpub.record.record import Declared
 from sparkpub.record.telemetry import COLUMNS
-from sparkpub.record.text import counted, listed, number, spread, with_unit
+from sparkpub.record.text import (
+    between,
+    counted,
+    listed,
+    number,
+    outward,
+    spread,
+    with_unit,
+)
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
@@ -425,12 +433,13 @@ def bound(verdict: Verdict) -> str:
         unit, decimals = metric.unit, metric.decimals
     values = sorted(unit["value"] for unit in units)
     ends = min(low for low, _ in intervals), max(high for _, high in intervals)
-    told = [
-        number(value, decimals, signed=statistic.signed)
-        for value in (values[0], values[-1], *ends)
-    ]
-    measured = spread(told[:2], unit)
-    return f"measured {measured}, between {told[2]} and {with_unit(told[3], unit)}"
+    told = between(values[0], values[-1], decimals, signed=statistic.signed)
+    low, high = (
+        number(end, decimals, signed=statistic.signed)
+        for end in outward(*ends, decimals)
+    )
+    measured = spread([told], unit)
+    return f"measured {measured}, between {low} and {with_unit(high, unit)}"
 
 
 def facts(known: Sequence[Fact]) -> str:

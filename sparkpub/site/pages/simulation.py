@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
-from sparkpub.review.statistics.describe import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA
 
 Simulated = Literal[
     "false_equivalent", "false_difference", "shown_equivalent", "shown_difference"

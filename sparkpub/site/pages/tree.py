@@ -85,7 +85,7 @@ class Pages:
             self._page(
                 "review",
                 campaigns=reviews,
-                unjudged=findings.unjudged(self.publication),
+                judged=findings.judged(self.publication),
             ),
         )
 

@@ -4,7 +4,6 @@ a name of its own as if it were another machine. Everything listens on 127.0.0.1
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -91,15 +90,6 @@ class Nodes:
         for name in ("gcs_server", "raylet"):
             for entry in self._cluster.head_node.all_processes[name]:
                 end([entry.process.pid], signal.SIGKILL)
-
-    def drain(self, name: str) -> None:
-        """Ask Ray to let a machine go once its work is done."""
-        ray = Path(sys.executable).with_name("ray")
-        argv = [str(ray), "drain-node", "--address", self.address]
-        argv += ["--node-id", self._nodes[name].node_id]
-        argv += ["--reason", "DRAIN_NODE_REASON_PREEMPTION"]
-        argv += ["--reason-message", "wanted elsewhere"]
-        subprocess.run(argv, check=True, capture_output=True)
 
     def freeze(self, name: str) -> None:
         """Let a machine hang, with everything that runs on it."""

@@ -55,8 +55,6 @@ class Pretended:
     kept: dict[str, list[Delivery]] = field(default_factory=dict)
     """What lies on each machine, not written by the head yet."""
 
-    drained: set[str] = field(default_factory=set)
-    """Ids of nodes that are being drained."""
     silent: Counter[str] = field(default_factory=Counter)
     """How often a machine will not say what it is."""
 
@@ -81,9 +79,6 @@ class Pretended:
                 self.deaths += 1
                 self.alive[name] = Node(f"{name}-{self.deaths}", "127.0.0.1", 1, 0)
         return sorted(self.alive.values(), key=lambda node: node.id)
-
-    def leaving(self) -> set[str]:
-        return self.drained
 
     def ask(self, node: Node, question: Any, *given: Any) -> Call[Any]:
         machine = node.id.partition("-")[0]

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.fleet import given
 from sparkpub.collect.fleet.accept import MOST_LOSSES
 from sparkpub.collect.fleet.cluster import HeadLostError, Node
 from sparkpub.collect.overview import status_document, status_lines
-from sparkpub.plan.coverage import machines_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256
-from tests.collect.collecting import a_matrix, excluded
+from tests.collect.collecting import a_matrix
 from tests.collect.fleet.pretending import Pretended, collected
 
 THREE = ["one", "two", "three"]
@@ -41,16 +39,13 @@ def campaign(**changes: Any) -> Matrix:
 
 
 def good(
-    records: list[Record], data: Path, *, machines: bool = False
+    records: list[Record], *, machines: bool = False
 ) -> Counter[tuple[object, ...]]:
-    """How often each slot has a good run that counts, on request by machine."""
-    out = excluded(data)
+    """How often each slot has a good run, on request by machine."""
     return Counter(
         (*record.cell, record.iteration, *([record.machine.id] if machines else []))
         for record in records
-        if record.status == "ok"
-        and record.repeat_of is None
-        and record.run_id not in out
+        if record.status == "ok" and record.repeat_of is None
     )
 
 
@@ -60,7 +55,7 @@ def test_every_planned_run_is_there_exactly_once_whatever_dies(
 ) -> None:
     matrix = campaign()
     outcome, records, _ = collected(Pretended(matrix, THREE, seed, FATES), tmp_path)
-    assert good(records, tmp_path) == Counter(run.slot for run in plan(matrix))
+    assert good(records) == Counter(run.slot for run in plan(matrix))
     assert (outcome.left, outcome.lacking) == (0, 0)
     assert len({record.run_id for record in records}) == len(records)
 
@@ -73,7 +68,7 @@ def test_a_replicated_run_is_there_once_for_each_machine_whatever_dies(
     outcome, records, _ = collected(Pretended(matrix, THREE, seed, FATES), tmp_path)
     wanted = plan(matrix, THREE)
     assert len(wanted) == 36
-    assert good(records, tmp_path, machines=True) == Counter(
+    assert good(records, machines=True) == Counter(
         (*run.slot, run.machine) for run in wanted
     )
     assert outcome.lacking == 0
@@ -138,7 +133,7 @@ def test_a_run_that_comes_late_is_kept_where_nobody_measured_it_again(
     assert len(records) == 12
 
 
-def test_a_run_that_comes_late_is_kept_and_excluded_where_it_was_measured_again(
+def test_a_run_that_comes_late_is_refused_where_it_was_measured_again(
     tmp_path: Path,
 ) -> None:
     cluster = Pretended(campaign(), ["one"])
@@ -149,68 +144,16 @@ def test_a_run_that_comes_late_is_kept_and_excluded_where_it_was_measured_again(
     cluster.kept["one"] = [late]
     outcome, records, said = collected(cluster, tmp_path)
     assert outcome.measured == 0
-    assert len(records) == 13
-    reason = f"came late from its machine: {first.run_id} was measured in its place"
-    assert excluded(tmp_path) == {run.run_id: reason}
-    assert f"machine one: {run.run_id} {reason}; kept, and excluded" in said
-    assert (tmp_path / "small" / f"{run.stem}.log").is_file()
+    assert len(records) == 12
+    reason = f"came late: {first.run_id} was measured in its place; not kept"
+    assert f"machine one: {run.run_id} {reason}" in said
+    assert not (tmp_path / "small" / f"{run.stem}.log").exists()
     assert cluster.kept["one"] == []
-    assert good(records, tmp_path) == Counter(run.slot for run in plan(campaign()))
+    assert good(records) == Counter(run.slot for run in plan(campaign()))
 
 
 def slot(record: Record) -> tuple[object, ...]:
     return (*record.cell, record.iteration)
-
-
-def lost_for_good(cluster: Pretended) -> None:
-    """Machines of this cluster that die do not come back."""
-    cluster.die = cluster.alive.pop  # type: ignore[method-assign,assignment]
-
-
-def noted(data: Path) -> list[Path]:
-    """Runs that were given to machines and not handed over, as they are noted on disk."""
-    return list((data / "small" / ".fleet").glob("*.json"))
-
-
-def test_a_run_whose_machine_never_comes_back_leaves_a_record(tmp_path: Path) -> None:
-    cluster = Pretended(campaign(), ["one", "two"], script=["lost after"])
-    lost_for_good(cluster)
-    outcome, records, said = collected(cluster, tmp_path)
-    name, order = cluster.given[0]
-    (lost,) = [record for record in records if record.status == "interrupted"]
-    assert (slot(lost), lost.machine.id) == (order.run.slot, name)
-    assert lost.plan.attempt == order.attempt
-    assert lost.specification == cluster.shown.fingerprint(*lost.cell)
-    assert lost.status_reason == lost.unavailable["log"] == given.LOST
-    assert f"{lost.run_id}: {given.LOST}" in said
-    assert (outcome.measured, outcome.lacking, noted(tmp_path)) == (12, 0, [])
-    # It has measured nothing, so that no plan waits for it; what it brings later is kept beside the trace.
-    assert name not in machines_of(records)
-    again = Pretended(campaign(), [name])
-    again.kept = {name: cluster.kept[name]}
-    _, records, _ = collected(again, tmp_path)
-    assert len(excluded(tmp_path)) == 1
-    assert len(records) == 12 + 2
-
-
-def test_a_run_that_was_on_when_head_and_machine_died_leaves_a_record(
-    tmp_path: Path,
-) -> None:
-    """The head that is started again finds a note of the run, and the machine does not come back."""
-    cluster = Pretended(campaign(), ["gone"])
-
-    def killed(*_: Any, **__: Any) -> Any:
-        raise KeyboardInterrupt
-
-    cluster.measured = killed  # type: ignore[method-assign]
-    with pytest.raises(KeyboardInterrupt):
-        collected(cluster, tmp_path)
-    assert [path.stem for path in noted(tmp_path)] == ["gone"]
-    outcome, records, _ = collected(Pretended(campaign(), ["two"]), tmp_path)
-    assert (outcome.lacking, noted(tmp_path)) == (0, [])
-    assert [
-        record.machine.id for record in records if record.status == "interrupted"
-    ] == ["gone"]
 
 
 def test_a_cluster_whose_head_is_lost_ends_the_collection_in_one_line(
@@ -235,11 +178,9 @@ def test_a_cluster_whose_head_is_lost_ends_the_collection_in_one_line(
     assert outcome.stopped.startswith(
         "the Ray cluster does not answer any more: no answer in 30 s; start it"
     )
-    assert noted(tmp_path) != []
     again, records, _ = collected(Pretended(campaign(), THREE), tmp_path)
     assert again.lacking == 0
-    assert good(records, tmp_path) == Counter(run.slot for run in plan(campaign()))
-    assert noted(tmp_path) == []
+    assert good(records) == Counter(run.slot for run in plan(campaign()))
 
 
 def test_a_late_failure_is_an_attempt_that_counts(tmp_path: Path) -> None:
@@ -264,7 +205,6 @@ def test_a_run_that_arrives_damaged_is_asked_for_again(tmp_path: Path) -> None:
     outcome, records, said = collected(cluster, tmp_path)
     assert (len(cluster.given), len(records), outcome.lacking) == (12, 12, 0)
     assert any("arrived damaged" in line for line in said)
-    assert not (tmp_path / "small" / ".fleet").exists()
 
 
 def test_a_machine_whose_runs_never_arrive_whole_is_given_up(tmp_path: Path) -> None:
@@ -272,7 +212,7 @@ def test_a_machine_whose_runs_never_arrive_whole_is_given_up(tmp_path: Path) -> 
     cluster.kept = {"one": []}
     cluster.keeps = False
     outcome, records, _ = collected(cluster, tmp_path)
-    assert [record.status for record in records] == ["interrupted"]
+    assert records == []
     assert (outcome.measured, outcome.left) == (0, 12)
     assert len(cluster.given) == MOST_LOSSES
 
@@ -304,27 +244,8 @@ def test_a_machine_that_is_lost_again_and_again_on_one_node_is_given_up(
     cluster.die = lambda machine: None  # type: ignore[method-assign] # the process dies, the node stays
     outcome, records, _ = collected(cluster, tmp_path)
     assert len(cluster.given) == MOST_LOSSES
-    assert [record.status for record in records] == ["interrupted"]
+    assert records == []
     assert (outcome.measured, outcome.left, outcome.exit_code) == (0, 12, 1)
-
-
-def test_a_machine_that_is_drained_finishes_its_run_and_gets_no_more(
-    tmp_path: Path,
-) -> None:
-    cluster = Pretended(campaign(), ["one", "two"])
-    measured = cluster.measured
-
-    def then_drained(machine: str, order: Any, **fields: Any) -> Any:
-        if machine == "one":
-            cluster.drained.add("one-0")
-        return measured(machine, order, **fields)
-
-    cluster.measured = then_drained  # type: ignore[method-assign]
-    outcome, records, said = collected(cluster, tmp_path)
-    assert [name for name, _ in cluster.given].count("one") == 1
-    assert {record.machine.id for record in records} == {"one", "two"}
-    assert (len(records), outcome.lacking) == (12, 0)
-    assert "machine one is being drained and gets no more runs" in said
 
 
 def test_a_node_that_is_slow_to_say_what_it_is_is_asked_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from sparkpub import __version__
 from sparkpub.collect import journal, lock
 from sparkpub.collect.bench import Order
 from sparkpub.collect.environments.docker import Docker
-from sparkpub.collect.fleet import accept, doctor, node
+from sparkpub.collect.fleet import accept, node
 from sparkpub.collect.fleet.accept import common, refusals
 from sparkpub.collect.fleet.cluster import Node
 from sparkpub.collect.fleet.node import Delivery, StationOnNode
@@ -301,40 +301,6 @@ def test_a_ranking_over_machines_is_told_before_it_is_measured(
     assert all("machines: replicate" in line for line in lines)
 
 
-# -- what differs between them ---------------------------------------------------------------------------------
-
-
-def there(name: str) -> Node:
-    return Node(name, "127.0.0.1", 1, 0)
-
-
-def differences(name: str, **packages: dict[str, str]) -> list[str]:
-    known = {there(node): {"native": own} for node, own in packages.items()}
-    return [item.detail for item in doctor.unlike(there(name), known)]
-
-
-def test_a_node_with_other_packages_than_most_is_told() -> None:
-    alike = {"torch": "2.10.0", "numpy": "2.0", "triton": "3.5"}
-    nodes = {"a": alike, "b": alike, "c": {"torch": "2.9.1", "numpy": "2.0"}}
-    assert differences("a", **nodes) == []
-    assert differences("c", **nodes) == [
-        "environment native: torch is 2.9.1 (most machines: 2.10.0), and 1 more differ"
-    ]
-
-
-def test_a_package_that_one_node_alone_has_is_told_there() -> None:
-    nodes = {"a": {"x": "1"}, "b": {"x": "1"}, "c": {"x": "1", "extra": "7"}}
-    assert differences("a", **nodes) == []
-    (line,) = differences("c", **nodes)
-    assert line == "environment native: extra is 7 (most machines: not installed)"
-
-
-def test_a_node_that_does_not_say_its_packages_differs_from_none() -> None:
-    nodes = {"a": {"x": "1", "sparkpub": "1.0"}, "b": {"x": "1", "sparkpub": "1.1"}}
-    assert differences("a", **nodes) == differences("b", **nodes) == []
-    assert differences("c", **nodes) == []
-
-
 def test_a_machine_says_which_images_it_would_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -354,17 +320,3 @@ def test_machines_are_held_to_what_most_have() -> None:
     wanted = common([odd, ALIKE, ALIKE])
     assert (wanted.driver, wanted.models) == ("580.1", {"a": "1"})
     assert wanted.images == {"box": IMAGE}
-
-
-def test_a_machine_says_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the Python that runs these tests; one that cannot be asked is left out."""
-    monkeypatch.setattr(node, "as_started", lambda: None)
-    environments = {
-        "native": {"type": "host"},
-        "gone": {"type": "host", "python": "/nowhere/python"},
-    }
-    found = node.packages(
-        a_matrix(environments=environments, baseline="native").document()
-    )
-    assert found.keys() == {"native"}
-    assert found["native"]["pytest"] == pytest.__version__

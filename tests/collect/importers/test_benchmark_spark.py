@@ -9,7 +9,10 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.importers.base import (
+    Given,
+    read_about,
+)
 from sparkpub.plan.matrix import read as read_matrix
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.store import read_folder

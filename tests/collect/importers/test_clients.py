@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given, as_key
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.plan.requested import load_of
 from sparkpub.record.errors import UsageError
@@ -21,6 +23,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load as load_data
+from sparkpub.tools.asked import as_key
 
 RESULTS = Path(__file__).parents[2] / "data/imports"
 

@@ -9,7 +9,10 @@ from click.testing import CliRunner
 
 from sparkpub import cli
 from sparkpub.collect.importers import IMPORTERS, files, import_results
-from sparkpub.collect.importers.base import Given, Left
+from sparkpub.collect.importers.base import (
+    Given,
+    Left,
+)
 from sparkpub.collect.importers.files import ResultFile, result_files
 from sparkpub.record.errors import ImportFormatError
 

@@ -17,7 +17,9 @@ from click.testing import CliRunner
 from sparkpub.cli import cli
 from sparkpub.collect import importers
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.collect.importers.layout import NotesLayout, arguments
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.campaign import Footnote

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record

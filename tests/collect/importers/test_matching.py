@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.store import read_folder
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.collect.importers.samples import samples
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256, read_folder

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparkpub.collect.importers import import_results, parquet
-from sparkpub.collect.importers.base import Given, read_about
+from sparkpub.collect.importers.base import (
+    Given,
+    read_about,
+)
 from sparkpub.collect.importers.layout import counted, machine_named
-from sparkpub.collect.importers.mapping import read_mapping
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
@@ -28,6 +30,7 @@ from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
 from sparkpub.site import manual
+from sparkpub.tools.language import read_mapping
 from tests.building import a_record
 
 GUIDE = Path(manual.__file__).parent

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.store import file_sha256, read_folder
 from sparkpub.review.checks import review

@@ -19,11 +19,12 @@ import pytest
 from pydantic import ValidationError
 
 from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads import llama_benchy, reading
-from sparkpub.plan.workloads.base import Answer, RunCase
+from sparkpub.plan.workloads import llama_benchy, server_pages
+from sparkpub.plan.workloads.base import Answer, RunCase, payload
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import WorkloadError
+from sparkpub.tools import reading
 from tests.plan.workloads.running import run
 from tests.plan.workloads.serving import (
     CHARACTERS_PER_TOKEN,
@@ -99,21 +100,6 @@ def test_the_rates_and_times_of_a_report() -> None:
     assert answer.observed.settings["client_version"] == "0.4.0"
     assert answer.observed.settings["latency"] == "generation, 14.35 ms"
     assert answer.complete
-
-
-@pytest.mark.parametrize("exchanged", [False, True])
-def test_two_requests_together_are_no_slower_than_each_of_them(exchanged: bool) -> None:
-    document = json.loads((IMPORTS / "depth-conc.json").read_text())
-    load = document["benchmarks"][1]
-    assert load["concurrency"] == 2
-    if exchanged:
-        for part in ("pp", "tg"):
-            names = f"{part}_throughput", f"{part}_req_throughput"
-            load |= dict(zip(names, [load[name] for name in names[::-1]], strict=True))
-    problems = parsed(document | {"benchmarks": [load]}).problems
-    assert [problem.split()[0] for problem in problems] == (
-        ["pp_throughput", "tg_throughput"] if exchanged else []
-    )
 
 
 def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
@@ -460,7 +446,7 @@ def test_where_there_is_no_tokenizer_the_server_counts(folder: Path) -> None:
 def test_a_server_that_says_its_tokens_has_them_used(
     folder: Path, said: Callable[[list[str]], Any]
 ) -> None:
-    text = reading.payload("prose.txt").decode()
+    text = payload("prose.txt").decode()
     tokens = re.findall(r"\s?\w{1,5}|\s", text)
     assert "".join(tokens) == text
     with serving(Served(PAGES | {"/tokenize": said(tokens)})) as server:
@@ -526,7 +512,7 @@ def test_a_server_may_name_a_place_that_no_file_can_have(folder: Path) -> None:
     ("server", "options", "words", "code"),
     [
         (Served(PAGES, text=""), {}, "makes no sense: it is empty", pages.LASTING),
-        (Served(PAGES, text="! " * 99), {}, "hardly any letters", pages.LASTING),
+        (Served(PAGES, text="<!DOCTYPE html>"), {}, "an error page", pages.LASTING),
         (Served(PAGES, counts=False), {}, "name a tokenizer", pages.LASTING),
         (Served(PAGES, status=404), {}, "status 404", pages.LASTING),
         (Served(PAGES, status=503), {}, "status 503", 1),
@@ -547,11 +533,15 @@ def test_what_cannot_be_measured_is_said(
     assert words in answer.problems[0]
 
 
-def test_random_weights_may_talk_nonsense(folder: Path) -> None:
+@pytest.mark.parametrize("random_weights", [True, False])
+def test_nonsense_is_measured_and_kept(folder: Path, random_weights: bool) -> None:
+    """The review tells of it where the weights are not random on purpose."""
     with serving(Served(PAGES, text="the " * 90)) as server:
-        code, log, kept = driven(folder, server, case(random_weights=True))
+        code, log, kept = driven(folder, server, case(random_weights=random_weights))
     assert code == 3, log
     assert "repeats itself" in kept["answer"]["problem"]
+    (note,) = server_pages.answered(kept)
+    assert note == f"{server_pages.ANSWERED}{' '.join(['the'] * 90)}"
 
 
 def test_a_client_that_is_missing_is_said(

@@ -10,8 +10,9 @@ import pytest
 
 from sparkpub.plan.environments import OPTIONS, Server
 from sparkpub.plan.matrix import Gates
-from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions, reading
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.record.record import metric_problems
+from sparkpub.tools import reading
 
 
 def test_every_workload_is_an_option_of_the_matrix() -> None:

@@ -367,10 +367,5 @@ FAULTS = [
         "the weights are in GB",
         setting(change_metrics=in_gigabytes),
     ),
-    Fault(
-        "unjudged",
-        "a run used speculative decoding, which hides its steps",
-        setting(change_report=lambda report: report.update(decoding_stats={})),
-    ),
     Fault("unit", "peak memory of a cell exceeds the machine", full),
 ]

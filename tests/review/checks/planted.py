@@ -629,14 +629,6 @@ def unlike_by_two_percent(copy: Copy) -> None:
         _slower_batches(copy, run, 6 * [0.98])
 
 
-def unknown_machine(copy: Copy) -> None:
-    for run in copy.runs:
-        run["machine"] |= {
-            "kind": None,
-            "gpus": [run["machine"]["gpus"][0] | {"name": "Unknown"}],
-        }
-
-
 PLANTED = [
     Planted("a rate in the record is 5 % up", "metric-mismatch", edit_the_record),
     Planted(
@@ -777,5 +769,4 @@ PLANTED = [
         "inconsistent-report",
         unlike_by_two_percent,
     ),
-    Planted("nothing says what the machine is", "unjudged", unknown_machine),
 ]

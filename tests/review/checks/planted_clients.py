@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.plan.workloads import WORKLOADS
 from tests.review.checks.planted import Copy, Document, Planted
 from tests.review.checks.planted_unread import edit_llama
@@ -381,22 +383,6 @@ def slower_memory(copy: Copy) -> None:
         copy.put(run, "telemetry", ("\n".join(lines) + "\n").encode())
 
 
-def server_clock(copy: Copy) -> None:
-    """The server's clock is seven minutes ahead of the client's."""
-    for run in copy.runs:
-        log = copy.read(run, "log").decode()
-
-        def later(match: re.Match[str]) -> str:
-            hours, minutes = int(match[2]), int(match[3]) + 7
-            return f"{match[1]}{hours + minutes // 60:02d}:{minutes % 60:02d}:"
-
-        changed = re.sub(
-            r"((?:APIServer|EngineCore).*? 11-21 )(\d\d):(\d\d):", later, log
-        )
-        assert changed != log or "APIServer" not in log
-        copy.put(run, "log", changed.encode())
-
-
 def slowest_deleted(copy: Copy) -> None:
     for environment in ("container",):
         runs = copy.of(environment)
@@ -565,11 +551,6 @@ def average_beside_its_samples(test: Document) -> None:
     test["avg_ts"] *= 1.05
 
 
-def times_beside_rates(test: Document) -> None:
-    test["samples_ns"] = [round(each * 0.9) for each in test["samples_ns"]]
-    test["avg_ns"] = round(test["avg_ns"] * 0.9)
-
-
 def rounded_times(test: Document) -> None:
     """Samples in whole tens of milliseconds."""
     tokens = test["n_prompt"] + test["n_gen"]
@@ -724,20 +705,9 @@ def a_few_tokens_more(report: Document) -> None:
     rates_from_totals(report)
 
 
-def duration_off(report: Document) -> None:
-    report["duration"] *= 1.02
-    rates_from_totals(report)
-
-
 def tpot_with_the_first(report: Document) -> None:
     for statistic in ("mean", "median", "p99"):
         report[f"{statistic}_tpot_ms"] = report[f"{statistic}_e2el_ms"] / 12
-
-
-def seconds_everywhere(report: Document) -> None:
-    for name in list(report):
-        if name.endswith(("_ttft_ms", "_tpot_ms", "_itl_ms", "_e2el_ms")):
-            report[name] /= 1e3
 
 
 def of_tokens(factor: float) -> Edit:
@@ -784,13 +754,6 @@ def mean_alone(name: str) -> Edit:
 
 def aiperf_prompts(report: Document) -> None:
     report["total_isl"]["avg"] *= 0.8
-
-
-def aiperf_clock(report: Document) -> None:
-    """The clock of the rates runs 2 % slow, that of the dates does not."""
-    report["benchmark_duration"]["avg"] *= 1.02
-    for name in ("request", "output_token", "total_token"):
-        report[f"{name}_throughput"]["avg"] /= 1.02
 
 
 def aiperf_chunks(report: Document) -> None:
@@ -849,14 +812,6 @@ def guide_mean(summary: Document) -> None:
 
 def guide_median(summary: Document) -> None:
     summary["median"] = summary["percentiles"]["p50"] = summary["mean"]
-
-
-def guide_clock(report: Document) -> None:
-    (benchmark,) = report["benchmarks"]
-    benchmark["duration"] *= 1.02
-    for name in ("requests", "output_tokens", "tokens"):
-        benchmark["metrics"][f"{name}_per_second"]["successful"]["mean"] /= 1.02
-    benchmark["metrics"]["request_concurrency"]["successful"]["mean"] /= 1.02
 
 
 def each_load(edit: Edit) -> Edit:
@@ -927,9 +882,7 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("vllm-bench", DETAILED, "shorter chunks", shorter_chunks),
     import_fault("vllm-bench", DETAILED, "P99 of other requests", p99_of_others),
     import_fault("vllm-bench", DETAILED, "tokens of retried requests", a_few_tokens_more),
-    import_fault("vllm-bench", DETAILED, "a duration 2 % off", duration_off),
     import_fault("vllm-bench", DETAILED, "the first token in TPOT", tpot_with_the_first),
-    import_fault("vllm-bench", OPEN, "seconds for milliseconds", seconds_everywhere),
     import_fault("vllm-bench", OPEN, "shorter chunks", shorter_chunks),
     import_fault("vllm-bench", "vllm-bench/latency.json", "the slowest batch left out", batches_trimmed),
     import_fault("vllm-bench", "vllm-bench/latency.json", "P99 of other batches", batches_of_others),
@@ -941,7 +894,6 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("aiperf", CHAT, "TTFT of the server", block("time_to_first_token", 0.5)),
     import_fault("aiperf", CHAT, "a mean beside its sum", mean_alone("time_to_first_token")),
     import_fault("aiperf", CHAT, "prompts left out of a sum", aiperf_prompts),
-    import_fault("aiperf", CHAT, "a clock 2 % slow", aiperf_clock),
     import_fault("aiperf", CHAT, "chunks for tokens", aiperf_chunks),
     import_fault("aiperf", CHAT, "the first token in TPOT", aiperf_first_token_in_tpot),
     import_fault("genai-perf", STREAMED, "seconds for milliseconds", genai_seconds),
@@ -951,9 +903,7 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("guidellm", GUIDE, "TTFT of the server", guide("time_to_first_token_ms", guide_scaled)),
     import_fault("guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)),
     import_fault("guidellm", GUIDE, "the mean called median", guide("request_latency", guide_median)),
-    import_fault("guidellm", GUIDE, "a clock 2 % slow", guide_clock),
     import_fault("llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)),
-    import_fault("llama-benchy", ROUNDS, "TTFT of the server", each_load(scaled_values(0.5, "e2e_ttft"))),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
     import_fault("llama-bench", REPEATED, "a mean time beside its samples", mean_time_beside_its_samples),
 )  # fmt: skip
@@ -1030,11 +980,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     ),
     of_client("slower memory on one side", slower_memory, check="unequal-environments"),
     of_client(
-        "the server's clock is 7 minutes ahead",
-        server_clock,
-        check="inconsistent-report",
-    ),
-    of_client(
         "the slowest run deleted", slowest_deleted, whole=True, check="time-consistency"
     ),
     of_client(
@@ -1098,12 +1043,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("answers that end early", short_answers, check="answer-length"),
     of_client("requests that all arrive", arrives_at_once, check="offered-load"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
-    of_client(
-        "a second client on the server",
-        every_log(
-            r"Running: [1-9]\d* reqs, Waiting: 0", "Running: 12 reqs, Waiting: 4"
-        ),
-    ),
     of_client("a model that only says !", only_exclamation_marks, check="sanity"),
     of_client("one seed for every run", same_prompts, check="not-as-requested"),
     of_client(
@@ -1116,7 +1055,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         llama(average_beside_its_samples),
         "h200-llama",
     ),
-    of_client("times beside rates", llama(times_beside_rates), "h200-llama"),
     of_client("llama-bench's times in tens of ms", llama(rounded_times), "h200-llama"),
     of_client(
         "llama-bench faster than its memory",

@@ -26,12 +26,6 @@ def edit_report(copy: Copy, run: Document, **fields: object) -> None:
     copy.put(run, "report", json.dumps(report | fields).encode())
 
 
-def llama_tests(copy: Copy, run: Document) -> list[Document]:
-    """The JSON lines that llama-bench printed into the log."""
-    lines = copy.read(run, "log").decode().splitlines()
-    return [json.loads(line) for line in lines if line.startswith("{")]
-
-
 def edit_llama(copy: Copy, run: Document, edit: Callable[[Document], None]) -> None:
     lines = copy.read(run, "log").decode().splitlines()
     edited = []

@@ -94,7 +94,7 @@ def test_findings_have_the_level_of_their_severity(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
     found = [as_the_runner_reads(line) for line in done.output.splitlines()]
     levels = {properties["title"]: level for level, properties, _ in found}
-    assert levels == {"thermal-gate": "warning", "unjudged": "notice"}
+    assert levels == {"thermal-gate": "warning"}
     (hot,) = [found for found in found if found[1]["title"] == "thermal-gate"]
     assert hot[1]["file"].startswith(f"{tmp_path}/clean/native_dense_iter04_")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import journal
-from sparkpub.collect.fleet import given
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.store import COLLECTORS_FOLDERS
 from sparkpub.review import against_base, changes_told
@@ -45,7 +44,7 @@ def test_what_a_campaign_has_belongs_there(data: Path) -> None:
         (data / "c" / folder / ".gitignore").write_text("*\n")
         (data / "c" / folder / "link").symlink_to("/")
     assert told(data) == []
-    assert COLLECTORS_FOLDERS == (journal.FOLDER, given.FOLDER)
+    assert journal.FOLDER in COLLECTORS_FOLDERS
 
 
 def test_evidence_of_a_damaged_record_and_of_a_damaged_campaign_belongs_there(
@@ -97,6 +96,13 @@ def test_everything_else_is_one_note(data: Path) -> None:
         "No part of a campaign: c/more/a.json, c/more/campaign.json, c/notes.txt and 2 more (named by no record). "
         "Nothing here reads it."
     )
+
+
+def test_what_lies_beside_the_campaigns_is_one_note(data: Path) -> None:
+    (data / "more").mkdir()
+    for name in ("more/a.txt", "z.txt"):
+        (data / name).write_text("x\n")
+    assert told(data) == [("info", "more", ["more/a.txt", "z.txt"])]
 
 
 def test_no_contribution_answers_for_its_own_files(tmp_path: Path) -> None:

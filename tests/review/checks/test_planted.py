@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.importers.base import (
+    Given,
+)
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.dataset import load
 from tests.review.checks.planted import DATA, PATTERNS, Copy
@@ -31,7 +33,6 @@ NEW = {
     "warmed-up",
     "foreign-telemetry",
     "memory-bookkeeping",
-    "unjudged",
     "metric-mismatch",
     "order-confound",
 }

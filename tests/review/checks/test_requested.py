@@ -58,7 +58,7 @@ def test_prompts_of_an_imported_run_have_the_length_that_it_names(
     campaign = a_view(Stored(record, Path("r.json")))
     assert [what for what, _ in requested._work_done(record)] == found
     told = [item.check for item in requested.not_as_requested(campaign)]
-    assert told == ["not-as-requested"] * len(found) + ["unjudged"]
+    assert told == ["not-as-requested"] * len(found)
 
 
 @pytest.mark.parametrize(

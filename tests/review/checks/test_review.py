@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
 from sparkpub.record.errors import UsageError
-from sparkpub.record.record import Analysis, Machine, MetricValue, Requested
+from sparkpub.record.record import Analysis, Machine, MetricValue
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.checks.quarantine import meant
@@ -23,9 +23,7 @@ from sparkpub.review.dataset import load
 from tests.review.checks import faults
 from tests.review.checks.clean import (
     MACHINE,
-    MODELS,
     START,
-    WORKLOAD,
     Run,
     clean_runs,
     write,
@@ -90,7 +88,7 @@ def test_the_clean_campaign_passes_at_every_threshold(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
     assert (done.exit_code, done.output.splitlines()[-1] + "\n") == (
         0,
-        "40 runs, 0 excluded: 0 errors, 0 warnings, 1 note\n",
+        "40 runs, 0 excluded: 0 errors, 0 warnings, 0 notes\n",
     )
 
 
@@ -129,10 +127,7 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
     assert done.exit_code == 0, "a warning does not fail unless asked to"
     document = json.loads(done.output)
     assert document["runs"] == 40
-    unjudged, finding = sorted(
-        document["findings"], key=lambda item: str(item["severity"])
-    )
-    assert unjudged["check"] == "unjudged"
+    (finding,) = document["findings"]
     assert set(finding) == {
         "check",
         "severity",
@@ -144,7 +139,6 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
         "remedy",
     }
     assert finding["remedy"].startswith("Lengthen cooldown:")
-    assert unjudged["remedy"] == "", "nothing is wrong"
     assert (finding["check"], finding["campaign"], finding["run"]) == (
         "thermal-gate",
         "clean",
@@ -407,11 +401,7 @@ def test_small_campaigns_are_reviewed_and_called_small(
     if not declared:
         info = read_campaign(folder).model_copy(update={"matrix": None})
         (folder / CAMPAIGN_FILE).write_text(to_json(info))
-    checks = [
-        finding.check
-        for finding in reviewed(tmp_path).findings
-        if finding.check != "unjudged"
-    ]
+    checks = [finding.check for finding in reviewed(tmp_path).findings]
     if iterations == 0:
         assert checks == (["missing-cell"] if declared else [])
     else:
@@ -443,13 +433,7 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
         to_json(read_campaign(folder).model_copy(update={"matrix": None}))
     )
     found = {finding.check: finding for finding in reviewed(tmp_path).findings}
-    assert set(found) == {"unbalanced", "time-consistency", "unjudged"}
-    assert found["unjudged"].evidence["missing"] == [
-        "a matrix that declares the campaign",
-        "times of single batches or requests, in the order in which they ran",
-    ]
-    assert found["unjudged"].evidence["about"] == ["not-as-requested", "warmed-up"]
-    assert found["unjudged"].message.startswith("Some checks lack data: ")
+    assert set(found) == {"unbalanced", "time-consistency"}
     assert found["time-consistency"].evidence["missing"] == [
         faults.cell(clean_runs(seed=7))[9].position
     ]
@@ -501,23 +485,6 @@ def test_primary_metrics_that_changed_after_a_run_are_found(tmp_path: Path) -> N
     words = "primary metrics were output_throughput_tok_s, and are none now"
     assert words in finding.message
     assert found.dataset.campaigns["clean"].margin_declared
-
-
-def test_a_record_that_does_not_say_what_was_declared_leaves_it_open(
-    tmp_path: Path,
-) -> None:
-    runs = clean_runs(seed=7)
-    runs[3].analysis = None
-    write(tmp_path, runs)
-    found = reviewed(tmp_path)
-    assert found.dataset.campaigns["clean"].margin_declared
-    (open_question,) = [
-        finding for finding in found.findings if finding.check == "unjudged"
-    ]
-    assert open_question.evidence["missing"] == [
-        "margin and primary metrics as declared when the run began",
-        "times of single batches or requests, in the order in which they ran",
-    ]
 
 
 def test_declared_repeats_are_not_duplicates_and_count(tmp_path: Path) -> None:
@@ -654,10 +621,7 @@ def test_a_quiet_campaign_on_a_processor_has_no_warning(tmp_path: Path) -> None:
         )
     write(tmp_path, runs, iterations=5)
     findings = reviewed(tmp_path).findings
-    assert {finding.check for finding in findings} == {"telemetry-gap", "unjudged"}
-    assert [
-        finding.evidence["about"] for finding in findings if finding.check == "unjudged"
-    ] == [["roofline", "warmed-up"]]
+    assert {finding.check for finding in findings} == {"telemetry-gap"}
 
 
 @pytest.mark.parametrize(("spread_gib", "warned"), [(0.02, False), (0.4, True)])
@@ -676,26 +640,6 @@ def test_variation_near_zero_is_judged_by_its_size(
     assert (
         "high-variation" in {finding.check for finding in reviewed(tmp_path).findings}
     ) is warned
-
-
-def test_environments_of_unlike_resources_may_differ(tmp_path: Path) -> None:
-    runs = clean_runs(seed=7)
-    faults.half_as_much(runs)
-    for run in runs:
-        if run.environment == "container":
-            asked = Requested(
-                model_id=MODELS[run.model]["id"],
-                architecture=MODELS[run.model]["architecture"],
-                workload=WORKLOAD,
-                environment={"type": "host", "env": {"OMP_NUM_THREADS": "2"}},
-            )
-            run.fields = {"requested": asked}
-    folder = write(tmp_path, runs)
-    info = read_campaign(folder)
-    assert info.matrix is not None
-    info.matrix["environments"]["container"]["env"] = {"OMP_NUM_THREADS": "2"}
-    (folder / CAMPAIGN_FILE).write_text(to_json(info))
-    assert reviewed(tmp_path).findings == ()
 
 
 def test_environments_that_hardly_took_turns_are_blocks(

@@ -353,7 +353,7 @@ def test_values_are_shown_with_their_unit_and_counts_without_digits() -> None:
         scope="each model",
         expect={"holds": "mean > 120"},
     )
-    shown = "m: 100.00 tok/s (95 % interval 99.55 to 100.45 tok/s, n = 10)"
+    shown = "m: 100.00 tok/s (95 % interval 99.54 to 100.46 tok/s, n = 10)"
     assert shown in mean.text
     runs = verdict_on(a_dataset(BOTH), expect={"holds": "runs = 20"})
     assert runs.text == "Records, failed ones included: 20."

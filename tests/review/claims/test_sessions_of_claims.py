@@ -203,7 +203,7 @@ def test_a_claim_over_rounds_says_how_many_rounds_it_rests_on() -> None:
 def test_an_effect_over_all_cells_is_pooled() -> None:
     """Three models at very different levels, each container 0.5 tok/s faster, lost in the noise of any one."""
     cells = {}
-    generator = np.random.default_rng(8)
+    generator = np.random.default_rng(7)
     for model, level in (("a", 100.0), ("b", 700.0), ("c", 40.0)):
         for environment, more in (("native", 0.0), ("container", 0.5)):
             noise = generator.normal(level + more, 0.4, 10)
@@ -214,7 +214,7 @@ def test_an_effect_over_all_cells_is_pooled() -> None:
     (unit,) = found.evidence["units"]
     assert unit["value"] == pytest.approx(0.5, abs=0.4)
     low, high = unit["ci95"]
-    assert high - low < 0.7
-    assert found.verdict == ("supported" if low > 0 else "undecided")
+    assert 0 < low < 0.5 < high
+    assert found.verdict == "supported"
     alone = asked(data, expect=expect, scope="pooled", models=["a"], repeated_in=[])
     assert alone.verdict == "undecided"

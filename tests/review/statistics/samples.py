@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkpub.review.statistics.describe import Interval, bootstrap_many
+from sparkpub.review.statistics.describe import bootstrap_many
 from sparkpub.review.statistics.design import Sample
+from sparkpub.review.statistics.estimate import Interval
 
 Floats = NDArray[np.float64]
 

@@ -1,7 +1,5 @@
 """Outlier tests against NIST's worked examples, and what rounding must not make of clean data."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -33,19 +31,6 @@ def test_three_sigma_cannot_fire_at_ten_runs_but_grubbs_can() -> None:
 )
 def test_few_constant_or_rounded_values_have_no_outliers(values: list[float]) -> None:
     assert grubbs(values) == ()
-
-
-def test_a_reading_far_from_equal_ones_is_an_outlier() -> None:
-    assert grubbs([60.0] * 9 + [75.0]) == (9,)
-
-
-@pytest.mark.parametrize("n", [6, 10, 30])
-def test_clean_samples_raise_as_many_alarms_as_allowed(n: int) -> None:
-    generator = np.random.default_rng(n)
-    alarms = np.mean(
-        [bool(grubbs(row)) for row in generator.normal(100, 2, (800, n)).round(2)]
-    )
-    assert alarms <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 800)
 
 
 def test_of_three_runs_one_can_be_an_outlier() -> None:

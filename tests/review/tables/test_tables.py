@@ -92,7 +92,14 @@ def test_comparisons_are_those_of_each_pair_alone(results: Results) -> None:
         direction="lower",
         unit="GiB",
     )
-    for name in ("difference", "ratio", "p_value", "equivalence_p", "power", "df"):
+    for name in (
+        "difference",
+        "ratio",
+        "p_value",
+        "equivalence_p",
+        "detectable_percent",
+        "df",
+    ):
         assert row[name] == pytest.approx(getattr(alone, name)), name
     assert alone.ci90_difference is not None
     assert row["ci90_difference_low"] == pytest.approx(alone.ci90_difference[0])

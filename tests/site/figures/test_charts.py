@@ -158,8 +158,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "samples": [{"signal": "GPU power", "t": t, "value": 50.0 + t} for t in range(5)],
     "phases": [{"name": "measure", "start": 1, "end": 4}],
 }
-ROOM = Layout(CUT, "model", (("w", ("m",)),), 24, ("native", "container"))
-PAIRS = Layout(CUT, "pair", (("w", ("m, native", "m, container")),), 24, ("native",))
+ROOM = Layout(CUT, "model", (("w", ("m",)),), ("native", "container"))
+PAIRS = Layout(CUT, "pair", (("w", ("m, native", "m, container")),), ("native",))
 GROUPS = (MetricRows(PEAK.name, PEAK.label, ("m",)),)
 SWEEP = (CUT, PEAK, LOAD, ("m",), (2.0, 4.0, 8.0), "Concurrency", 4.0)
 CHARTS = {
@@ -346,7 +346,7 @@ def test_a_new_kind_is_one_module_and_one_line(
 
 LONG = "a-model-with-a-long-name"
 LONG_SCOPE = Scope("c", (LONG,), ("native", "container"), ("w",), (LONG,))
-LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), 24, ("native",))
+LONG_ROOM = Layout(LONG_SCOPE, "model", (("w", (LONG,)),), ("native",))
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,6 @@ TYPED = [
     "<svg><text>5 GiB</text></svg>",
     "---\ntitle: 5 GiB less\ncampaign: c\n---\n\ntext",
     "---\ntitle: A post\ndescription: It saves 44 %.\ncampaign: c\n---\n\ntext",
-    '{% for size in ["5 GiB"] %}{{ size }}{% endfor %}',
 ]
 VERDICTS = [
     "The container is faster.",
@@ -178,6 +177,7 @@ def test_a_mark_that_somebody_types_binds_nothing() -> None:
         '{{ value("mean") | replace("1", "2") }}',
         '{{ value("mean") ~ "5" }}',
         '{% set x = "5" %}{{ x }}',
+        '{% for size in ["5 GiB"] %}{{ size }}{% endfor %}',
         '{{ "5" if true else "6" }}',
         '{{ [value("mean")][0] }}',
         '{{ value("mean").upper() }}',

@@ -440,15 +440,15 @@ def answer(url: str, model: str) -> dict[str, Any]:
 
 
 def sensible_answer(url: str, model: str, *, random_weights: bool) -> dict[str, Any]:
-    """One greedy answer, to be kept. Raises StopError where there is none, and where it is no sense, unless the weights
-    are random."""
+    """One greedy answer, to be kept. Raises StopError where there is none, unless the weights are random."""
     try:
         found = answer(url, model)
     except NoAnswerError as error:
         why = f"the server gave no answer: {error}"
         raise StopError(why, lasts=error.lasts) from None
-    if found["problem"] is not None and not random_weights:
-        raise StopError(f"the model's answer makes no sense: {found['problem']}")
+    none = no_answer(found["text"])
+    if none is not None and not random_weights:
+        raise StopError(f"the model's answer makes no sense: {none}")
     return found
 
 
@@ -487,13 +487,23 @@ LEAST_COMPRESSED = 0.2
 """Size of a text after compression, relatively, below which it repeats itself: prose of 400 characters has 0.6."""
 
 
-def nonsense(text: str) -> str | None:
-    """What shows that an answer is no text: nothing, a page, no words, or repetition. None for what may be sense."""
+def no_answer(text: str) -> str | None:
+    """What shows that a text is no answer of a model, so that there is nothing to measure: nothing, or a page."""
     solid = "".join(text.split())
     if not solid:
         return "it is empty"
     if solid.lower().startswith(PAGE_BEGINS):
         return f"it is an error page: {text[:40]!r}"
+    return None
+
+
+def nonsense(text: str) -> str | None:
+    """What shows that an answer is no sense: none at all, no words, or repetition. None for what may be sense. Such a
+    model is measured; the review tells of it, and ranks it nowhere."""
+    none = no_answer(text)
+    if none is not None:
+        return none
+    solid = "".join(text.split())
     if sum(letter.isalnum() for letter in solid) < LEAST_LETTERS * len(solid):
         return f"it has hardly any letters: {text[:40]!r}"
     words = text.lower().split()

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
-from sparkpub.collect.importers import cells
-from sparkpub.collect.importers.cells import CellError
-from sparkpub.collect.importers.mapping import FigurePlace, MetricPlace, ResultMapping
-from sparkpub.collect.importers.where import at
-from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.metrics import METRICS, factor
 from sparkpub.record.record import MetricValue, Spread
+from sparkpub.tools import cells, reading
+from sparkpub.tools.cells import CellError
+from sparkpub.tools.language import FigurePlace, MetricPlace, ResultMapping, TimesPlace
+from sparkpub.tools.where import at, holds
 
 FigureSource = Literal["published", "report"]
 """A table, or what a tool reports."""
@@ -38,6 +37,8 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
     found = Figures()
     counts: set[int] = set()
     for name, metric in mapping.metrics.items():
+        if not holds(document, metric.when):
+            continue
         cell = PlacedValue(str(metric.at), at(document, metric.at), source)
         repeated = PlacedValue(str(metric.values), at(document, metric.values), source)
         if metric.values is not None:
@@ -206,13 +207,44 @@ def _repetitions(
 
 
 def _distribution(
-    stem: str, times: FigurePlace, document: Any, source: FigureSource
+    stem: str, times: TimesPlace, document: Any, source: FigureSource
 ) -> dict[str, MetricValue]:
     """Mean, extremes and percentiles of the times of requests."""
+    scale = scale_of(times, document, "ms")
+    if scale is None or not holds(document, times.when):
+        return {}
+    if times.statistics:
+        paths = statistics_of(stem, times)
+        said = {name: at(document, path) for name, path in paths.items()}
+        return reading.metrics(said, "report", scale)
     cell = PlacedValue(str(times.at), at(document, times.at), source)
-    scale = times.scale or factor(times.unit or "ms", "ms") or 1.0
     values = [scale * value for value in cell.numbers]
     return reading.distribution(stem, values, source)
+
+
+def statistics_of(stem: str, times: TimesPlace) -> dict[str, str]:
+    """Where the tool's own statistics stand, by the names of the metrics that they are."""
+    named = {f"{stem}_{ours}_ms": theirs for ours, theirs in times.statistics.items()}
+    return {
+        name: str(times.at).replace("{}", theirs)
+        for name, theirs in named.items()
+        if name in METRICS
+    }
+
+
+def scale_of(place: FigurePlace, document: Any, wanted: str) -> float | None:
+    """What a figure is multiplied with to be in a unit; None for a unit that cannot be converted, or is not said."""
+    if place.scale is not None:
+        return place.scale
+    unit = place.unit or wanted
+    if place.unit_at is not None:
+        said = str(at(document, place.unit_at))
+        unit = _SPELLED.get(said, said)
+    return factor(unit, wanted)
+
+
+_SPELLED = {"sec": "s"}
+"""Units as tools spell them."""
 
 
 def _unequal(counts: set[int]) -> Iterator[str]:

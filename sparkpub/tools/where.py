@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
-from sparkpub.plan.workloads import reading
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
+from sparkpub.tools import reading
 
 Where = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _CONDITION = re.compile(r"(?P<where>(?:[^=\[]|\[[^\]]*\])+)(?:=(?P<wanted>.*))?")

@@ -26,12 +26,11 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from sparkpub.collect.importers.where import Where, looked_at
-from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import DISTRIBUTIONS, METRICS, factor, unit_of
 from sparkpub.record.record import Declared, Key, MetricName, Title, Unit
+from sparkpub.tools.where import Where, looked_at
 
 Option = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
@@ -124,6 +123,34 @@ class FigurePlace(ValuePlace):
     """Of a known metric: the unit of the figures, which are converted. Of a metric of one's own: its unit."""
     scale: Annotated[float, Field(gt=0)] | None = None
     """What the figures are multiplied with, in place of a conversion."""
+    unit_at: Where | None = None
+    """Where the unit stands; figures in one that cannot be converted are left out."""
+    when: tuple[str, ...] = ()
+    """It counts where all of this holds."""
+
+
+class FactPlace(FigurePlace):
+    """A fact of a run, which may be a number by another: tokens by requests."""
+
+    per: Where | None = None
+
+
+class TimesPlace(FigurePlace):
+    """Times of requests: a list of each one's, or the tool's own statistics."""
+
+    statistics: dict[str, str] = Field(default_factory=dict)
+    """Our name of a statistic, and what stands for it in the place of `{}` in `at`."""
+
+
+class Agreement(Declared):
+    """Figures of one report that must be equal, but for what adding and printing change."""
+
+    sums: dict[Where, tuple[Where, ...]] = Field(default_factory=dict)
+    """A sum, and its parts; a part may be a list."""
+    means: dict[Where, tuple[Where, Where]] = Field(default_factory=dict)
+    """A mean, and the sum and the count behind it."""
+    values: dict[str, FigurePlace] = Field(default_factory=dict)
+    """Times of `requests` with statistics, and the times of each request."""
 
 
 class MetricPlace(FigurePlace):
@@ -236,8 +263,17 @@ class ResultMapping(Declared):
     sizes: tuple[Where, ...] = ()
     """Tokens of all requests, for results that do not say which lengths were asked for."""
     metrics: dict[MetricName, MetricPlace] = Field(default_factory=dict)
-    requests: dict[MetricName, FigurePlace] = Field(default_factory=dict)
+    requests: dict[MetricName, TimesPlace] = Field(default_factory=dict)
     """Lists of the requests' times, by what they are: `ttft`, `tpot`, `itl` or `request_latency`."""
+    facts: dict[str, FactPlace] = Field(default_factory=dict)
+    """What the run showed besides, by the names of the record: `requests`, `input_tokens_mean`."""
+    failed: tuple[Where, Where] | None = None
+    """How many requests failed, or a list with something for each that did; and how many went well."""
+    deviations: dict[str, FigurePlace] = Field(default_factory=dict)
+    """Standard deviations over requests: of times, and of `output_tokens`."""
+    agree: Agreement = Agreement()
+    problems: tuple[Term, ...] = ()
+    """What is wrong with a run where it counts, as a note."""
     divisor: Literal["n", "n-1"] | None = None
     """What the sum is divided by in the deviations."""
     long: Long | None = None
@@ -289,7 +325,10 @@ class ResultMapping(Declared):
         return factor(unit or wanted, wanted) if wanted else 1.0
 
 
-_OF_TOOLS = ("reads", "forms", "files", "others", "around", "sizes")
+_OF_TOOLS = (
+    *("reads", "forms", "files", "others", "around", "sizes"),
+    *("facts", "failed", "deviations", "agree", "problems"),
+)
 _OF_TABLES = ("path", "long", "repeats")
 _RUNS_OF_TOOLS = ("ended", "seconds", "succeeded")
 _RUNS_OF_TABLES = ("iteration", "status", "quarantined", "repeat_of")
@@ -342,9 +381,6 @@ def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
     if is_of_tool and not mapping.when:
         what = "nothing says which documents are reports"
         yield ("when",), what, "add when: [what each has]"
-    if mapping.reads is not None and mapping.reads not in WORKLOADS:
-        near = documents.suggestion(mapping.reads, list(WORKLOADS))
-        yield ("reads",), f"{mapping.reads} is no workload", near
 
 
 def _faults_of_requests(mapping: ResultMapping) -> Iterator[Fault]:
@@ -452,9 +488,10 @@ class MappingFile:
 @cache
 def of_tools() -> Mapping[str, tuple[ResultMapping, ...]]:
     """The mappings that come with the package; a tool with several forms of results has one of each."""
-    folder = resources.files("sparkpub.collect.importers") / "tools"
+    folder = resources.files("sparkpub.tools")
     found: dict[str, tuple[ResultMapping, ...]] = {}
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+    files = [file for file in folder.iterdir() if file.name.endswith(".yaml")]
+    for file in sorted(files, key=lambda file: file.name):
         mapping = _mapped(file.read_text(), file.name).declared
         tool = str(mapping.tool)
         found[tool] = (*found.get(tool, ()), mapping)

@@ -8,14 +8,11 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import outside
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.percentiles import quantiles
@@ -39,22 +36,7 @@ _SHARES = (0.5, 0.9, 0.95, 0.99)
 _LONGEST_REASON = 200
 _LONGEST_MS = 1e12
 """Thirty years: no duration."""
-_NO_NUMBER = 10**18
-"""More bytes, tokens or parameters than anything has."""
-STOPWATCH = "stopwatch.py"
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-@cache
-def payload(name: str) -> bytes:
-    """A script of the folder `payload`: it runs inside the environment and imports nothing of ours but what lies beside
-    it."""
-    return (Path(__file__).with_name("payload") / name).read_bytes()
-
-
-def timed_payload(name: str) -> dict[str, bytes]:
-    """A script of ours with what all that time themselves share, by file name."""
-    return {name: payload(name), STOPWATCH: payload(STOPWATCH)}
 
 
 def text(data: bytes) -> str:
@@ -331,25 +313,6 @@ def printed(
             decimals = len(digits.partition(".")[2])
             found[name] = (scale * value, scale * 0.5 * 10.0**-decimals)
     return found
-
-
-def own_answer(
-    report: Mapping[str, Any],
-    metrics: Mapping[str, MetricValue],
-    seen: Any,
-    problems: Sequence[str],
-    series: Sequence[float] = (),
-) -> Answer:
-    """What a payload of ours says: every report of theirs carries its phases."""
-    return Answer(
-        metrics,
-        observed(seen),
-        phases(report.get("phases")),
-        number(report.get("phases_epoch")),
-        complete=not problems,
-        problems=tuple(problems),
-        series=tuple(series),
-    )
 
 
 def search(

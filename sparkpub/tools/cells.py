@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from sparkpub.collect.importers.base import local_moment, unix_moment, utc_moment
-from sparkpub.plan.workloads import reading
+from pydantic import ValidationError
+
 from sparkpub.record.record import Moment
+from sparkpub.tools import reading
 
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 """A comma between groups of three digits: `1,204.5`."""
@@ -84,3 +85,34 @@ def shown(said: str) -> str:
     if len(said) > _LONGEST_SHOWN:
         said = f"{said[:_LONGEST_SHOWN]}…"
     return repr(said)
+
+
+_STAMP = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[-_T ]?(\d\d):?(\d\d):?(\d\d)")
+
+
+def local_moment(text: Any) -> Moment | None:
+    """`20251108_195154` as a time whose zone nobody recorded; None where it is no time."""
+    found = _STAMP.search(str(text))
+    if found is None:
+        return None
+    year, month, day, *clock = found.groups()
+    try:
+        return Moment(value=f"{year}-{month}-{day}T{':'.join(clock)}", zone="unknown")
+    except ValidationError:
+        return None
+
+
+def utc_moment(moment: datetime) -> Moment | None:
+    """A time with its zone, in UTC; None for one that no run can have."""
+    try:
+        return Moment.at(moment.astimezone(UTC))
+    except (OverflowError, ValidationError):
+        return None
+
+
+def unix_moment(seconds: float) -> Moment | None:
+    """UNIX time in seconds; None for one that no run can have."""
+    try:
+        return utc_moment(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkpub.plan.workloads import reading
+from sparkpub.tools import reading
 
 SAID = "loading\nrate 5\n"
 

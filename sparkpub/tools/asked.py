@@ -1,15 +1,15 @@
 """What was asked for, by the terms of a mapping: options in the vocabulary of the matrix, and the workload's name."""
 
 import fnmatch
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkpub.collect.importers import cells
-from sparkpub.collect.importers.base import as_key
-from sparkpub.collect.importers.mapping import ResultMapping, Term
-from sparkpub.collect.importers.where import at, holds
-from sparkpub.plan.workloads import reading
+from sparkpub.record.secrets import without_secrets
+from sparkpub.tools import cells, reading
+from sparkpub.tools.language import ResultMapping, Term
+from sparkpub.tools.where import at, holds
 
 _MOST = 2**53
 """The largest whole number of an option: up to there a float is exact."""
@@ -35,11 +35,8 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     options: dict[str, Any] = {}
     fits: dict[str, tuple[object, ...]] = {}
     parts: dict[str, Any] = {}
-    notes: list[str] = []
     for term in mapping.load:
         value = _value(term, document)
-        if value is not None and term.note is not None:
-            notes += _notes(term.note, value)
         if term.key is not None and parts.get(term.key) is None:
             is_word = isinstance(value, str)
             parts[term.key] = value.replace("/", "-") if is_word else value
@@ -50,7 +47,16 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     needed = [term.at for term in mapping.load if term.needed]
     is_said = any(value is not None for value in parts.values())
     is_known = is_said and all(at(document, where) is not None for where in needed)
-    return Asked(options, fits, key_of(parts), is_known, tuple(notes))
+    notes = tuple(noted(mapping.load, document))
+    return Asked(options, fits, key_of(parts), is_known, notes)
+
+
+def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:
+    """What is to be said where terms count."""
+    for term in terms:
+        value = _value(term, document)
+        if value is not None and term.note is not None:
+            yield from _notes(term.note, value)
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
@@ -138,3 +144,9 @@ def _is_unlimited(term: Term, document: Any) -> bool:
     fields = at(document, around) if around else document
     is_said = isinstance(fields, Mapping) and name in fields
     return term.unlimited and is_said and fields[name] in (None, "inf")
+
+
+def as_key(text: str) -> str:
+    """A name in the form that keys have: lower case, everything else a hyphen."""
+    name = without_secrets(text).rpartition("/")[2].lower()
+    return re.sub(r"[^a-z0-9.-]+", "-", name).strip("-.")[:63] or "unnamed"

@@ -1,0 +1,91 @@
+"""The one reader of reports that tools write, by their mappings: of our own runs, of imports, and of the checks that
+look at evidence again."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sparkpub.record.record import MetricValue
+from sparkpub.tools import reading
+from sparkpub.tools.agreement import contradictions
+from sparkpub.tools.asked import noted
+from sparkpub.tools.figures import figures, scale_of
+from sparkpub.tools.language import FactPlace, ResultMapping, of_tools
+from sparkpub.tools.where import at, holds
+
+
+@dataclass(frozen=True)
+class ReportReading:
+    """What the report of one run says."""
+
+    mapping: ResultMapping
+    document: Mapping[str, Any]
+
+    @cached_property
+    def metrics(self) -> dict[str, MetricValue]:
+        """The figures; none where no request succeeded, since tools give zeros then."""
+        run = self.mapping.run
+        where = None if run is None else run.succeeded
+        if where is not None and not reading.number(at(self.document, where)):
+            return {}
+        found = figures(self.mapping, self.document, "report").metrics
+        failed, went_well = self._counts
+        return found | reading.failed_requests(failed, went_well)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Fields of `Observed`."""
+        places = self.mapping.facts
+        return {name: self._fact(place) for name, place in places.items()}
+
+    @property
+    def deviations(self) -> dict[str, float]:
+        """Standard deviations over requests: of times in ms, and of tokens."""
+        found = {}
+        for name, place in self.mapping.deviations.items():
+            number = reading.number(at(self.document, place.at))
+            scale = scale_of(place, self.document, "ms")
+            if number is not None and scale is not None:
+                found[name] = scale * number
+        return found
+
+    @property
+    def problems(self) -> list[str]:
+        """What the tool says went wrong, and figures that contradict each other."""
+        failed, _ = self._counts
+        found = contradictions(self.mapping, self.document, lost_some=bool(failed))
+        return [*found, *noted(self.mapping.problems, self.document)]
+
+    @property
+    def _counts(self) -> tuple[float | None, float | None]:
+        """How many requests failed, and how many went well."""
+        if self.mapping.failed is None:
+            return None, None
+        failed, went_well = (at(self.document, place) for place in self.mapping.failed)
+        if isinstance(failed, list):
+            return float(sum(1 for item in failed if item)), reading.number(went_well)
+        return reading.number(failed), reading.number(went_well)
+
+    def _fact(self, place: FactPlace) -> float | None:
+        """A number, by another where the mapping says so; whole where it is."""
+        number = reading.number(at(self.document, place.at))
+        if number is None or not holds(self.document, place.when):
+            return None
+        if place.per is not None:
+            parts = reading.number(at(self.document, place.per))
+            number = number / parts if parts else None
+        if number is not None and number.is_integer():
+            return int(number)
+        return number
+
+
+def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | None:
+    """The report of one of these tools, the first that it is of; None for any other document. A row of a document is
+    read as if it were the only one of its own."""
+    for tool in tools:
+        for mapping in of_tools()[tool]:
+            for document in (report, {str(mapping.rows): report}):
+                if holds(document, mapping.when):
+                    return ReportReading(mapping, document)
+    return None

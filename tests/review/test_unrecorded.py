@@ -1,0 +1,16 @@
+"""The line on what records do not tell."""
+
+from sparkpub.record.record import Machine, Observed
+from sparkpub.review.unrecorded import unrecorded
+from tests.review.checks.in_memory import a_run, a_view
+
+
+def test_each_fact_that_runs_lack_is_told_with_their_number() -> None:
+    whole = {
+        "machine": Machine(id="m1"),
+        "observed": Observed(engine="e", engine_version="1"),
+    }
+    found = unrecorded(a_view(a_run(**whole), a_run(iteration=2)).campaign)
+    assert "the engine's version (1 of 2 runs)" in found
+    assert "the log (2 of 2 runs)" in found
+    assert not [fact for fact in found if "machine (2" in fact]
