@@ -388,7 +388,7 @@ def _observed(
         **_memory_said(printed),
         **_counted(report, printed, options),
         "batch_size": _batch_size(printed, options),
-        "settings": _settings(printed),
+        "settings": _settings(printed) | _foreign_tokenizer(report),
     }
     llama = llama_server.identity(printed)
     if llama:
@@ -482,6 +482,17 @@ def _settings(printed: list[str]) -> dict[str, str]:
         method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
         settings["speculative_config"] = reading.search(lines, method) or "none"
     return settings
+
+
+def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
+    """The tokenizer that cut the prompts, where it is that of a model whose name has no word in common."""
+    used, model = (
+        reading.word(report.get(f"{name}_id")) for name in ("tokenizer", "model")
+    )
+    if used is None or model is None or used.startswith(("/", ".")):
+        return {}
+    own, other = (set(re.findall("[a-z]{3,}", name.lower())) for name in (model, used))
+    return {} if own & other else {"tokenizer": f"{used}, of another model"}
 
 
 def _counted(
