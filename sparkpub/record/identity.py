@@ -23,6 +23,9 @@ _OF_A_FOLDER = ("awq", "gptq", "compressed", "modelopt", "mxfp4", "quark")
 _LEAST_WIDE_BITS = 15
 """Bits of a parameter from which weights are not in one of them. Small models in 8 bits have up to 14.6: Qwen2.5 0.5B
 with its embedding and output head in 16."""
+_TWICE = 2
+"""Times the bits of its name that a file of llama.cpp may take for a parameter: Q2_K takes 3.4, and small models more,
+because their embeddings are wider than the rest."""
 _SHAPE = ("layers", "hidden_size", "attention_heads", "kv_heads", "experts")
 
 
@@ -56,6 +59,7 @@ def contradictions(
         )
     problems += _other_format(observed)
     problems += _other_weights(requested, observed)
+    problems += _other_width(requested, observed)
     problems += _other_configuration(requested)
     known = expected(requested)
     if known is None:
@@ -121,6 +125,25 @@ def _other_weights(requested: Requested, seen: Observed) -> list[str]:
         said = f"its folder holds weights of {folder.dtype}"
         return [f"{said}, and the engine calls them {seen.quantization}"]
     return []
+
+
+def _other_width(requested: Requested, seen: Observed) -> list[str]:
+    """Where the model's name ends with a format of other bits than its weights have: FP8 on loading under a 16-bit
+    name, NVFP4 filed as FP8, or a file of llama.cpp that takes more than twice the bits that it is called by."""
+    path = requested.model_path or ""
+    called = weights.last_in(requested.model_id.removesuffix(".gguf"))
+    wanted = weights.bits(called)
+    if called is None or wanted is None:
+        return []
+    got = weights.bits(seen.quantization)
+    if got is not None and got != wanted and not path.endswith(".gguf"):
+        return [f"its name says {called} and its weights are {seen.quantization}"]
+    if seen.weight_bytes is None or not seen.parameters or not path.endswith(".gguf"):
+        return []
+    taken = 8 * seen.weight_bytes / seen.parameters
+    if taken <= _TWICE * wanted:
+        return []
+    return [f"its name says {called} and its file has {taken:.1f} bits a parameter"]
 
 
 def _in_format_of_run(name: str, known: Architecture, seen: Observed) -> Any:

@@ -281,7 +281,7 @@ def _board(machine: str, use: Use, speeds: Sequence[Speed]) -> Board | None:
     for load, members in grouped(fitting, lambda speed: speed.load).items():
         for name in use.metrics:
             having = [speed for speed in members if speed.mean(name)]
-            ranked = _alike([speed for speed in having if not speed.doubts])
+            ranked = _alike([speed for speed in having if speed.is_ranked(name)])
             if ranked:
                 models = {speed.model.key for speed in ranked}
                 choices.append((load, METRICS[name], having, ranked, len(models)))

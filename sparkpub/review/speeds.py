@@ -43,6 +43,11 @@ class Speed:
     questioned: Mapping[str, str] = field(default_factory=dict)
     """Metric to the check that warns of it in this cell."""
 
+    def is_ranked(self, metric: str) -> bool:
+        """Whether its figure has a place among others: no error doubts it, and its repetitions agree so far that their
+        mean says something."""
+        return not self.doubts and self.questioned.get(metric) != "repetitions"
+
     @property
     def bits(self) -> int | None:
         """The width of the weights; None where their format is not known."""

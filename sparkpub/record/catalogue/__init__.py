@@ -65,6 +65,11 @@ class MachineFacts(Strict):
     """Nominal memory bandwidth in bytes per second."""
     memory_clock_mhz: PositiveFloat | None = None
     """As NVML reads it at that bandwidth; None where it reads none."""
+    power_limit_watt: PositiveFloat | None = None
+    """What the GPU's module draws at most by its specification."""
+    slowdown_celsius: PositiveFloat | None = None
+    """Temperature of the GPU from which its driver lowers the clock."""
+    clock_max_sm_mhz: PositiveFloat | None = None
     peak_16_bit_flops: PositiveInt
     """Most operations per second on numbers of 16 bits, without sparsity."""
     peak_8_bit_flops: PositiveInt

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
-from sparkpub.record import catalogue, telemetry
+from sparkpub.record import telemetry
 from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
@@ -16,6 +16,7 @@ from sparkpub.review.checks import leaks
 from sparkpub.review.checks.check import Check, of_each_run
 from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
 from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.rules import limit_of
 from sparkpub.review.checks.tenants import (
     TENANT_GIB,
     TENANT_LOAD_PERCENT,
@@ -25,6 +26,7 @@ from sparkpub.review.checks.tenants import (
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, first_of
 from sparkpub.review.grouping import grouped
+from sparkpub.review.physics import machine_of
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
@@ -80,6 +82,12 @@ TELEMETRY_GAP_SECONDS = Threshold(
     "telemetry gap seconds",
     2.0,
     "A gap is longer than both limits, because sensors can answer late under load.",
+)
+HOT_CLOCK_SHARE = Threshold(
+    "hot clock share",
+    2 / 3,
+    "Below this share of the maximum SM clock, heat holds the clock of a GPU at its slowdown temperature, whatever its "
+    "driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
 )
 POWER_CAPPED_SHARE = Threshold(
     "power capped share",
@@ -189,6 +197,26 @@ def _slowed(view: View, stored: Stored) -> Iterator[str]:
     if share > THROTTLED_SHARE or events:
         said = f": {events[0]}" if events else ""
         yield f"{100 * share:.0f} % of the samples under load{said}"
+    else:
+        yield from _hot(view, stored)
+
+
+def _hot(view: View, stored: Stored) -> Iterator[str]:
+    """A clock far below the GPU's at its slowdown temperature: not every driver gives a reason, and few imports have
+    one."""
+    samples, highest = view.evidence.of(stored).samples, _highest_clock(stored)
+    limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
+    if samples is None or highest is None or limit is None:
+        return
+    busy = samples.under_load
+    celsius = samples.columns["gpu_temp_celsius"]
+    clocks = samples.columns["gpu_clock_sm_mhz"]
+    is_held = busy & (celsius >= limit) & (clocks < HOT_CLOCK_SHARE * highest)
+    if is_held.any() and is_held.sum() > THROTTLED_SHARE * busy.sum():
+        yield (
+            f"{np.median(clocks[is_held]):.0f} of {highest:.0f} MHz at {celsius[is_held].max():.0f} °C, "
+            f"and {limit:.0f} °C is where it slows down"
+        )
 
 
 def _was_capped(view: View, stored: Stored) -> bool:
@@ -257,14 +285,15 @@ def slow_clock(view: View) -> Iterator[Finding]:
 
 def _stuck(view: View, stored: Stored) -> Iterator[str]:
     """What of a run's clocks is far below what the GPU can do."""
+    if any(_hot(view, stored)):
+        return  # which is told as such
     clock, limit = _clock(view, stored), _highest_clock(stored)
     share = HELD_CLOCK_SHARE if _is_free(view, stored) else SLOW_CLOCK_SHARE
     if clock is not None and limit is not None and clock < share * limit:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
     else:
         yield from _events(stored, "slow-clock")[:1]
-    facts = catalogue.machines().get(stored.record.machine.kind or "")
-    usual = None if facts is None else facts.memory_clock_mhz
+    usual = getattr(machine_of(stored.record), "memory_clock_mhz", None)
     samples = view.evidence.of(stored).samples
     of_memory = None if samples is None else samples.clock("gpu_clock_mem_mhz")
     if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
@@ -288,10 +317,10 @@ def _clock(view: View, stored: Stored) -> float | None:
 
 
 def _highest_clock(stored: Stored) -> float | None:
-    """What the matrix set, else what the GPU can do, in MHz."""
-    machine = stored.record.machine
-    limits = [gpu.clock_max_sm_mhz for gpu in machine.gpus if gpu.clock_max_sm_mhz]
-    return machine.clocks_locked_mhz or max(limits, default=None)
+    """What the matrix set, else what the GPU can do by its driver or the catalogue, in MHz."""
+    return stored.record.machine.clocks_locked_mhz or limit_of(
+        stored.record, "clock_max_sm_mhz"
+    )
 
 
 def foreign_load(view: View) -> Iterator[Finding]:
@@ -389,7 +418,13 @@ CHECKS = (
         ("warning", "info"),
         "Was the GPU whole, and not throttled?",
         throttled,
-        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, POWER_CAPPED_SHARE, LOWERED_SHARE),
+        thresholds=(
+            LOAD_PERCENT,
+            THROTTLED_SHARE,
+            HOT_CLOCK_SHARE,
+            POWER_CAPPED_SHARE,
+            LOWERED_SHARE,
+        ),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
     ),
     Check(

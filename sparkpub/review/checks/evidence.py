@@ -107,6 +107,7 @@ COLUMNS = (
     "elapsed_seconds",
     "gpu_utilization_percent",
     "gpu_clock_sm_mhz",
+    "gpu_temp_celsius",
     "gpu_clock_mem_mhz",
     "gpu_throttle_reasons",
     "gpu_foreign_processes",

@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 from sparkpub.plan.requested import is_of_running_server
-from sparkpub.record import catalogue
 from sparkpub.record import identity as identities
 from sparkpub.record.identity import expected
 from sparkpub.record.metrics import GIB
@@ -185,9 +184,6 @@ def _memory_need(record: Record) -> Need | None:
     weights = identities.shown(record.observed, record.metrics).get("weight_bytes")
     if not weights and known is not None:
         weights = known.weight_bytes
-    facts = catalogue.machines().get(record.machine.kind or "")
-    if memory is None and facts is not None:
-        memory = facts.memory_total_gib
     if weights is None or memory is None:
         return None
     return Need(weights, (record.value("kv_cache_gib") or 0.0) * GIB, memory * GIB)

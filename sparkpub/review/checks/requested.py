@@ -1,6 +1,7 @@
 """Whether what was run is what the matrix declares: options, image, order, specification, amount of work."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
@@ -51,6 +52,10 @@ _OWN_PAYLOADS = frozenset({"generate", "matmul", "ctranslate2"})
 """They report their number format by the name that the matrix has for it."""
 _COUNT_TEXT = frozenset({"aiperf", "genai-perf", "guidellm"})
 """Clients that encode the text of answers again, where the server does not count."""
+_FOREIGN = re.compile(
+    ", of another model$|, since that of the model could not be loaded$"
+)
+"""How clients' readers say that the prompts were not cut by the model's own tokenizer."""
 _OF_EXACT_LENGTH = frozenset({"generate", "llama-bench"})
 """They generate as many tokens as they are told to."""
 
@@ -85,6 +90,22 @@ def not_as_requested(view: View) -> Iterator[Finding]:
     wrong["the server"] += _foreign_servers(view.happened)
     if matrix is not None:
         yield from _declared_anew(view, matrix)
+    yield from view.faulty(
+        "not-as-requested",
+        "info",
+        _of_another_tokenizer,
+        "was sent prompts that another model's tokenizer cut, so they are longer or shorter than their load says",
+        "were sent prompts that another model's tokenizer cut, so they are longer or shorter than their loads say",
+        what="the tokenizer",
+    )
+    yield from view.faulty(
+        "not-as-requested",
+        "warning",
+        _on_the_processor,
+        "left the GPU idle",
+        what="the GPU",
+        remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
+    )
     source = "what was asked for" if matrix is None else "the matrix"
     for what, cases in wrong.items():
         yield from view.cases(
@@ -233,6 +254,23 @@ def _work_done(record: Record) -> Iterator[tuple[str, str]]:
     if record.container is not None:
         image = requested.environment.get("image")
         yield from _unlike("container image", image, record.container.image)
+
+
+def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:
+    tokenizer = stored.record.observed.settings.get("tokenizer", "")
+    if _FOREIGN.search(tokenizer):
+        yield tokenizer
+
+
+def _on_the_processor(_view: View, stored: Stored) -> Iterator[str]:
+    """An import of llama.cpp that could use a GPU and put no layer on it: nobody planned that, so nobody sees it."""
+    record = stored.record
+    settings = record.observed.settings
+    is_planned = record.plan.order != "as-published"
+    if is_planned or settings.get("n_gpu_layers") != "0" or not record.machine.gpus:
+        return
+    if settings.get("backends", "CPU") not in ("CPU", "BLAS"):
+        yield f"0 layers on the GPU, and llama.cpp was built with {settings['backends']}"
 
 
 def _sent(record: Record) -> int | None:

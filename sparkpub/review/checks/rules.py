@@ -24,15 +24,17 @@ import scipy
 from numpy.typing import NDArray
 
 from sparkpub.plan.requested import load_of, options_of
+from sparkpub.record import catalogue
 from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.integrity import damaged
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View
-from sparkpub.review.physics import share_computed
+from sparkpub.review.physics import machine_of, share_computed
 
 PerRun = NDArray[np.float64]
 """A figure of each run."""
@@ -262,15 +264,32 @@ def figures(view: View, stored: Stored) -> dict[str, float | None]:
     told |= dict(_numbers(record.observed.model_dump(exclude={"settings"})))
     told |= {name: metric.value for name, metric in record.metrics.items()}
     told["share_computed"] = share_computed(record)
+    told |= _sampled(view.evidence.of(stored).samples, told)
     told["gpu_memory_total_gib"] = memory_gib(record)
     told["host_memory_total_gib"] = record.machine.memory_total_gib
-    told["limit_W"] = _most(record, "power_limit_watt")
-    told["limit_MHz"] = _most(record, "clock_max_sm_mhz")
+    told["limit_W"] = limit_of(record, "power_limit_watt")
+    told["limit_MHz"] = limit_of(record, "clock_max_sm_mhz")
     # By how much the mean of products may be off the product of means, of a request's tokens and its time per token
     # (Cauchy and Schwarz), in milliseconds.
     if "tpot" in deviations and "output_tokens" in deviations:
         told["slack_ms"] = deviations["tpot"] * deviations["output_tokens"]
     return told
+
+
+def _sampled(
+    samples: Samples | None, told: Mapping[str, float | None]
+) -> Iterator[tuple[str, float]]:
+    """What the telemetry shows where the record has no such figure, as of an import that says not when it measured."""
+    if samples is None:
+        return
+    if told.get("gpu_power_mean_watt") is None:
+        watts = samples.known("gpu_power_watt", samples.under_load)
+        if len(watts):
+            yield "gpu_power_mean_watt", float(watts.mean())
+    if told.get("gpu_memory_peak_gib") is None:
+        used = samples.known("gpu_memory_used_gib")
+        if len(used):
+            yield "gpu_memory_peak_gib", float(used.max())
 
 
 def _numbers(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -279,23 +298,24 @@ def _numbers(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield name, value
 
 
-def _most(record: Record, limit: str) -> float | None:
-    """The highest limit of a machine's GPUs."""
+def limit_of(record: Record, limit: str) -> float | None:
+    """The highest limit of a machine's GPUs; where none is known, the catalogue's."""
     limits = [getattr(gpu, limit) for gpu in record.machine.gpus]
-    return max((each for each in limits if each is not None), default=None)
+    known = [each for each in limits if each is not None]
+    return max(known) if known else getattr(machine_of(record), limit, None)
 
 
 def memory_gib(record: Record) -> float | None:
-    """The memory that the GPU can use, in GiB, as the run or its machine said it; None where nothing did."""
+    """The memory that the GPU can use, in GiB, as the run or its machine said it, else the catalogue's."""
     if record.observed.device_total_gib is not None:
         return record.observed.device_total_gib
     machine = record.machine
+    known = [gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib]
     if machine.unified_memory or record.observed.device == "cpu":
-        return machine.memory_total_gib
-    known = [
-        gpu.memory_total_gib for gpu in machine.gpus if gpu.memory_total_gib is not None
-    ]
-    return sum(known) if known else None
+        known = [machine.memory_total_gib] if machine.memory_total_gib else []
+    facts = catalogue.machines().get(machine.kind or "")
+    usual = None if facts is None else facts.memory_total_gib
+    return sum(known) if known else usual
 
 
 def define(c: FiguresOfRuns) -> None:
@@ -605,6 +625,8 @@ def _possible(metric: Metric) -> Iterator[Rule]:
     if metric.unit in ("W", "MHz") and metric.name.startswith("gpu_"):
         limit = f"limit_{metric.unit}"
         words = f"{{left:.4g}} {metric.unit}, and the GPU's limit is {{{limit}:g}}"
+        if metric.unit == "W":
+            words += ", so it was measured at the plug, or of the whole machine"
         yield Rule(f"{metric.name} <= card * {limit}", words)
 
 

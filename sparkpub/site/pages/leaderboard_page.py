@@ -295,10 +295,18 @@ def _doubted(publication: Publication) -> list[dict[str, str]]:
 
 
 def _apart(publication: Publication) -> list[dict[str, str]]:
-    """What is not ranked beside the others because it did other work: with the prefix cache, or in shorter answers."""
+    """What is not ranked beside the others because it did other work (with the prefix cache, or in shorter answers), or
+    because its mean says nothing."""
     found = []
     for board in publication.boards:
-        apart = [speed for speed in board.unranked if not speed.doubts]
+        apart: list[Speed] = []
+        scattered: list[Speed] = []
+        for speed in board.unranked:
+            if not speed.doubts:
+                is_ranked = speed.is_ranked(board.metric.name)
+                (apart if is_ranked else scattered).append(speed)
+        why = "because their own repetitions lie too far apart for a mean"
+        found += _not_ranked(publication, scattered, why)
         for cached, mine in grouped(apart, lambda speed: bool(speed.cached)).items():
             answered = "with" if cached else "without"
             why = f"measured {answered} hits in the server's prefix cache, unlike the others"
