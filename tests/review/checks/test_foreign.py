@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import journal
-from sparkpub.collect.fleet import given
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.store import COLLECTORS_FOLDERS
 from sparkpub.review import against_base, changes_told
@@ -45,7 +44,7 @@ def test_what_a_campaign_has_belongs_there(data: Path) -> None:
         (data / "c" / folder / ".gitignore").write_text("*\n")
         (data / "c" / folder / "link").symlink_to("/")
     assert told(data) == []
-    assert COLLECTORS_FOLDERS == (journal.FOLDER, given.FOLDER)
+    assert COLLECTORS_FOLDERS == (journal.FOLDER,)
 
 
 def test_evidence_of_a_damaged_record_and_of_a_damaged_campaign_belongs_there(
