@@ -141,7 +141,7 @@ def test_the_doctor_says_what_the_matrix_needs_and_leaves_the_rest_out() -> None
     assert doctor.lines(found)[-1].strip() == "engines that are not on PATH: vllm"
 
 
-@pytest.mark.parametrize("columns", ["80", "60"])
+@pytest.mark.parametrize("columns", ["60"])
 def test_the_live_line_fits_and_keeps_what_is_new(
     monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
@@ -297,7 +297,7 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     assert terminal.text.endswith("Z done\n")
 
 
-@pytest.mark.parametrize("kind", ["dumb", "unknown", "", None])
+@pytest.mark.parametrize("kind", ["dumb", None])
 def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
     monkeypatch: pytest.MonkeyPatch, kind: str | None
 ) -> None:

@@ -230,7 +230,6 @@ def test_foreign_processes_and_memory_left_behind_are_noted(watching: Watch) -> 
     ("message", "kind"),
     [
         ("NVRM: Xid (PCI:000f:01:00): 31, pid=123, MMU Fault", "xid"),
-        ("Out of memory: Killed process 17 (python3)", "oom"),
         (
             "NVRM: nvAssertOkFailedNoLog: Assertion failed: Out of memory [NV_ERR_NO_MEMORY]",
             "oom",
@@ -338,16 +337,6 @@ def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
     assert times[-1] >= 1.0
     assert 5 <= len(seen) <= len(times) <= 30
     assert {"mem_available_gib", "cpu_percent"} <= set(telemetry.columns)
-
-
-def test_several_gpus_are_summed_where_sums_make_sense(driver: FakeNvml) -> None:
-    driver.count = 2
-    row = Gpus().columns()
-    assert (
-        row["gpu_memory_used_gib"],
-        row["gpu_power_watt"],
-        row["gpu_temp_celsius"],
-    ) == (2.0, 200.0, 40)
 
 
 def test_each_gpu_of_the_run_is_sampled_and_they_are_summed_up(

@@ -249,20 +249,6 @@ def test_a_server_that_does_not_get_ready_fails_its_run(
     assert left_over() == []
 
 
-def test_a_program_that_is_not_there_fails_the_run(tmp_path: Path, port: int) -> None:
-    run(
-        served(
-            port,
-            {"type": "host", "server": {"argv": ["/no/such/server"], "port": port}},
-            iterations=1,
-        ),
-        tmp_path,
-    )
-    (record,) = records(tmp_path)
-    assert record.status == "failed"
-    assert "/no/such/server" in (record.status_reason or "")
-
-
 def test_somebody_elses_server_is_never_measured(tmp_path: Path, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)):
         run(served(port, iterations=1), tmp_path)

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import journal, station
+from sparkpub.collect import station
 from sparkpub.collect.bench import Bench, Order, RunJob
 from sparkpub.collect.gates import Passed
 from sparkpub.collect.interruption import Interruption
-from sparkpub.collect.machine import controls
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.station import Station, tidied
+from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
@@ -22,7 +21,7 @@ from sparkpub.record.record import Gate, Machine, Record
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored
 from tests.building import a_record
-from tests.collect.collecting import OPEN_GATES, a_matrix
+from tests.collect.collecting import a_matrix
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LATER = datetime(2026, 11, 20, 13, tzinfo=UTC)
@@ -146,36 +145,6 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Playe
 Play = Callable[..., Played]
 
 
-def test_a_run_has_the_gates_of_its_machine_and_its_own(play: Play) -> None:
-    played = play()
-    stored = played.measure(last_ended=NOON)
-    assert stored.record.status == "ok"
-    assert played.done == [
-        "packages",
-        ("gates", NOON, None),
-        ("measure", ["lock_clocks_mhz", "cooldown"], None),
-    ]
-    assert played.said == [
-        "[0/2] m/native/w 1: cooling down, cooling down (50 °C), 3 s left"
-    ]
-
-
-def test_packages_are_asked_for_once_in_an_environment(play: Play) -> None:
-    played = play()
-    played.measure()
-    played.measure()
-    assert played.done.count("packages") == 1
-    assert played.station.bench.packages == {"native": {"engine": "1.0"}}
-
-
-def test_what_earlier_runs_say_reaches_the_run(play: Play) -> None:
-    played = play()
-    played.measure(attempt=3, repeat_of="r1", expected_seconds=7.5)
-    (job,) = played.jobs
-    given = job.order
-    assert (given.attempt, given.repeat_of, given.expected_seconds) == (3, "r1", 7.5)
-
-
 def test_before_a_server_starts_the_machine_is_idle_and_before_its_run_once_more(
     play: Play,
 ) -> None:
@@ -206,38 +175,6 @@ def test_a_run_of_a_server_that_is_there_has_one_round_of_gates(play: Play) -> N
     assert len(live.runs) == 1
 
 
-def test_a_server_that_did_not_start_is_waited_for_no_more(play: Play) -> None:
-    """The run is recorded with what came of it, and the server is stopped."""
-    played = play(a_matrix(**SERVED))
-    played.server.problem = "no such model"
-    played.status = "failed"
-    assert played.measure().record.status == "failed"
-    gates = ["lock_clocks_mhz", "cooldown"]
-    assert played.done[3:] == [("measure", gates, played.server), "stop"]
-
-
-@pytest.mark.parametrize(("status", "stops"), [("ok", False), ("timeout", True)])
-def test_a_server_outlives_good_runs_only(play: Play, status: str, stops: bool) -> None:
-    played = play(a_matrix(**SERVED), PlayedServer())
-    played.status = status
-    played.measure()
-    assert (played.done[-1] == "stop") is stops
-
-
-def test_a_failed_run_without_a_server_stops_none(play: Play) -> None:
-    played = play()
-    played.status = "failed"
-    played.measure()
-    assert "stop" not in played.done
-
-
-def test_nothing_is_measured_after_an_interruption(play: Play) -> None:
-    played = play()
-    played.passes = [Passed((a_gate("cooldown"),), interrupted=True)]
-    assert played.measure() == "interrupted"
-    assert played.jobs == []
-
-
 @pytest.mark.parametrize("place", [0, 1], ids=["before the server", "before the run"])
 def test_an_interruption_before_or_after_a_servers_start_is_one(
     play: Play, place: int
@@ -257,50 +194,7 @@ def test_an_interruption_while_a_server_starts_measures_nothing(
     assert [step[0] for step in played.done[1:]] == ["gates", "start"]
 
 
-# -- gates that are not met --------------------------------------------------------------------------------
-
-
-def unmet(play: Play, on_unmet: str) -> Played:
-    """A station whose first gate was not met."""
-    played = play(a_matrix(gates=OPEN_GATES | {"on_unmet": on_unmet}))
-    played.passes = [Passed((a_gate("max_cpu_percent", met=False),))]
-    return played
-
-
-def test_a_gate_that_is_not_met_is_run_through_and_said(play: Play) -> None:
-    played = unmet(play, "run")
-    assert played.measure().record.status == "ok"
-    assert played.said[1:] == [
-        "m/native/w 1: gate not met: max_cpu_percent; running anyway (recorded)"
-    ]
-
-
-def test_a_gate_that_is_not_met_skips_the_run_and_says_so(play: Play) -> None:
-    played = unmet(play, "skip")
-    assert played.measure() == "skipped"
-    assert played.jobs == []
-    assert played.said[1:] == ["m/native/w 1: skipped: gate not met: max_cpu_percent"]
-
-
-def test_a_gate_that_is_not_met_stops_the_collection(play: Play) -> None:
-    played = unmet(play, "stop")
-    with pytest.raises(CollectError) as caught:
-        played.measure()
-    assert caught.value.lines() == [
-        "stopped before m/native/w 1: gate not met: max_cpu_percent, gates; "
-        "fix the machine, or set on_unmet: run or skip"
-    ]
-
-
 # -- what measuring cannot do ------------------------------------------------------------------------------
-
-
-def test_an_error_of_one_run_is_raised_as_it_is(play: Play) -> None:
-    played = play()
-    played.problem = CollectError("the disk is full")
-    with pytest.raises(CollectError) as caught:
-        played.measure()
-    assert caught.value is played.problem
 
 
 def test_a_reason_that_lasts_is_said_instead(
@@ -330,55 +224,3 @@ def test_what_the_machine_could_not_be_set_to_is_said() -> None:
         "lock_clocks_mhz 2100 was not set: no right to; running anyway (recorded)",
         "power_mode MAXN was not set: no right to; running anyway (recorded)",
     ]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "later"),
-    [
-        (None, None, None),
-        (NOON, None, NOON),
-        (None, NOON, NOON),
-        (NOON, LATER, LATER),
-        (LATER, NOON, LATER),
-    ],
-)
-def test_the_later_of_two_moments_is_that_of_those_known(
-    one: datetime | None, other: datetime | None, later: datetime | None
-) -> None:
-    assert station._later(one, other) == later
-
-
-def test_what_a_killed_collector_left_is_undone_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Reaps:
-        def __init__(self, *lines: str) -> None:
-            self.lines = lines
-
-        def reap(self) -> list[str]:
-            return list(self.lines)
-
-    environments = {
-        "host": Reaps("ended a process"),
-        "docker": Reaps("removed a container"),
-    }
-    monkeypatch.setattr(station, "ENVIRONMENTS", environments)
-    monkeypatch.setattr(
-        controls, "restore_after_crash", lambda: ["unlocked the clocks"]
-    )
-    undone = ["ended a process", "removed a container", "unlocked the clocks"]
-    assert tidied(tmp_path / "none", Redactor()) == undone
-
-    folder = tmp_path / "small"
-    folder.mkdir()
-    assert tidied(folder, Redactor()) == undone
-
-    left = a_record(
-        campaign="small", status="interrupted", status_reason=journal.KILLED
-    )
-    journal.begin(folder, left)
-    (folder / ".server" / "work").mkdir(parents=True)
-    recorded = f"recorded {left.run_id}, which a killed collector left, as interrupted"
-    assert tidied(folder, Redactor()) == [*undone, recorded]
-    assert not (folder / ".server").exists()
-    assert (folder / f"{left.stem}.json").is_file()
