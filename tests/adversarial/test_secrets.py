@@ -136,14 +136,6 @@ PLACES: dict[str, Callable[[str, Path], bytes]] = {
 EXAMPLES = 300
 
 
-def check_form(form: str, place: str, random: Random, folder: Path) -> None:
-    planted = FORMS[form](random)
-    if place == "long-line" and form.startswith(("key-", "lines-")):
-        return  # its lines tell what it is
-    kept = PLACES[place](planted.text, folder)
-    assert seen(planted, kept) == []
-
-
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -157,24 +149,11 @@ def check_form(form: str, place: str, random: Random, folder: Path) -> None:
 def test_no_form_is_left_in_any_place(
     form: str, place: str, seed: int, tmp_path: Path
 ) -> None:
-    check_form(form, place, Random(seed), tmp_path)
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=5_000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    form=st.sampled_from(sorted(FORMS)),
-    place=st.sampled_from(sorted(PLACES)),
-    seed=st.integers(0, 2**32),
-)
-def test_no_form_is_left_in_any_place_at_length(
-    form: str, place: str, seed: int, tmp_path: Path
-) -> None:
-    check_form(form, place, Random(seed), tmp_path)
+    planted = FORMS[form](Random(seed))
+    if place == "long-line" and form.startswith(("key-", "lines-")):
+        return  # its lines tell what it is
+    kept = PLACES[place](planted.text, tmp_path)
+    assert seen(planted, kept) == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -284,7 +263,7 @@ def test_an_import_keeps_no_secret(file: str, coding: str, tmp_path: Path) -> No
     assert seen_below(tmp_path / "data", planted) == {}
 
 
-@pytest.mark.parametrize("start", range(60, 140, 7))
+@pytest.mark.parametrize("start", range(60, 140, 20))
 def test_no_half_of_a_secret_is_left_where_a_file_is_cut(
     start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
