@@ -190,23 +190,6 @@ def test_collect_says_what_it_does_in_plain_lines(
     assert "\x1b" not in said.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--push", "--no-commit"], "--push"),
-        (["--only", "model=zz"], "there are: m"),
-        (["--max-runs", "0"], "0 is not in the range"),
-    ],
-)
-def test_wrong_usage_is_one_line_and_status_2(
-    matrix_file: Path, options: list[str], words: str
-) -> None:
-    said = process("collect", matrix_file, *options)
-    assert said.returncode == 2
-    assert len(said.stderr.splitlines()) == 1
-    assert words in said.stderr
-
-
 def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) -> None:
     good = sparkpub("doctor", matrix_file, "--data", tmp_path, "--json")
     assert good.returncode == 0, good.stdout

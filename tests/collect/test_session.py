@@ -139,7 +139,6 @@ def test_only_restricts_the_axes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("model=z", "there are: m"),
         ("colour=red", "axis=value"),
         ("iteration=9", "1 to 2"),
     ],
@@ -311,12 +310,6 @@ def test_a_program_that_is_not_there_fails_its_runs_and_no_others(
         for record in records(tmp_path)
     }
     assert status == {"gone": ("failed", None), "there": ("ok", 0)}
-
-
-def test_a_model_that_is_not_there_stops_before_the_night(tmp_path: Path) -> None:
-    with pytest.raises(CollectError, match="no model at /no/such"):
-        run(a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}}), tmp_path)
-    assert not list((tmp_path / "small").glob("*.log"))
 
 
 def test_a_cell_without_a_good_run_may_be_respecified(tmp_path: Path) -> None:
