@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from sparkpub.cli import cli
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
@@ -116,20 +114,3 @@ def test_the_family_is_three_models_by_three_metrics(found: Results) -> None:
         PEAK,
         KV,
     }
-
-
-def test_the_command_prints_every_form() -> None:
-    run = CliRunner()
-    text = run.invoke(
-        cli, ["stats", str(DATA), "--campaign", "phase1", "--include", "all"]
-    )
-    assert text.exit_code == 0
-    assert "All 63 runs as recorded" in text.stdout
-    assert "+30.83 GiB" in text.stdout
-    assert (
-        "## Comparisons (candidate"
-        in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
-    )
-    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith(
-        "table,campaign,model"
-    )
