@@ -191,10 +191,7 @@ USING = [
     Mistake("a file for the data folder", "quick 9 --data mkdocs.yml", "'mkdocs.yml' is a file; give a folder"),
 ]  # fmt: skip
 DECLARING = [
-    Mistake("a key misspelt", PLAN, "iterations", matrix("iterations:", "iteratons:")),
-    Mistake("a kind misspelt", PLAN, "hots", matrix("type: host", "type: hots")),
     Mistake("a tab in YAML", PLAN, "m.yaml:8", matrix("    argv:", "\targv:")),
-    Mistake("a duration in words", PLAN, "cooldown", matrix("cooldown: 0", "cooldown: five")),
     Mistake("a key twice", PLAN, "twice", matrix("retries: 0", "iterations: 2")),
     Mistake("a name with a space", PLAN, "campaign", matrix("campaign: small", "campaign: My Runs")),
 ]  # fmt: skip

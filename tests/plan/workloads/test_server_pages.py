@@ -210,13 +210,6 @@ def test_ollama_knows_the_parameters_and_its_licence_is_left_out() -> None:
     assert len(json.dumps(said)) < 5000
 
 
-def test_the_model_that_lm_studio_holds_is_the_one_to_measure() -> None:
-    with serving(Served(LM_STUDIO)) as server:
-        assert pages.loaded(pages.who(server.url)) == ["meta-llama-3.1-8b-instruct"]
-    with serving(Served(LM_STUDIO_0_4)) as server:
-        assert pages.loaded(pages.who(server.url)) == ["gemma-3-270m-it-qat"]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
