@@ -3,8 +3,6 @@
 The forms are in `secrets.py`; each is made up anew. `python -m benchmarks.outside` counts what is found.
 """
 
-import csv
-import io
 import json
 import re
 import shlex
@@ -198,28 +196,6 @@ def test_every_form_is_refused_in_a_matrix(form: str) -> None:
         public(a_matrix(workloads={"w": a_command(text)}))
 
 
-def _llama_json(texts: list[str]) -> bytes:
-    rows = json.loads((IMPORTS / "llama-bench/multi.json").read_text())
-    for row in rows:
-        row |= {
-            "cpu_info": texts,
-            "gpu_info": "\n".join(texts),
-            "notes": dict(enumerate(texts)),
-        }
-    return json.dumps(rows, indent=1).encode()
-
-
-def _llama_csv(texts: list[str]) -> bytes:
-    text = (IMPORTS / "llama-bench/multi.csv").read_text()
-    rows = list(csv.DictReader(text.splitlines()))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, rows[0])
-    writer.writeheader()
-    for row, text in zip(rows * len(texts), texts, strict=False):
-        writer.writerow(row | {"cpu_info": text, "gpu_info": text})
-    return out.getvalue().encode()
-
-
 def _llama_table(texts: list[str]) -> bytes:
     table = (IMPORTS / "llama-bench/multi.md").read_text()
     return ("\n".join(texts) + "\n" + table).encode()
@@ -234,8 +210,6 @@ def _vllm_json(texts: list[str]) -> bytes:
 
 
 FILES: dict[str, tuple[str, str, Callable[[list[str]], bytes]]] = {
-    "llama-bench-json": ("llama-bench", "r.json", _llama_json),
-    "llama-bench-csv": ("llama-bench", "r.csv", _llama_csv),
     "llama-bench-md": ("llama-bench", "r.md", _llama_table),
     "vllm-bench": ("vllm-bench", "r.json", _vllm_json),
 }
