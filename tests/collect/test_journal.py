@@ -409,17 +409,6 @@ def test_an_end_that_redaction_lengthens_still_fits(
     assert len(text) <= 1000
 
 
-def test_an_end_that_just_fits_is_kept(tmp_path: Path) -> None:
-    """Five lines of ten bytes are the 50 that the end may have."""
-    log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
-    log.write(b"x" * 748 + b"\n")
-    for _ in range(100):
-        log.write(b"123456789\n")
-    log.close()
-    end = (tmp_path / "log").read_text().partition("capped]\n")[2]
-    assert end == "123456789\n" * 5
-
-
 class _FullOnce:
     """A file on a disk that is full for one write."""
 

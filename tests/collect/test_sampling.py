@@ -13,14 +13,13 @@ import pytest
 
 from sparkpub.collect import sampling, watch
 from sparkpub.collect.machine import inventory, nvml, proc
-from sparkpub.collect.machine.listeners import listener
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.sampler import Sampler, TelemetryFile
 from sparkpub.collect.watch import Watch
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.sampled_metrics import metrics
 from sparkpub.record.telemetry import COLUMNS, parse
-from tests.collect.fake_nvml import FakeNvml, NVMLError
+from tests.collect.fake_nvml import FakeNvml
 
 
 @pytest.fixture
@@ -153,12 +152,6 @@ def engine() -> Iterator[tuple[int, int, int]]:
         port, worker = process.stdout.readline().split()
         yield int(port), process.pid, int(worker)
         process.stdin.close()
-
-
-def test_a_listener_is_found_by_its_port(engine: tuple[int, int, int]) -> None:
-    port, process, _ = engine
-    assert listener(port) == process
-    assert listener(unused_port()) is None
 
 
 def test_the_neighbour_of_a_server_that_ran_already_is_not_read(
@@ -364,12 +357,3 @@ def test_each_gpu_of_the_run_is_sampled_and_they_are_summed_up(
     assert found.numbers("gpu0_utilization_percent") == (0.0, 0.0)
     assert found.numbers("gpu1_utilization_percent") == (0.0, 90.0)
     assert found.numbers("gpu_processes") == (0.0, 1.0)
-
-
-def test_one_unreadable_sensor_leaves_the_others(driver: FakeNvml) -> None:
-    driver.memory = NVMLError("Unknown Error")
-    row = Gpus().columns()
-    assert row["gpu_memory_used_gib"] is None
-    assert row["gpu_power_watt"] == 100.0
-    driver.memory = SimpleNamespace(total=2, used=1, free=1)
-    assert Gpus().memory_free_percent() == 50.0

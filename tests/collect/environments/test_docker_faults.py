@@ -93,20 +93,6 @@ def test_podman_would_ignore_a_request_for_gpus(
     assert obstacles(monkeypatch, podman, devices=["nvidia.com/gpu=all"]) == []
 
 
-@pytest.mark.parametrize(
-    ("info", "found"),
-    [
-        ({}, ["the engine has no NVIDIA runtime"]),
-        ({"Runtimes": {"nvidia": {}}}, []),
-        ({"CDISpecDirs": ["/etc/cdi"]}, []),
-    ],
-)
-def test_gpus_need_the_toolkit(
-    monkeypatch: pytest.MonkeyPatch, info: dict[str, Any], found: list[str]
-) -> None:
-    assert obstacles(monkeypatch, AnEngine(info=info), gpus="all") == found
-
-
 @pytest.fixture
 def a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "engine.sock"
