@@ -21,7 +21,7 @@ from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.session import Collection
+from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.record import (
@@ -180,11 +180,11 @@ def test_skipped_runs_are_said_where_nothing_else_stopped(
 
 def test_a_run_that_was_skipped_is_not_open_but_still_to_do(tmp_path: Path) -> None:
     kept = books(tmp_path)
-    assert kept.is_open(RUN)
+    assert not kept.is_tried(RUN)
     kept.refused.add(RUN)
-    assert not kept.is_open(RUN)
+    assert kept.is_tried(RUN)
     assert kept.to_do(RUN)
-    assert kept.is_open(SECOND)
+    assert not kept.is_tried(SECOND)
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def said_of(tmp_path: Path, record: Record) -> tuple[Books, list[str]]:
     """The books after a run, and what they said of it."""
     said: list[str] = []
     kept = books(tmp_path, said=said)
-    kept.keep(Order(RUN), Stored(record, tmp_path / "run.json"))
+    kept.enter(Order(RUN), Stored(record, tmp_path / "run.json"))
     return kept, said
 
 
@@ -462,7 +462,10 @@ def looped(
     played = PlayedStation(tmp_path, *fates)
     here: Any = played
     runs = plan(matrix)
-    outcome = Collection(here, kept, played.interruption).run(runs, runs)
+    kept.schedule(runs, runs)
+    work(here, kept, played.interruption)
+    stopped = played.interruption.reason or None
+    outcome = kept.outcome(runs, stopped)
     assert played.fates == []
     return outcome, played, said
 
@@ -494,7 +497,7 @@ def test_an_interrupted_collection_starts_nothing_more(tmp_path: Path) -> None:
     outcome, played, said = looped(tmp_path, a_matrix(), "interrupted")
     assert len(played.given) == 1
     assert (outcome.measured, outcome.left) == (0, 2)
-    assert outcome.stopped == "stopped by SIGTERM"
+    assert outcome.stopped == "SIGTERM"
     assert said == []
 
 
@@ -505,7 +508,8 @@ def test_runs_that_are_finished_with_are_counted(tmp_path: Path) -> None:
     kept = books(tmp_path, matrix=matrix, said=said, max_runs=1)
     played: Any = PlayedStation(tmp_path, "skipped", "5.0")
     runs = plan(matrix)
-    Collection(played, kept, played.interruption).run(runs, runs)
+    kept.schedule(runs, runs)
+    work(played, kept, played.interruption)
     kept.progress.live("m/native/w 3", "running", "")
     assert said[-1] == "[2/2] m/native/w 3: running"
 
