@@ -324,16 +324,18 @@ def small(imported: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", ["check", "stats"])
-def test_the_data_folder_is_an_argument_or_an_option(command: str, small: Path) -> None:
-    as_argument = sparkpub(command, str(small))
+@pytest.mark.parametrize("command", [["check", "--verbose"], ["stats"]])
+def test_the_data_folder_is_an_argument_or_an_option(
+    command: list[str], small: Path
+) -> None:
+    as_argument = sparkpub(*command, str(small))
     assert "chat-completions" in as_argument.stdout
-    assert sparkpub(command, "--data", str(small)).stdout == as_argument.stdout
+    assert sparkpub(*command, "--data", str(small)).stdout == as_argument.stdout
 
 
 def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     project, here = small.parent / "pyproject.toml", small.parent
-    text = sparkpub("check", str(small)).stdout
+    text = sparkpub("check", str(small), "--fail-on", "warning").stdout
     project.write_text(
         '[tool.sparkpub]\ndata = "data"\n[tool.sparkpub.check]\nfail-on = "warning"\n'
     )
