@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
+from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import ledger
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -21,7 +22,9 @@ from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
 from sparkpub.site.cache import WORK, Cache, key, program
 from sparkpub.site.content import (
+    SHELL,
     Content,
+    LatePage,
     MadeFile,
     SiteOptions,
     packed_pieces,
@@ -82,8 +85,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
             publication, library, templates, addresses, frozenset(written), posts
         )
         of_runs = RunPages(publication, templates)
-        generated = [*pages.all(), *_short_pages(publication, of_runs)]
-        generated.append((runs.VIEW, templates.page("view")))
+        generated = [*pages.all(), (SHELL, templates.page("view"))]
         for form in _forms(publication, cache):
             library.add_later(telemetry.empty(form))
 
@@ -250,15 +252,6 @@ def _written(
     return blog.with_series(found, posts, publication, templates), posts
 
 
-def _short_pages(
-    publication: Publication, pages: RunPages
-) -> Iterator[tuple[str, Content]]:
-    """(address, file) of the short page of every run."""
-    for campaign, index in _in_order(publication):
-        address = run_address(campaign.runs[index])
-        yield f"{address}index.html", Content(data=pages.short(campaign, index))
-
-
 def _forms(publication: Publication, cache: Cache) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
     telemetry there is, so that those of a campaign are kept."""
@@ -300,23 +293,29 @@ def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
 def _run_files(
     publication: Publication, pages: RunPages, placed: placing.Placing, cache: Cache
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of what the page of every run shows."""
+    """(address, file) of the page of every run, and of what its chart shows."""
     for campaign, index in _in_order(publication):
-        make = partial(_run_file, pages, placed, campaign, index)
-        made = MadeFile(pages.decided_by(campaign, index), cache, make)
-        yield run_file(campaign.runs[index]), Content(made=made)
+        stored = campaign.runs[index]
+        made = None
+        if stored.record.file("telemetry") is not None:
+            make = partial(_run_file, placed, stored)
+            made = MadeFile(pages.decided_by(stored), cache, make)
+            yield run_file(stored), Content(made=made)
+        late = partial(_run_page, pages, campaign, index, made)
+        yield f"{run_address(stored).rstrip('/')}.md", Content(late=late)
 
 
-def _run_file(
-    pages: RunPages,
-    placed: placing.Placing,
-    campaign: CampaignData,
-    index: int,
-) -> bytes:
-    """What the browser fetches of a run."""
-    figure = telemetry.figure(campaign.runs[index])
-    drawing = "" if figure is None else placed.alone(figure)
-    return runs.file(pages.page(campaign, index, drawing), figure)
+def _run_file(placed: placing.Placing, stored: Stored) -> bytes:
+    """What the browser fetches of a run; empty where its telemetry has nothing to draw."""
+    figure = telemetry.figure(stored)
+    return b"" if figure is None else runs.file(figure, placed.alone(figure))
+
+
+def _run_page(
+    pages: RunPages, campaign: CampaignData, index: int, made: MadeFile | None
+) -> LatePage:
+    data = b"" if made is None else made()
+    return pages.page(campaign, index, runs.chart(data) if data else "")
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

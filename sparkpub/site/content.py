@@ -2,7 +2,9 @@
 
 import gzip
 import hashlib
+import html
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +28,8 @@ _JSON_ADDRESS = "&quot;"
 
 _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
+SHELL = "runs/view.md"
+"""The page into which MkDocs puts every run."""
 LEVEL = 6
 """Of compression: a higher one takes twice the time for a hundredth of the bytes."""
 
@@ -67,9 +71,17 @@ class MadeFile:
         return known
 
 
+class LatePage(NamedTuple):
+    """A page of which a site has thousands: its heading, and the HTML below it."""
+
+    title: str
+    html: str
+
+
 @dataclass(frozen=True)
 class Content:
-    """One file of the docs tree: exactly one of `text`, `data`, `copy_of` and `made` is set.
+    """One file of the docs tree: exactly one of `text`, `data`, `copy_of`, `made` and `late` is set. `late` is a page
+    that is made as it is written; MkDocs renders one shell for all of them.
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
     since passing them through Markdown and the search index would cost most of the build. `source` is the file
@@ -81,6 +93,7 @@ class Content:
     data: bytes | None = None
     copy_of: Path | None = None
     made: MadeFile | None = None
+    late: Callable[[], LatePage] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
     image: Picture | None = None
@@ -98,7 +111,16 @@ class Content:
             return self.data
         if self.made is not None:
             return self.made()
+        if self.late is not None:
+            return _as_markdown(self.late(), uri).encode()
         return fill(self.text or "", self.blocks, way_to_root(uri)).encode()
+
+
+def _as_markdown(page: LatePage, uri: str) -> str:
+    front = f"---\ntitle: {json.dumps(page.title)}\nhide: [navigation]\nsearch: {{exclude: true}}\n---"
+    heading = html.escape(page.title).replace("_", "&#95;").replace("*", "&#42;")
+    body = relative(page.html, way_to_root(uri))
+    return f"{front}\n\n# {heading} {{ #run }}\n\n<div data-sp-run>{body}</div>\n"
 
 
 @dataclass(frozen=True)
@@ -139,9 +161,9 @@ def packed_pieces(pieces: Iterable[bytes]) -> bytes:
     return found.getvalue()
 
 
-def block_key(html: str) -> str:
+def block_key(text: str) -> str:
     """The name of a piece of HTML: the first 16 digits of its SHA-256."""
-    return hashlib.sha256(html.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def placeholder(key: str) -> str:
@@ -160,19 +182,19 @@ def fill(text: str, blocks: Mapping[str, str], root: str) -> str:
 
 
 def _filled(found: re.Match[str], blocks: Mapping[str, str], root: str) -> str:
-    html = blocks.get(found[1])
-    if html is None:
+    block = blocks.get(found[1])
+    if block is None:
         return found[0]  # somebody wrote what looks like one
-    return relative(fill(html, blocks, root), root)
+    return relative(fill(block, blocks, root), root)
 
 
-def relative(html: str, root: str) -> str:
+def relative(text: str, root: str) -> str:
     """Generated HTML with its addresses relative to `root`."""
-    if ROOT not in html:
-        return html
+    if ROOT not in text:
+        return text
     for before in (*_ADDRESSES, _JSON_ADDRESS):
-        html = html.replace(before + ROOT, before + root)
-    return html
+        text = text.replace(before + ROOT, before + root)
+    return text
 
 
 def way_to_root(uri: str) -> str:

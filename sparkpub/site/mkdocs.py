@@ -38,6 +38,7 @@ from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
+    SHELL,
     SITE_CARD,
     Content,
     MadeFile,
@@ -232,6 +233,8 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     ) -> None:
         """Add the tree to the engine's files, and take from a preview what is no longer in it."""
         for uri, content in self._tree.items():
+            if content.late is not None:
+                continue
             known = files.get_file_from_path(uri)
             if known is not None and content.copy_of is not None:
                 continue
@@ -316,6 +319,15 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
         except ValueError:
             return None
+
+    def on_page_markdown(self, markdown: str, *, page: Page, **_: Any) -> str:
+        """Have the shell of runs hold what the title of each takes the place of."""
+        if page.file.src_uri != SHELL:
+            return markdown
+        from sparkpub.site.pages import runs  # noqa: PLC0415 - see `_build`
+
+        page.meta["title"] = runs.STAND_IN
+        return markdown.replace(runs.TITLE, runs.STAND_IN)
 
     def on_env(
         self, env: Environment, *, config: MkDocsConfig, files: Files
@@ -435,11 +447,30 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         return fill(output, self._blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Warn of links that lead nowhere: a strict build stops there."""
+        """Put every run into the shell. Warn of links that lead nowhere: a strict build stops there."""
+        try:
+            self._write_runs(Path(config.site_dir))
+        except SparkpubError as error:
+            raise PluginError("\n".join(error.lines())) from None
         if self._preview is not None:
             return
         for line in dead_links(Path(config.site_dir), config.site_url or ""):
             log.warning("%s%s", DEAD_LINK, line)
+
+    def _write_runs(self, site: Path) -> None:
+        # This loads pandas: see `_build`.
+        from sparkpub.site.pages import runs  # noqa: PLC0415
+
+        place = site / SHELL.removesuffix(".md") / "index.html"
+        shell = place.read_text(encoding="utf-8")
+        for uri, content in self._tree.items():
+            if content.late is not None:
+                address = uri.removesuffix(".md") + "/"
+                page = site / address / "index.html"
+                page.parent.mkdir(parents=True, exist_ok=True)
+                text = runs.in_shell(shell, content.late(), address)
+                page.write_text(text, encoding="utf-8")
+        place.write_text(shell.replace(runs.STAND_IN, runs.TITLE), encoding="utf-8")
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Any

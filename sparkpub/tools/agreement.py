@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sparkpub.record.percentiles import quantiles
 from sparkpub.tools import reading
 from sparkpub.tools.figures import scale_of, statistics_of
-from sparkpub.tools.language import FigurePlace, ResultMapping, TimesPlace
+from sparkpub.tools.language import ResultMapping, TimesPlace
 from sparkpub.tools.where import at
 
 SAME = 1e-6
@@ -43,17 +43,21 @@ def contradictions(
 
 
 def _unlike_its_values(
-    times: TimesPlace, stem: str, place: FigurePlace, document: Any
+    times: TimesPlace, stem: str, each: TimesPlace, document: Any
 ) -> list[str]:
     """Where a tool's statistics of a time are not those of each request's."""
-    paths = statistics_of(stem, times)
-    said = {
-        name.removeprefix(f"{stem}_").removesuffix("_ms"): at(document, path)
-        for name, path in paths.items()
-    }
-    scale = scale_of(place, document, "ms") or 1.0
-    each = [scale * value for value in _flat(at(document, place.at))]
-    return of_values(stem, said, each)
+    paths: Mapping[str, str] = each.statistics
+    scale: float | None = 1.0
+    if not paths:
+        named = statistics_of(stem, times)
+        scale = scale_of(each, document, "ms")
+        paths = {
+            name.removeprefix(f"{stem}_").removesuffix("_ms"): path
+            for name, path in named.items()
+        }
+    said = {statistic: at(document, path) for statistic, path in paths.items()}
+    values = [(scale or 1.0) * value for value in _flat(at(document, each.at))]
+    return of_values(stem, said, values)
 
 
 def _number(document: Any, where: str) -> float | None:

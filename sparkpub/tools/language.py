@@ -149,8 +149,9 @@ class Agreement(Declared):
     """A sum, and its parts; a part may be a list."""
     means: dict[Where, tuple[Where, Where]] = Field(default_factory=dict)
     """A mean, and the sum and the count behind it."""
-    values: dict[str, FigurePlace] = Field(default_factory=dict)
-    """Times of `requests` with statistics, and the times of each request."""
+    values: dict[str, TimesPlace] = Field(default_factory=dict)
+    """Times of `requests` with statistics, and the times of each request; or with the paths of statistics that are in
+    the same unit."""
 
 
 class MetricPlace(FigurePlace):
@@ -239,7 +240,7 @@ class ResultMapping(Declared):
     tool: Key | None = None
     """What writes such results, where it is a tool that others use, too."""
     reads: str | None = None
-    """The workload that it is: its reader finds the figures where `metrics` names none."""
+    """The workload that it is: its reader adds what logs beside a report say."""
     forms: Literal["printed", "llama-benchy"] | None = None
     """What is read besides JSON: the table that a client prints, or the tables of llama-benchy."""
     files: str = "*"

@@ -10,7 +10,7 @@ from sparkpub.record.record import MetricValue
 from sparkpub.tools import reading
 from sparkpub.tools.agreement import contradictions
 from sparkpub.tools.asked import noted
-from sparkpub.tools.figures import figures, scale_of
+from sparkpub.tools.figures import Figures, figures, scale_of
 from sparkpub.tools.language import FactPlace, ResultMapping, of_tools
 from sparkpub.tools.where import at, holds
 
@@ -25,13 +25,15 @@ class ReportReading:
     @cached_property
     def metrics(self) -> dict[str, MetricValue]:
         """The figures; none where no request succeeded, since tools give zeros then."""
-        run = self.mapping.run
-        where = None if run is None else run.succeeded
-        if where is not None and not reading.number(at(self.document, where)):
+        if not self._succeeded:
             return {}
-        found = figures(self.mapping, self.document, "report").metrics
         failed, went_well = self._counts
-        return found | reading.failed_requests(failed, went_well)
+        return self._figures.metrics | reading.failed_requests(failed, went_well)
+
+    @property
+    def samples(self) -> dict[str, tuple[float, ...]]:
+        """The repetitions of metrics, in their units."""
+        return self._figures.samples
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -58,6 +60,19 @@ class ReportReading:
         return [*found, *noted(self.mapping.problems, self.document)]
 
     @property
+    def _succeeded(self) -> bool:
+        """Whether any request did, by a number of them or a list."""
+        run = self.mapping.run
+        found = None if run is None else at(self.document, run.succeeded)
+        if run is None or run.succeeded is None:
+            return True
+        return bool(found if isinstance(found, list) else reading.number(found))
+
+    @cached_property
+    def _figures(self) -> Figures:
+        return figures(self.mapping, self.document, "report")
+
+    @property
     def _counts(self) -> tuple[float | None, float | None]:
         """How many requests failed, and how many went well."""
         if self.mapping.failed is None:
@@ -68,9 +83,10 @@ class ReportReading:
         return reading.number(failed), reading.number(went_well)
 
     def _fact(self, place: FactPlace) -> float | None:
-        """A number, by another where the mapping says so; whole where it is."""
+        """A number, by another where the mapping says so; whole where it is. None for zero, which tools give where
+        nothing happened."""
         number = reading.number(at(self.document, place.at))
-        if number is None or not holds(self.document, place.when):
+        if not number or not holds(self.document, place.when):
             return None
         if place.per is not None:
             parts = reading.number(at(self.document, place.per))
@@ -89,3 +105,13 @@ def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | Non
                 if holds(document, mapping.when):
                     return ReportReading(mapping, document)
     return None
+
+
+def of_mode(report: Mapping[str, Any], tool: str, mode: str) -> ReportReading:
+    """The report that a tool wrote in one of its modes, by the mapping whose load names that mode."""
+    mapping = next(
+        mapping
+        for mapping in of_tools()[tool]
+        if any((term.option, term.says) == ("mode", mode) for term in mapping.load)
+    )
+    return ReportReading(mapping, report)

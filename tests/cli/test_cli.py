@@ -345,7 +345,8 @@ def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     variable = sparkpub("check", cwd=here, SPARKPUB_CHECK_FAIL_ON="error")
     assert variable.returncode == 0
     project.write_text("[tool.other]\na = 1\n")
-    assert sparkpub("check", cwd=here, SPARKPUB_CHECK_DATA="data").stdout == text
+    variables = {"SPARKPUB_CHECK_DATA": "data", "SPARKPUB_CHECK_FAIL_ON": "warning"}
+    assert sparkpub("check", cwd=here, **variables).stdout == text
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "campaigns/c/badge.json",
         "metrics/peak-memory/index.html",
         "runs/index.md",
-        f"runs/{RUN}/index.html",
+        f"runs/{RUN}.md",
         "runs/view.md",
         "review/index.md",
         "data/index.md",
@@ -61,8 +61,7 @@ def test_every_kind_of_page_is_there(built: Built) -> None:
         "data/record.schema.json",
     ]
     assert [uri for uri in wanted if uri not in tree] == []
-    short = [uri for uri in tree if re.fullmatch("runs/c-[^/]*/index.html", uri)]
-    assert len(short) == 13
+    assert len([uri for uri in tree if re.fullmatch(r"runs/c-[^/]*\.md", uri)]) == 13
 
 
 def test_every_placeholder_has_its_html(built: Built, whole: Whole) -> None:
@@ -162,7 +161,7 @@ def test_what_a_record_says_is_never_markup(
     (folder / "campaign.json").write_text(to_json(info), encoding="utf-8")
     tree = build(load(data), options)
     for uri, content in tree.items():
-        if content.text is not None:
+        if content.text is not None or content.late is not None:
             text = whole(tree, uri)
             body = text.split("\n---", 1)[1] if text.startswith("---") else text
             html = markdown.markdown(
@@ -260,10 +259,10 @@ def test_one_digit_changes_what_rests_on_it_and_nothing_else(
         "campaigns/c.md",
         "models/m.md",
         "data/runs.csv",
-        f"runs/c-{path.stem}/run.packed",
+        f"runs/c-{path.stem}.md",
         "charts/c-output-throughput.png",
     } <= changed
-    assert {f"runs/{RUN}/run.packed", f"runs/{RUN}/index.html"} & changed == set()
+    assert {f"runs/{RUN}/run.packed", f"runs/{RUN}.md"} & changed == set()
     kept = {uri: content.made for uri, content in after.items() if content.made}
     assert [uri for uri, made in kept.items() if made() != made.make()] == []
     known = {uri for uri, made in kept.items() if before[uri].made == made}
@@ -306,22 +305,23 @@ def test_a_typed_figure_and_an_unanswered_error_are_refused(
 
 
 def page_of(tree: Mapping[str, Content], run: str) -> str:
-    """The HTML that the browser shows of a run."""
-    address = f"runs/{run}/run.packed"
-    document = json.loads(gzip.decompress(tree[address].inlined(address)))
-    return str(document["page"])
+    """The page of a run, as an engine without our plugin gets it."""
+    address = f"runs/{run}.md"
+    return tree[address].inlined(address).decode()
 
 
 def unpacked_of(tree: Mapping[str, Content], address: str) -> Any:
     return json.loads(gzip.decompress(tree[address].inlined(address)))
 
 
-def test_a_run_is_two_small_files(built: Built) -> None:
+def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     tree = built.tree
     folder = f"runs/{RUN}"
     files = {uri for uri in tree if uri.startswith(folder)}
-    names = ("index.html", "run.packed")
-    assert files == {f"{folder}/{name}" for name in names}
+    assert files == {f"{folder}.md", f"{folder}/run.packed"}
+    assert {uri for uri in tree if uri.startswith(f"runs/{FAILED}")} == {
+        f"runs/{FAILED}.md"
+    }
     assert sum(len(tree[uri].inlined(uri)) for uri in files) < 20_000
     assert not [uri for uri in tree if "telemetry-" in uri]
     page = page_of(tree, RUN)
@@ -430,20 +430,6 @@ def test_long_documents_are_compressed(
     assert "review.json.gz" in whole(tree, "data/index.md")
 
 
-def test_the_short_page_of_a_run_needs_no_script(built: Built) -> None:
-    tree = built.tree
-    address = f"runs/{RUN}/index.html"
-    page = tree[address].inlined(address).decode()
-    assert "<script>" not in page
-    script = re.findall('src="../../([^"]*)"', page)[0]
-    assert script in tree
-    links = re.findall('href="([^"]*)"', page)
-    assert links[0] == f"../view/?run={RUN}"
-    assert {link.rpartition(".")[2] for link in links[1:]} == {"json", "csv"}
-    for link in links[1:]:
-        assert link.removeprefix("../../") in tree
-
-
 def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -> None:
     """The files of a failed run are committed; those of another run are not, so the site has them."""
     stored = load(data).by_id[FAILED]
@@ -459,11 +445,8 @@ def test_evidence_can_stay_in_the_repository(data: Path, options: SiteOptions) -
     tree = build(load(data), there)
     blob = "https://example.org/repo/blob/" + "0" * 40
     text = page_of(tree, FAILED)
-    address = f"runs/{FAILED}/index.html"
-    stub = tree[address].inlined(address).decode()
     for name in names:
         assert f'href="{blob}/data/c/{name}"' in text
-        assert f'href="{blob}/data/c/{name}"' in stub
         assert not [uri for uri in tree if name in uri]
     assert "missing" not in text
     assert 'id="L1"' in text

@@ -165,7 +165,8 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
 
     path.unlink()
     after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
-    assert f"runs/c-{path.stem}/run.packed" in good - after
+    assert "charts/c-output-throughput.json" in after
+    assert f"runs/c-{path.stem}.md" not in plugin._tree
     path.write_text(text)
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.

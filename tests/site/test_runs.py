@@ -11,11 +11,11 @@ from pydantic_core import to_json
 
 from sparkpub.review.dataset import load
 from sparkpub.site.build import publish
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import ROOT, LatePage, SiteOptions
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.compile import Job, compile_chart
 from sparkpub.site.pages import templating
-from sparkpub.site.pages.runs import RunPages, file
+from sparkpub.site.pages.runs import RunPages, chart, file, in_shell
 
 TPUT = "output_throughput_tok_s"
 CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
@@ -31,8 +31,8 @@ def test_samples_travel_as_steps(data: Path) -> None:
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
     figure = telemetry.figure(stored)
     assert figure is not None
-    document = json.loads(gzip.decompress(file("<p>", figure)))
-    assert document["page"] == "<p>"
+    document = json.loads(gzip.decompress(file(figure, "<p>")))
+    assert document["chart"] == chart(file(figure, "<p>")) == "<p>"
     times = [-150, 150, 225]
     assert document["samples"] == {
         "GPU temperature": [times, [4000, -5, 105]],
@@ -43,42 +43,40 @@ def test_samples_travel_as_steps(data: Path) -> None:
     assert document["phases"] == figure.data["phases"]
 
 
-def test_what_a_page_shows_decides_its_key(
+def test_record_telemetry_and_templates_decide_the_chart_of_a_run(
     data: Path, options: SiteOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = tmp_path / "shipped"
     shutil.copytree(templating.SHIPPED, shipped)
     monkeypatch.setattr(templating, "SHIPPED", shipped)
 
-    def keys() -> dict[str, str]:
+    def key() -> str:
         publication = publish(load(data), options)
         pages = RunPages(publication, templating.Templates())
-        (campaign,) = publication.campaigns
-        return {
-            stored.path.name.partition("_2026")[0]: pages.decided_by(campaign, index)
-            for index, stored in enumerate(campaign.runs)
-        }
+        runs = publication.dataset.runs
+        return pages.decided_by(
+            next(run for run in runs if run.record.file("telemetry"))
+        )
 
-    first = keys()
-    assert keys() == first
-    assert len(set(first.values())) == len(first)
-
-    path = next((data / "c").glob("container_n_w_iter03_*.json"))
-    path.write_text(path.read_text().replace("90.3", "91.3"))
-    second = keys()
-    same = {name for name in first if first[name] == second[name]}
-    assert same.isdisjoint(name for name in first if name.startswith("container_n"))
-    assert {"native_m_w_iter01", "native_m_w_iter04"} <= same
-
+    found = [key()]
+    assert key() == found[0]
+    next((data / "c").glob("*.telemetry.csv")).write_bytes(CSV)
+    found.append(key())
     macros = shipped / "macros.html.j2"
     macros.write_text(macros.read_text() + "{# changed while it is previewed #}")
-    third = keys()
-    assert [name for name in second if second[name] == third[name]] == []
+    found.append(key())
+    path = next((data / "c").glob("native_m_w_iter01_*.json"))
+    path.write_text(path.read_text() + " ")
+    found.append(key())
+    assert len(set(found)) == len(found)
 
-    info = data / "c" / "campaign.json"
-    info.write_text(info.read_text().replace("A small campaign", "Another title"))
-    fourth = keys()
-    assert [name for name in third if third[name] == fourth[name]] == []
+
+def test_a_run_takes_the_place_of_the_shell() -> None:
+    shell = '<title>sp-run-title</title><a href="x/runs/view/"><div data-sp-run><p>y</p></div>z'
+    page = LatePage("A & B", f'<a href="{ROOT}runs/">')
+    assert in_shell(shell, page, "runs/one/") == (
+        '<title>A &amp; B</title><a href="x/runs/one/"><div data-sp-run><a href="../../runs/"></div>z'
+    )
 
 
 def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
@@ -95,7 +93,7 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
     pages = RunPages(publication, templating.Templates())
     (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = pages.page(campaign, index, "")
+        html = pages.page(campaign, index, "").html
         own = [
             share
             for iteration, share in shares.items()

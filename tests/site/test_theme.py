@@ -62,7 +62,7 @@ def build(folder: Path, *, address: str = ADDRESS, custom: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str]:
-    """Every page of a built site, by address, but for those that lead on: the short ones of runs, and moved ones."""
+    """Every page of a built site, by address, but for those that have moved."""
     folder = tmp_path_factory.mktemp("theme")
     write_data(folder / "data")
     sources = write_sources(folder / "pages")
@@ -76,7 +76,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, st
     found = {
         path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
         for path in site.rglob("*.html")
-        if not path.parent.name.startswith("c-")
     }
     return {
         uri: page for uri, page in found.items() if 'http-equiv="refresh"' not in page

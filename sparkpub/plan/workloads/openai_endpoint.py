@@ -235,32 +235,16 @@ def parse(
 ) -> Answer:
     """Figures from the client's report; who answered from what the server said."""
     report = reading.json_object(files.get("report"))
-    deviations: Mapping[str, float] = {}
     server = reading.json_object(files.get("output")) or {}
     identity = llama_server.merged(server_pages.identity(server), _loaded(log))
     if report is None:
         return no_answer("no report from the client", reading.observed(identity))
-    said = read(report, _CLIENTS)
-    if said is not None:
-        metrics = dict(said.metrics)
-        load = said.facts
-        problems = said.problems
-        deviations = said.deviations
-    else:
-        client = vllm_bench.parse(b"", {"report": json.dumps(report).encode()}, None)
-        metrics = dict(client.metrics)
-        names = (
-            "requests",
-            "input_tokens_mean",
-            "output_tokens_mean",
-            "measured_seconds",
-        )
-        load = {name: getattr(client.observed, name) for name in names}
-        problems = vllm_bench.contradictions(report)
+    said = read(report, _CLIENTS) or vllm_bench.reported(report)
+    metrics, problems = dict(said.metrics), said.problems
     printed = reading.lines(log)
     metrics |= vllm_bench.memory(printed) | llama_server.cache_hits(printed)
     metrics |= server_pages.counted(server)
-    observed = reading.observed(identity | load)
+    observed = reading.observed(identity | said.facts)
     if options is not None:
         problems += _other_load(observed, server, options)
     complete = reading.known(metrics, "output_throughput_tok_s")
@@ -272,7 +256,7 @@ def parse(
         complete=complete,
         problems=tuple(problems),
         notes=server_pages.answered(server),
-        deviations=deviations,
+        deviations=said.deviations,
     )
 
 

@@ -29,7 +29,8 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
-from sparkpub.tools import agreement, reading
+from sparkpub.tools import reading
+from sparkpub.tools.reader import ReportReading, of_mode
 
 REPORT = "report.json"
 _REPORTED: Mapping[str, object] = {
@@ -229,9 +230,12 @@ def parse(
     if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
         # The client ends with exit code 0 then, and reports zeros.
         return no_answer("no request succeeded", observed)
-    metrics = _metrics(report, printed, options) | memory(printed)
-    problems = []
-    problems += contradictions(report)
+    said = reported(report)
+    besides = _besides(report, printed, options)
+    metrics = said.metrics | besides | memory(printed)
+    if _kind(report) == "throughput":
+        metrics = besides | metrics  # the rate that runs are compared by comes first
+    problems = said.problems
     if options is not None:
         problems += _told_otherwise(report, options)
         problems += other_lengths(observed, options.input_tokens, options.output_tokens)
@@ -243,93 +247,19 @@ def parse(
         problems.append(
             "the report holds neither a rate of output tokens nor a latency"
         )
-    samples: Mapping[str, tuple[float, ...]] = {}
-    if _kind(report) == "latency" and reading.known(metrics, "request_latency_mean_ms"):
-        samples = _samples(report)
     return Answer(
         metrics,
         observed,
         said_at=_said_at(report),
         complete=complete,
         problems=tuple(problems),
-        samples=samples,
+        samples=said.samples,
     )
 
 
-def contradictions(report: Mapping[str, Any]) -> list[str]:
-    """Where a report's summaries are not of what it lists, and its sums not of their parts."""
-    match _kind(report):
-        case "latency":
-            return _unlike_its_batches(report)
-        case "serve":
-            return _unlike_its_requests(report) + _lost(report)
-    return []
-
-
-def _unlike_its_batches(report: Mapping[str, Any]) -> list[str]:
-    """Where mean and percentiles of mode latency are not those of its batches."""
-    given = report.get("percentiles")
-    shares = given if isinstance(given, dict) else {}
-    said = {"mean": report.get("avg_latency")}
-    said |= {f"p{share}": value for share, value in shares.items()}
-    return agreement.of_values(
-        "latency", said, reading.numbers(report.get("latencies"))
-    )
-
-
-def _unlike_its_requests(report: Mapping[str, Any]) -> list[str]:
-    """Where a detailed report's summary is not of the requests in it. Failed ones are in the lists, with zeros."""
-    firsts = reading.numbers(report.get("ttfts"))
-    chunks = report.get("itls")
-    if (
-        reading.number(report.get("failed"))
-        or not firsts
-        or not isinstance(chunks, list)
-    ):
-        return []
-    rests = [reading.numbers(times) for times in chunks]
-    lengths = reading.numbers(report.get("output_lens"))
-    if not len(firsts) == len(rests) == len(lengths):
-        return [f"it lists {len(firsts)} first tokens and {len(lengths)} lengths"]
-    latencies = [first + sum(rest) for first, rest in zip(firsts, rests, strict=True)]
-    per_token = [
-        sum(rest) / (length - 1)
-        for rest, length in zip(rests, lengths, strict=True)
-        if length > 1
-    ]
-    each: Mapping[str, list[float]] = {
-        "ttft": firsts,
-        "tpot": per_token,
-        "itl": [time for rest in rests for time in rest],
-        "e2el": latencies,
-    }
-    problems = []
-    for kind, seconds in each.items():
-        said = {"mean": report.get(f"mean_{kind}_ms")}
-        said["p50"] = report.get(f"median_{kind}_ms")
-        said |= {f"p{q}": report.get(f"p{q}_{kind}_ms") for q in (90, 95, 99)}
-        problems += agreement.of_values(kind, said, [1e3 * time for time in seconds])
-    for side in ("input", "output"):
-        listed = reading.numbers(report.get(f"{side}_lens"))
-        total = f"total_{side}_tokens"
-        problems += agreement.equal(
-            total,
-            reading.number(report.get(total)),
-            f"the sum of {side}_lens",
-            sum(listed),
-        )
-    return problems
-
-
-def _lost(report: Mapping[str, Any]) -> list[str]:
-    """Requests that are neither answered nor failed."""
-    sent, answered, failed = (
-        reading.number(report.get(name))
-        for name in ("num_prompts", "completed", "failed")
-    )
-    if sent is None or answered is None or failed is None or sent == answered + failed:
-        return []
-    return [f"of {sent:g} requests {answered:g} were answered and {failed:g} failed"]
+def reported(report: Mapping[str, Any]) -> ReportReading:
+    """What a report says by itself."""
+    return of_mode(report, "vllm-bench", _kind(report))
 
 
 def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
@@ -379,30 +309,19 @@ def _kind(report: Mapping[str, Any]) -> Literal["throughput", "latency", "serve"
     return "serve"
 
 
-def _metrics(
+def _besides(
     report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
 ) -> dict[str, MetricValue]:
-    kind = _kind(report)
-    if kind == "latency":
-        return _latency(report, options)
-    if kind == "throughput":
-        return _throughput(report, printed)
-    stems = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "request_latency": "e2el"}
-    paths = {
-        "output_throughput_tok_s": "output_throughput",
-        "total_throughput_tok_s": "total_token_throughput",
-        "request_throughput_req_s": "request_throughput",
-    }
-    for stem, theirs in stems.items():
-        paths[f"{stem}_mean_ms"] = f"mean_{theirs}_ms"
-        paths[f"{stem}_p50_ms"] = f"median_{theirs}_ms"
-        paths |= {f"{stem}_p{q}_ms": f"p{q}_{theirs}_ms" for q in (90, 95, 99)}
-    found = reading.metrics_at(report, paths, "report")
-    found |= _cache_hits(printed) | llama_server.cache_hits(_measured(printed))
-    found |= reading.failed_requests(
-        reading.number(report.get("failed")), reading.number(report.get("completed"))
-    )
-    return found | reading.measured_time(report, "duration")
+    """What the report does not say, and its log or its options do."""
+    match _kind(report):
+        case "latency":
+            return _rate_of_batches(report, options)
+        case "throughput":
+            # The report counts prompt and output tokens together; only a printed line counts the output alone.
+            rate = rf"Throughput:.*?{_NUMBER} output tokens/s"
+            found = {"output_throughput_tok_s": reading.search(printed, rate)}
+            return reading.metrics(found, "log")
+    return _cache_hits(printed) | llama_server.cache_hits(_measured(printed))
 
 
 def _measured(printed: list[str]) -> list[str]:
@@ -425,24 +344,6 @@ def _cache_hits(printed: list[str]) -> dict[str, MetricValue]:
     return reading.metrics({"prefix_cache_hit_percent": hits}, "log")
 
 
-def _throughput(
-    report: Mapping[str, Any], printed: list[str]
-) -> dict[str, MetricValue]:
-    """The report counts prompt and output tokens together; only a printed line counts the output alone."""
-    found = {}
-    output = reading.search(printed, rf"Throughput:.*?{_NUMBER} output tokens/s")
-    if output is not None:
-        found["output_throughput_tok_s"] = reading.metric(
-            "output_throughput_tok_s", output, "log"
-        )
-    rates = {
-        "total_throughput_tok_s": "tokens_per_second",
-        "request_throughput_req_s": "requests_per_second",
-    }
-    found |= reading.metrics_at(report, rates, "report")
-    return found | reading.measured_time(report, "elapsed_time")
-
-
 def printed(log: bytes) -> dict[str, tuple[float, float]]:
     """The table that `vllm bench serve` prints."""
     rates = {
@@ -453,33 +354,15 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
     return reading.printed(log, rates) | reading.printed(log, duration, scale=1e3)
 
 
-def _latency(
+def _rate_of_batches(
     report: Mapping[str, Any], options: VllmBenchOptions | None
 ) -> dict[str, MetricValue]:
-    """Seconds per batch. The rate needs the size of the batch, which only the matrix knows."""
+    """The rate of output tokens, for which the report lacks the size of a batch."""
     seconds = [value for value in reading.numbers(report.get("latencies")) if value]
-    found = reading.distribution(
-        "request_latency", [1e3 * value for value in seconds], "report"
-    )
-    if not seconds:
-        found |= reading.metrics_at(
-            report, {"request_latency_mean_ms": "avg_latency"}, "report", scale=1e3
-        )
-    if options is not None and seconds:
-        rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
-        found["output_throughput_tok_s"] = reading.metric(
-            "output_throughput_tok_s", rate, "report"
-        )
-    return found
-
-
-def _samples(report: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
-    """The latency of each batch of mode latency, in ms."""
-    seconds = reading.numbers(report.get("latencies"))
-    batches = reading.durations([1e3 * time for time in seconds if time])
-    if len(batches) < 2:
+    if options is None or not seconds:
         return {}
-    return {"request_latency_mean_ms": tuple(batches)}
+    rate = options.batch_size * options.output_tokens * len(seconds) / sum(seconds)
+    return reading.metrics({"output_throughput_tok_s": rate}, "report")
 
 
 def memory(printed: list[str]) -> dict[str, MetricValue]:
@@ -499,15 +382,12 @@ def _observed(
     report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
 ) -> Observed:
     """What the engine's first line and its memory lines say, and what the report counts."""
-    requests = _requests(report, options)
     said: dict[str, Any] = {
         **_engine_said(report, printed),
         **_model_said(printed),
         **_memory_said(printed),
-        "requests": requests,
-        **_tokens(report, printed, requests),
+        **_counted(report, printed, options),
         "batch_size": _batch_size(printed, options),
-        "measured_seconds": _measured_seconds(report),
         "settings": _settings(printed) | _foreign_tokenizer(report),
     }
     llama = llama_server.identity(printed)
@@ -615,47 +495,25 @@ def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
     return {} if own & other else {"tokenizer": f"{used}, of another model"}
 
 
-def _requests(
-    report: Mapping[str, Any], options: VllmBenchOptions | None
-) -> int | None:
-    """How many requests were answered; in mode latency those of all batches."""
-    counted = reading.positive_int(report.get("completed", report.get("num_requests")))
-    if counted is not None or options is None:
-        return counted
-    batches = reading.numbers(report.get("latencies"))
-    return len(batches) * options.batch_size or None
-
-
-def _measured_seconds(report: Mapping[str, Any]) -> float | None:
-    """How long the measurement took: batches of mode latency run one after the other."""
+def _counted(
+    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
+) -> dict[str, Any]:
+    """Requests that were answered, their tokens, and how long they took."""
+    facts = reported(report).facts
+    requests = facts.get("requests")
+    if _kind(report) == "throughput" and requests:
+        for side in ("input", "output"):
+            words = {"input": "prompt", "output": "output"}[side]
+            total = reading.number(
+                reading.search(printed, rf"Total num {words} tokens:\s+{_NUMBER}")
+            )
+            facts[f"{side}_tokens_mean"] = None if total is None else total / requests
     if _kind(report) == "latency":
-        return sum(reading.numbers(report.get("latencies"))) or None
-    return reading.number(report.get("duration", report.get("elapsed_time")))
-
-
-def _tokens(
-    report: Mapping[str, Any], printed: list[str], requests: int | None
-) -> dict[str, float]:
-    """Tokens per request that were really processed: serve reports the sums, throughput prints them."""
-    if requests is None:
-        return {}
-    sums = {
-        "input_tokens_mean": report.get("total_input_tokens"),
-        "output_tokens_mean": report.get("total_output_tokens"),
-    }
-    if _kind(report) == "throughput":
-        sums = {
-            "input_tokens_mean": reading.search(
-                printed, rf"Total num prompt tokens:\s+{_NUMBER}"
-            ),
-            "output_tokens_mean": reading.search(
-                printed, rf"Total num output tokens:\s+{_NUMBER}"
-            ),
-        }
-    found = {name: reading.number(total) for name, total in sums.items()}
-    return {
-        name: total / requests for name, total in found.items() if total is not None
-    }
+        batches = reading.numbers(report.get("latencies"))
+        if options is not None:
+            facts["requests"] = len(batches) * options.batch_size or None
+        facts["measured_seconds"] = sum(batches) or None  # one after the other
+    return facts
 
 
 def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | None:

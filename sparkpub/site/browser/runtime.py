@@ -25,12 +25,9 @@ MODULES = (
     "leaderboard.js",
     "yours.js",
     "costs.js",
-    "run.js",
     "sparkpub.js",
 )
 """In the order in which they import each other."""
-OPEN = "open.js"
-"""Leads from the short page of a run to the whole view of it."""
 SEARCH = "search.js"
 """Keeps the theme's search back until a reader turns to it."""
 RELOAD = "reload.js"
@@ -61,9 +58,8 @@ def files(cache: Cache) -> Browser:
         address = named(source, text.encode())
         names[source] = address.rpartition("/")[2]
         found[address] = text.encode()
-    for name in (SEARCH, OPEN):
-        address, content = script(name)
-        found[address] = content
+    address, content = script(SEARCH)
+    found[address] = content
     style = STYLESHEET.read_bytes() + b"\n" + (ASSETS / "sparkpub.css").read_bytes()
     stylesheet = named("sparkpub.css", style)
     found[stylesheet] = style
@@ -72,7 +68,7 @@ def files(cache: Cache) -> Browser:
 
 
 def script(name: str) -> tuple[str, bytes]:
-    """Address and text of a script that pages name by themselves: SEARCH, OPEN or RELOAD."""
+    """Address and text of a script that pages name by themselves: SEARCH or RELOAD."""
     text = (ASSETS / name).read_bytes()
     return named(name, text), text
 

@@ -130,7 +130,10 @@ def figure(axis: Axis, metric: Metric, selection: Selection, key: str) -> Figure
     return selection.figure(
         key,
         Chart(draw, subject),
-        selection.data(metric, "runs", "cells"),
+        {
+            table: [row for row in rows if row.get(axis.line) in drawn]
+            for table, rows in selection.data(metric, "runs", "cells").items()
+        },
         flagged=metric,
         title=f"{metric.label} against {line.word}",
         says=sentence(metric, found),
@@ -302,11 +305,10 @@ def draw(
     """Rows `runs` as points, means of `cells` joined. `names` are those of the lines, `values` all on the axis,
     whose title is `across`. A dashed line marks the knee of a single line. Runs that are not in the figures are hollow.
     """
-    shown = marks.among(axis.line, names)
     x = _x(axis, across, values)
     y = marks.y("value", theme.metric_title(metric), zero=True)
     series = marks.lines(axis.line, names)
-    points = marks.rows(scope, "runs", marks.has(metric.name), shown)
+    points = marks.rows(scope, "runs", marks.has(metric.name))
     runs = marks.runs(
         points.transform_calculate(value=f"datum.{metric.name}"),
         series,
@@ -316,7 +318,7 @@ def draw(
             metric.label, metric.name, alt.Tooltip(f"{axis.name}:Q", title=across)
         ),
     )
-    means = marks.rows(scope, "cells", marks.about(metric), shown)
+    means = marks.rows(scope, "cells", marks.about(metric))
     lines = (
         means.transform_calculate(value="datum.mean")
         .mark_line()

@@ -7,11 +7,12 @@ from typing import Any
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
-from sparkpub.record.text import counted, span
+from sparkpub.record.text import between, counted, percent, span
 from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import is_significant
+from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.figures import (
@@ -351,7 +352,10 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
         cells = publication.results.cells_of(campaign.name, metric.name)
         shape = _shape(publication, campaign, metric)
         if rows:
-            compared.append(sentences.differences(publication.names, metric, rows))
+            said = sentences.differences(publication.names, metric, rows)
+            compared.append(
+                f"{said} {_together(publication, campaign, metric)}".strip()
+            )
         elif cells and (ranks or not shape):
             said = sentences.means(publication.names, metric, cells)
             about = sentences.about_prompts(metric, campaign.records)
@@ -361,6 +365,25 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
     others = [*compared[1:], *grown[1:], *ranked[1:]]
     return [*of_each, *others][:ANSWERS]
+
+
+def _together(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+    """What this campaign and those that a claim joins with it show of a metric: one day of one machine is not all."""
+    joined = publication.joined(campaign)
+    if len(joined) < 2:
+        return ""
+    _, together = publication.results.over(joined)
+    found = [
+        row
+        for row in rows_of(together)
+        if row.metric == metric.name and row.ci95_effect is not None
+    ]
+    if len(found) != 1 or found[0].effect_unit != "%":
+        return ""
+    (row,) = found
+    low, high = row.ci95_effect
+    ends = between(low, high, 1, signed=True)
+    return f"On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
 
 
 def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:

@@ -1,11 +1,12 @@
-"""What a reader sees of one run: the browser puts its page together from a file.
+"""What a reader sees of one run: a page that needs no scripting, and a file with the samples of its chart.
 
-Pages cost: each has the theme around it and drawings in two widths. So a run has two small files: a short page that
-stands at its address, leads on and works without scripting; and one with what the page shows, beside the samples of its
-chart. It is compressed, since hosts count files as they lie on the disk. Its suffix is one that no host takes for an
-encoding.
+There are thousands of them. So MkDocs renders one shell, and each run is put into it as the site is written. The file
+is compressed, since hosts count files as they lie on the disk; its suffix is one that no host takes for an encoding.
 """
 
+import gzip
+import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +14,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.reviewed import Cell
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import cache
-from sparkpub.site.browser import runtime
-from sparkpub.site.content import packed, relative, way_to_root
+from sparkpub.site.content import SHELL, LatePage, packed, relative, way_to_root
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
@@ -34,10 +33,13 @@ from sparkpub.site.publication import (
 )
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
-VIEW = "runs/view.md"
-"""The page in which the browser shows a run."""
-PAGE = "page"
-"""The member of a run's file that holds the HTML of its page."""
+TITLE = "One run"
+"""Of the shell."""
+STAND_IN = "sp-run-title"
+"""Stands for it where MkDocs renders the shell: no other text of a page is like it."""
+_PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
+CHART = "chart"
+"""The member of a run's file that holds the HTML of its chart, for the build."""
 
 
 @dataclass(frozen=True)
@@ -67,89 +69,31 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def decided_by(self, campaign: CampaignData, index: int) -> str:
-        """A key of all that the page of the campaign's run number `index` shows. It changes with the run, with others
-        of its cell, and with what was found in them, and stays where other runs change."""
-        stored = campaign.runs[index]
-        return cache.key(
-            "run",
-            self._site,
-            self._campaigns[campaign.name],
-            self._cells[stored.record.campaign, stored.record.cell],
-            cell_label(self.publication.names, campaign, stored.record.cell),
-            self.publication.evidence[stored.run_id],
-            self.publication.review.excluded.get(stored.run_id),
-            [self._digests[id(finding)] for finding in self._findings(stored)],
-            [run and run.run_id for run in _around(campaign, index)],
-        )
+    def decided_by(self, stored: Stored) -> str:
+        """A key of all that decides the chart of a run: digests as recorded, and files that differ from them."""
+        proofs = [item.sha256 for item in self.publication.evidence[stored.run_id]]
+        findings = self.publication.review.by_run.get(stored.run_id, ())
+        differing = [one.document() for one in findings if one.check == "checksum"]
+        return cache.key("chart of a run", self._templates_and_code, proofs, differing)
 
     @cached_property
-    def _site(self) -> str:
-        """Changes with whatever writes every page."""
-        publication = self.publication
-        decides: list[Any] = [
-            cache.program(),
-            self.templates.shipped,
-            publication.options.evidence_on_site,
-        ]
-        if self.templates.own:  # which may show anything of a campaign
-            decides += [self.templates.own, self._campaigns, list(self._cells.items())]
-        return cache.key(*decides)
+    def _templates_and_code(self) -> str:
+        return cache.key(cache.program(), self.templates.shipped, self.templates.own)
 
-    @cached_property
-    def _campaigns(self) -> dict[str, str]:
-        """Campaign to a key of what its pages say of the whole of it."""
-        publication = self.publication
-        return {
-            campaign.name: cache.key(
-                campaign.info,
-                len(campaign.runs),
-                [metric.name for metric in publication.headlines(campaign)],
-                publication.names.campaign(campaign.name).models,
-                publication.names.campaign(campaign.name).by_axis,
-            )
-            for campaign in publication.campaigns
-        }
-
-    @cached_property
-    def _cells(self) -> dict[tuple[str, Cell], str]:
-        """Campaign and cell to a key of its runs and of what they are as one."""
-        parts: dict[tuple[str, Cell], list[Any]] = {}
-        for stored in self.publication.dataset.runs:
-            record = stored.record
-            of_cell = parts.setdefault((record.campaign, record.cell), [])
-            of_cell.append(self.publication.evidence[stored.run_id][0].sha256)
-        for row in self.publication.results.cell_rows:
-            parts[row.campaign, row.cell].append(
-                [row.metric, row.n, row.mean, row.runs]
-            )
-        return {of: cache.key(part) for of, part in parts.items()}
-
-    @cached_property
-    def _digests(self) -> dict[int, str]:
-        """The findings by identity, each with the names in its campaign: a finding on a campaign is one on each of its
-        runs, and one that names a run may be of another campaign."""
-        return {
-            id(finding): cache.key(
-                finding.document(), self._campaigns.get(finding.campaign)
-            )
-            for finding in self.publication.review.findings
-        }
-
-    def page(self, campaign: CampaignData, index: int, figure: str) -> str:
-        """The HTML of the campaign's run number `index`; `figure` is that of its telemetry, or empty."""
+    def page(self, campaign: CampaignData, index: int, figure: str) -> LatePage:
+        """The page of the campaign's run number `index`; `figure` is the HTML of its telemetry, or empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         leading, others = self._by_rank(campaign, stored)
         previous, following = _around(campaign, index)
-        return self.templates.text(
+        label = cell_label(self.publication.names, campaign, stored.record.cell)
+        text = self.templates.text(
             "run.html.j2",
             run=stored.record,
             stored=stored,
             campaign=campaign,
             place=index + 1,
             names=self.publication.names,
-            label=cell_label(self.publication.names, campaign, stored.record.cell),
             leading=leading,
             others=others,
             files=files,
@@ -161,19 +105,7 @@ class RunPages:
             previous=previous,
             next=following,
         )
-
-    def short(self, campaign: CampaignData, index: int) -> bytes:
-        """The short page that stands at the address of a run."""
-        stored = campaign.runs[index]
-        label = cell_label(self.publication.names, campaign, stored.record.cell)
-        stub = self.templates.text(
-            "stub.html.j2",
-            title=f"{label}, iteration {stored.record.iteration}",
-            run=stored.run_id,
-            files=self.publication.evidence[stored.run_id],
-            script=runtime.script(runtime.OPEN)[0],
-        )
-        return stub.encode()
+        return LatePage(f"{label}, iteration {stored.record.iteration}", text)
 
     def _standings(self, stored: Stored) -> Iterator[Standing]:
         record = stored.record
@@ -276,12 +208,23 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     return list(enumerate(lines[first:], first + 1))
 
 
-def file(page: str, figure: Figure | None) -> bytes:
-    """A run's file: its page as HTML, seen from the page that shows it, and what its chart shows."""
-    document: dict[str, Any] = {PAGE: relative(page, way_to_root(VIEW))}
-    if figure is not None:
-        document |= {**figure.data, "samples": samples(figure)}
+def file(figure: Figure, chart: str) -> bytes:
+    """A run's file: what its chart shows, and the HTML of the chart."""
+    document = {CHART: chart, **figure.data, "samples": samples(figure)}
     return packed(to_json(document))
+
+
+def chart(data: bytes) -> str:
+    """The HTML of the chart in a run's file."""
+    return str(from_json(gzip.decompress(data))[CHART])
+
+
+def in_shell(shell: str, page: LatePage, address: str) -> str:
+    """The HTML of the page of a run at an address, which is as far from the root as the shell."""
+    body = relative(page.html, way_to_root(SHELL))
+    whole = shell.replace(SHELL.replace(".md", "/"), address)
+    whole = whole.replace(STAND_IN, html.escape(page.title))
+    return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
 
 
 def samples(figure: Figure) -> dict[str, list[list[int]]]:

@@ -123,7 +123,6 @@ const programs = [
   ['[data-sp-board]', () => import('./leaderboard.js')],
   ['[data-sp-yours]', () => import('./yours.js')],
   ['[data-sp-cost]', () => import('./costs.js')],
-  ['[data-sp-run]', () => import('./run.js')],
 ];
 
 /** The explorer has its first rows in the page. It comes when a reader turns to it, or an address asks for a view. */
@@ -160,5 +159,6 @@ menu();
 bars();
 found();
 begin();
-// A page whose content came later begins again with it.
-document.addEventListener('sp-content', begin);
+// Runs were once shown at one address, which named the run.
+const run = /\/runs\/view\/$/.test(location.pathname) && new URLSearchParams(location.search).get('run');
+if (run && /^[\w.-]+$/.test(run)) location.replace(`../${run}/${location.hash}`);
