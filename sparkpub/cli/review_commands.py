@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print the findings as annotations for a GitHub workflow.",
 )
+@click.option("--verbose", is_flag=True, help="Print warnings and notes too.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
@@ -53,6 +54,7 @@ def check(
     campaign: str | None,
     as_json: bool,
     github: bool,
+    verbose: bool,
     fail_on: Literal["error", "warning"],
     sources: Path | None,
 ) -> None:
@@ -67,12 +69,10 @@ def check(
         found = _reviewed(data, pages, asked=sources is not None)
         if campaign is not None:
             found = found.only(campaign)
-        text = annotations.of_review if github else reviewing.as_text
-        print_as(
-            as_json,
-            lambda: json.loads(reviewing.as_json(found)),
-            partial(text, found),
-        )
+        text = partial(reviewing.as_text, found, fail_on, verbose=verbose)
+        if github:
+            text = partial(annotations.of_review, found)
+        print_as(as_json, lambda: json.loads(reviewing.as_json(found)), text)
         failed = found.unacknowledged(fail_on)
     except SparkpubError as error:
         if github:

@@ -320,16 +320,18 @@ def small(imported: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", ["check", "stats"])
-def test_the_data_folder_is_an_argument_or_an_option(command: str, small: Path) -> None:
-    as_argument = sparkpub(command, str(small))
+@pytest.mark.parametrize("command", [["check", "--verbose"], ["stats"]])
+def test_the_data_folder_is_an_argument_or_an_option(
+    command: list[str], small: Path
+) -> None:
+    as_argument = sparkpub(*command, str(small))
     assert "chat-completions" in as_argument.stdout
-    assert sparkpub(command, "--data", str(small)).stdout == as_argument.stdout
+    assert sparkpub(*command, "--data", str(small)).stdout == as_argument.stdout
 
 
 def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     project, here = small.parent / "pyproject.toml", small.parent
-    text = sparkpub("check", str(small)).stdout
+    text = sparkpub("check", str(small), "--fail-on", "warning").stdout
     project.write_text(
         '[tool.sparkpub]\ndata = "data"\n[tool.sparkpub.check]\nfail-on = "warning"\n'
     )
@@ -339,7 +341,8 @@ def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     variable = sparkpub("check", cwd=here, SPARKPUB_CHECK_FAIL_ON="error")
     assert variable.returncode == 0
     project.write_text("[tool.other]\na = 1\n")
-    assert sparkpub("check", cwd=here, SPARKPUB_CHECK_DATA="data").stdout == text
+    variables = {"SPARKPUB_CHECK_DATA": "data", "SPARKPUB_CHECK_FAIL_ON": "warning"}
+    assert sparkpub("check", cwd=here, **variables).stdout == text
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,16 @@ def _settings(seen: Seen) -> Named:
     return {name: value for name, value in said if not _OWN_TO_A_RUN.fullmatch(name)}
 
 
+def _said_settings(seen: Seen) -> Named:
+    """Those that the evidence shows. What whoever published a run declared of his recipe beside it is the environment
+    itself, and no difference that comes on top."""
+    settings = _settings(seen)
+    if seen.record.plan.order != "as-published":
+        return settings
+    shown = {} if seen.answer is None else seen.answer.observed.settings
+    return {name: value for name, value in settings.items() if name in shown}
+
+
 def _flags(seen: Seen) -> Named:
     given = flag_values(seen.record.argv).items()
     return {
@@ -235,7 +245,8 @@ NAMED = (
     SOFTWARE,
     Common("gate", "warning", "warning", _gates),
     Common("command line", None, "warning", _flags, absence_counts=True),
-    Common("engine setting", "warning", "warning", _settings, own=True),
+    Common("engine setting", "warning", None, _settings, own=True),
+    Common("engine setting", None, "warning", _said_settings, own=True),
     Common(
         "variable of the engine",
         "warning",

@@ -4,6 +4,7 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,11 @@ from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 
+_AGAIN = re.compile(r"\b[Mm]easure|re-run")
+"""Advice that only who measured can follow."""
+_TELL = (
+    "Tell whoever published it, or say in campaign.json why it stands (acknowledged:)."
+)
 _NAMES: dict[Severity, str] = {
     "error": "error",
     "warning": "warning",
@@ -152,7 +158,15 @@ def review(dataset: Dataset) -> Review:
     for name, lines in dataset.damage.items():
         if name not in campaigns:
             findings += damaged(name, lines, units=False)
-    findings = list(map(_with_remedy, findings))
+    published = {
+        name
+        for name, data in dataset.campaigns.items()
+        if all(run.record.plan.order == "as-published" for run in data.runs)
+    }
+    findings = [
+        _with_remedy(finding, is_published=finding.campaign in published)
+        for finding in findings
+    ]
     findings.sort(
         key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
     )
@@ -190,11 +204,15 @@ def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
             yield check, check.of_what_counts
 
 
-def _with_remedy(finding: Finding) -> Finding:
-    """An error or a warning with what its check advises, where it has no advice of its own."""
-    if finding.severity == "info" or finding.remedy:
-        return finding
-    return replace(finding, remedy=CHECKS[finding.check].remedy)
+def _with_remedy(finding: Finding, *, is_published: bool) -> Finding:
+    """An error or a warning with what its check advises, where it has no advice of its own. What others published, no
+    reader can measure again: advice to do that is left out there."""
+    remedy = finding.remedy
+    if finding.severity != "info":
+        remedy = remedy or CHECKS[finding.check].remedy
+    if is_published and _AGAIN.search(remedy):
+        remedy = _TELL
+    return replace(finding, remedy=remedy)
 
 
 def as_json(review: Review) -> str:
@@ -206,19 +224,30 @@ def as_json(review: Review) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def as_text(review: Review) -> Iterator[str]:
-    """One line per finding, then the reason of each acknowledged one, then a summary."""
-    for finding in review.findings:
-        known = review.acknowledgement(finding)
-        what = finding.message
-        if known is None:
-            what = f"{what} {finding.remedy}".rstrip()
-        yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
-        if known is not None:
-            yield f"{'':<8}{'':<20} acknowledged: {known.reason}"
+def as_text(
+    review: Review, least: Severity = "error", *, verbose: bool = False
+) -> Iterator[str]:
+    """A line per finding of at least that severity, the worst first, and a summary. With `verbose` all findings, and
+    the reasons for which they are acknowledged."""
+    shown = SEVERITIES if verbose else SEVERITIES[: SEVERITIES.index(least) + 1]
+    for severity in shown:
+        for finding in review.findings:
+            if finding.severity == severity:
+                yield from _lines(review, finding, verbose=verbose)
     severities = [finding.severity for finding in review.findings]
     counts = ", ".join(
         counted(severities.count(severity), name) for severity, name in _NAMES.items()
     )
     runs = counted(len(review.dataset.runs), "run")
-    yield f"{runs}, {len(review.excluded)} excluded: {counts}"
+    hint = "" if set(severities) <= set(shown) else " (--verbose shows all)"
+    yield f"{runs}, {len(review.excluded)} excluded: {counts}{hint}"
+
+
+def _lines(review: Review, finding: Finding, *, verbose: bool) -> Iterator[str]:
+    known = review.acknowledgement(finding)
+    what = f"{finding.message} {finding.remedy}".rstrip()
+    if known is not None:
+        what = finding.message if verbose else f"{finding.message} (acknowledged)"
+    yield f"{finding.severity:<8}{finding.check:<20} {finding.where}: {what}"
+    if known is not None and verbose:
+        yield f"{'':<8}{'':<20} acknowledged: {known.reason}"

@@ -146,14 +146,27 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
     )
 
 
-def test_each_line_says_what_to_do(tmp_path: Path) -> None:
+def test_each_line_says_what_to_do_and_what_does_not_fail_is_counted(
+    tmp_path: Path,
+) -> None:
     hot(tmp_path)
-    (line,) = [
-        line
-        for line in CliRunner().invoke(cli, ["check", str(tmp_path)]).output.split("\n")
-        if line.startswith("warning")
-    ]
+    said = {
+        words: CliRunner().invoke(cli, ["check", str(tmp_path), *words]).output
+        for words in ((), ("--verbose",), ("--fail-on", "warning"))
+    }
+    assert said[()] == (
+        "40 runs, 0 excluded: 0 errors, 1 warning, 0 notes (--verbose shows all)\n"
+    )
+    line, summary = said["--verbose",].splitlines()
+    assert line.startswith("warning")
     assert line.endswith(CHECKS["thermal-gate"].remedy)
+    assert said["--fail-on", "warning"].splitlines() == [line, summary]
+
+
+def test_nobody_is_told_to_measure_what_others_published(published_data: Path) -> None:
+    remedies = [finding.remedy for finding in reviewed(published_data).findings]
+    assert "Keep the log of the tool" in " ".join(remedies)
+    assert "easure" not in " ".join(remedies)
 
 
 def test_check_fails_at_the_threshold_asked_for(tmp_path: Path) -> None:
@@ -185,7 +198,8 @@ def test_an_acknowledgement_covers_its_cells_and_stays_visible(
     )
     found = reviewed(tmp_path)
     assert (found.unacknowledged("warning") == ()) is known
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--fail-on", "warning"])
+    options = ["--fail-on", "warning", "--verbose"]
+    done = CliRunner().invoke(cli, ["check", str(tmp_path), *options])
     assert done.exit_code == (0 if known else 1)
     assert (f"acknowledged: {SUMMER}" in done.output) is known
     assert "started hot" in done.output
@@ -299,21 +313,21 @@ def test_a_run_is_named_as_a_person_finds_it(tmp_path: Path) -> None:
         meant(dataset, "")
 
 
-@pytest.mark.parametrize("command", ["check", "stats"])
+@pytest.mark.parametrize("command", [["check", "--verbose"], ["stats"]])
 def test_a_campaign_is_named_in_place_of_its_folder(
-    tmp_path: Path, command: str
+    tmp_path: Path, command: list[str]
 ) -> None:
     hot(tmp_path)
     shutil.copytree(tmp_path / "clean", tmp_path / "other")
     for path in (tmp_path / "other").glob("*.json"):
         path.write_text(path.read_text().replace('"clean', '"other'))
     called = [
-        [command, "other", "--data"],
-        [command, str(tmp_path / "other"), "--data"],
+        [*command, "other", "--data"],
+        [*command, str(tmp_path / "other"), "--data"],
     ]
     both, *said = [
         CliRunner().invoke(cli, [*words, str(tmp_path)]).output
-        for words in ([command, "--data"], *called)
+        for words in ([*command, "--data"], *called)
     ]
     assert said[0] == said[1]
     assert "other" in said[0]
