@@ -241,7 +241,7 @@ def test_ctrl_c_finishes_the_current_runs_and_twice_stops_them(
 
 IMPATIENT = (
     "import sys; from sparkpub.__main__ import main; "
-    "from sparkpub.collect.fleet import cluster; cluster.HEAD_SECONDS = 3.0; sys.exit(main())"
+    "from sparkpub.collect.fleet import cluster; cluster.HEAD_SECONDS = 10.0; sys.exit(main())"
 )
 """The command line, with less patience for the head of the cluster."""
 
@@ -263,7 +263,7 @@ def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
     assert head.returncode == 1
     lines = said.splitlines()
     assert lines[-1].endswith(
-        "0 runs measured, 0 failed, 6 to do; the Ray cluster does not answer any more: no answer in 3 s; "
+        "0 runs measured, 0 failed, 6 to do; the Ray cluster does not answer any more: no answer in 10 s; "
         "start it and the same command again: finished runs wait on their machines"
     )
     assert all(line[:2].isdigit() for line in lines), said  # each begins with the time
