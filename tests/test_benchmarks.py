@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import harness, house, report
+from benchmarks import harness, report
 from sparkpub.review.claims import facts
 from sparkpub.site import manual
 
@@ -94,24 +94,3 @@ def test_a_goal_below_zero_is_a_lower_limit() -> None:
     assert report.table([vars(row)])[2] == (
         "| score | 99 points | 1 | peer: 89 points, measured 2026-08-22 | 1.11 | at least 98 points: met |"
     )
-
-
-def test_size_counts_what_is_read_and_not_how_it_is_explained(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
-    module.write_text(
-        '"""Three tokens and seven."""\n\nx = 1  # a comment\ny = x if x else 2\n'
-    )
-    found = house.size([module])
-    assert (found.tokens, found.lines, found.conditional_expressions) == (3 + 7, 2, 1)
-    assert found.density == 5.0
-
-
-def test_an_arrow_leads_from_the_room_that_imports(tmp_path: Path) -> None:
-    package = tmp_path / "sparkpub"
-    for room, source in {
-        "record": "",
-        "plan": "from sparkpub.record import store\nfrom sparkpub import review\n",
-    }.items():
-        (package / room).mkdir(parents=True)
-        (package / room / "module.py").write_text(source)
-    assert house.arrows(package) == {("plan", "record"): 1, ("plan", "review"): 1}

@@ -176,7 +176,7 @@ def settings_of_git() -> dict[str, str]:
     return {name: value for name, value in variables.items() if name.startswith("GIT_")}
 
 
-@pytest.mark.parametrize("visibility", ["private", "internal", "public", ""])
+@pytest.mark.parametrize("visibility", ["private", "public", ""])
 def test_a_machine_of_ones_own_measures_for_a_private_repository_alone(
     tmp_path: Path, visibility: str
 ) -> None:

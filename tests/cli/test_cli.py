@@ -177,17 +177,11 @@ def test_a_reader_that_goes_away_causes_no_traceback(published_data: Path) -> No
             2,
             "error: no way\nerror: and that",
         ),
-        (click.UsageError("Wrong thing."), 2, "error: Wrong thing; see --help"),
         (click.Abort(), 1, "error: interrupted; start the command again to continue"),
         (
             PermissionError(13, "Permission denied", "x.json"),
             2,
             "error: Permission denied, x.json; check its permissions",
-        ),
-        (
-            FileNotFoundError(2, "No such file or directory", "x.json"),
-            2,
-            "error: No such file or directory, x.json; check that it exists",
         ),
         (
             OSError(28, "No space left on device"),

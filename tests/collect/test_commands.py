@@ -13,7 +13,6 @@ from sparkpub.collect import doctor, progress
 from sparkpub.collect.overview import (
     SHOWN,
     estimate,
-    pauses,
     plan_document,
     plan_lines,
 )
@@ -95,8 +94,6 @@ def test_the_estimate_is_arithmetic() -> None:
     ]
     assert estimate(matrix, known, plan(matrix)[2:]) == 3 * (60 + 10)
     assert estimate(matrix, [], plan(matrix)) is None
-    # Without an earlier run nothing says how long one takes, but there are four pauses between five runs.
-    assert pauses(matrix, [], 5) == 4 * 10
 
 
 def test_the_plan_of_a_campaign_without_runs_counts_its_pauses(tmp_path: Path) -> None:

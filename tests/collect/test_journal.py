@@ -55,20 +55,6 @@ def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(
     assert not place.exists()
 
 
-def test_the_record_and_its_evidence_belong_to_whoever_called_the_collector(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[str] = []
-    monkeypatch.setattr(
-        "sparkpub.collect.invoker.give", lambda path: given.append(path.name)
-    )
-    place = journal.begin(folder, a_draft())
-    (place / "log").write_text("half a lo")
-    stored = journal.recover(folder, Redactor())
-    assert stored is not None
-    assert given == [f"{stored.record.stem}.log", stored.path.name]
-
-
 def test_a_record_that_nobody_could_read_again_is_written_without_what_the_run_said(
     folder: Path,
 ) -> None:

@@ -1,6 +1,5 @@
 """What the matrix says, as the Docker SDK wants it: no engine needed."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,6 @@ from pydantic import ValidationError
 
 from sparkpub.collect.environments.base import through_binds
 from sparkpub.collect.environments.docker import (
-    DockerRun,
-    address_of,
     create_arguments,
 )
 from sparkpub.plan.environments import DockerOptions
@@ -146,54 +143,3 @@ def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None
         {"image": "i", "binds": ["/data/models:/m:ro", "/data/models/fast/:/f"]}
     )
     assert through_binds(path, options.binds) == inside
-
-
-@pytest.mark.parametrize(
-    ("chosen", "beside", "expected"),
-    [
-        ({}, None, {}),
-        ({"network": "host"}, None, {"network_mode": "host"}),
-        ({"network": "lab"}, None, {"network": "lab"}),
-        # A client joins the network of its server, unless both have the host's.
-        ({}, "abc", {"network_mode": "container:abc"}),
-        ({"network": "host"}, "abc", {"network_mode": "host"}),
-    ],
-)
-def test_the_network_of_a_container_and_of_a_client(
-    chosen: dict[str, str], beside: str | None, expected: dict[str, str], tmp_path: Path
-) -> None:
-    server = None
-    if beside is not None:
-        server = DockerRun.__new__(
-            DockerRun
-        )  # a container is what it takes to make one
-        server.container_id = beside
-    launch = replace(a_launch(tmp_path, "true")[0], server=server)
-    options = DockerOptions.model_validate({"image": "i"} | chosen)
-    found = create_arguments(options, launch, {})
-    assert {
-        name: found[name] for name in ("network", "network_mode") if name in found
-    } == expected
-
-
-@pytest.mark.parametrize(
-    ("mode", "networks", "expected"),
-    [
-        ("host", {"host": {"IPAddress": ""}}, "127.0.0.1"),
-        ("bridge", {"bridge": {"IPAddress": "172.17.0.2"}}, "172.17.0.2"),
-        (
-            "lab",
-            {"a": {"IPAddress": ""}, "lab": {"IPAddress": "172.18.0.3"}},
-            "172.18.0.3",
-        ),
-        ("none", None, ""),
-    ],
-)
-def test_where_this_machine_reaches_a_container(
-    mode: str, networks: dict[str, Any] | None, expected: str
-) -> None:
-    attributes = {
-        "HostConfig": {"NetworkMode": mode},
-        "NetworkSettings": {"Networks": networks},
-    }
-    assert address_of(attributes) == expected

@@ -11,7 +11,7 @@ import pytest
 
 from sparkpub.collect.environments import host
 from sparkpub.collect.environments.host import Host
-from sparkpub.collect.machine import cgroup, processes
+from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import HostOptions
 from tests.collect.environments.launching import a_launch, until
@@ -125,20 +125,6 @@ def test_an_owner_is_told_by_boot_process_and_start() -> None:
     assert processes.abandoned(f"{boot}:{pid}:{int(start) + 1}:{notes}")
     assert not processes.abandoned(f"{boot}:{pid}:{int(start) + 1}:of-others")
     assert not processes.abandoned(processes.me())
-
-
-def test_the_run_has_a_control_group_of_its_own_and_leaves_none(tmp_path: Path) -> None:
-    probe, why_not = cgroup.create("probe", "for-this-test")
-    if probe is None:
-        pytest.skip(why_not)
-    cgroup.remove(probe)
-    launch, log = a_launch(tmp_path, "cat", "/proc/self/cgroup", run="r-group")
-    running = Host().launch(launch, HostOptions())
-    running.wait(30)
-    running.close()
-    cgroup.leave(processes.notes())
-    assert f"sparkpub-{processes.notes()}-r-group" in log.text
-    assert cgroup.leftovers(processes.notes()) == []
 
 
 def test_what_has_ended_is_not_stopped_again(

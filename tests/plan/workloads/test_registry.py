@@ -87,24 +87,6 @@ REPORTS: dict[str, tuple[Any, Any]] = {
         },
         None,
     ),
-    "generate": (
-        {
-            "metrics": {"output_throughput_tok_s": 1.0},
-            "unavailable": {"kv_cache_gib": "x"},
-            "problems": ["y"],
-            "observed": {
-                "parameters": 5,
-                "settings": {"a": "b"},
-                "config_sha256": "0" * 64,
-            },
-            "phases": [PHASE],
-            "phases_epoch": 1.0,
-        },
-        {
-            "requests": [{"ttft_ms": 1.0, "latency_ms": 2.0, "output_tokens": 5}],
-            "itl_ms": [[1.0]],
-        },
-    ),
     "trtllm-bench": (
         json.loads((LOGS / "report-and-requests.report.json").read_text()),
         json.loads((LOGS / "report-and-requests.requests.json").read_text())[:1],
