@@ -96,17 +96,6 @@ def test_a_goal_below_zero_is_a_lower_limit() -> None:
     )
 
 
-def test_the_machine_is_described_but_not_named() -> None:
-    assert set(harness.machine()) == {
-        "processor",
-        "cores",
-        "memory_gib",
-        "gpu",
-        "kernel",
-        "python",
-    }
-
-
 def test_size_counts_what_is_read_and_not_how_it_is_explained(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(

@@ -204,7 +204,6 @@ def test_a_machine_of_ones_own_measures_for_a_private_repository_alone(
 
 # -- the steps themselves ----------------------------------------------------------------------------------
 
-TOUCH = "touch {sentinel}"
 POST = """\
 ---
 date: 2026-11-20

@@ -4,7 +4,7 @@ Only who keeps the books writes to the campaign's folder and commits, wherever t
 """
 
 import statistics
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -137,15 +137,52 @@ class Books:
     refused: set[PlannedRun] = field(default_factory=set)
     hopeless: set[tuple[str, str, str]] = field(default_factory=set)
     """Cells of which a run failed for a reason that the next attempt would meet again."""
+    planned: Sequence[PlannedRun] = ()
+    wanted: Sequence[PlannedRun] = ()
+    """Those of the plan that were chosen."""
+    todo: list[PlannedRun] = field(default_factory=list)
+    """Those of the chosen that are open, in the order of the plan."""
+    leases: dict[str | None, Order] = field(default_factory=dict)
+    """What each machine, by its id, measures now."""
+
+    def schedule(
+        self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]
+    ) -> None:
+        """Have these runs done, of this plan. What is not over yet goes on."""
+        self.planned, self.wanted = planned, wanted
+        self.todo = [run for run in self.missing(wanted) if not self.is_tried(run)]
+
+    def next(self, machine: str | None) -> Order | None:
+        """The next attempt of a machine, which has its lease from now on; None where there is nothing for it now."""
+        order = self.pending(machine)
+        if order is not None:
+            self.leases[machine] = order
+        return order
+
+    def pending(self, machine: str | None) -> Order | None:
+        """What a machine without a lease would be given: a run with its retries, at last repeats of outliers."""
+        if self.full(len(self.leases)):
+            return None
+        run = next(iter(self.open_for(machine)), None)
+        if run is not None:
+            return self.order(run, machine)
+        for run, odd in self.repeats(self.planned, self.wanted):
+            here = machine is None or odd.machine.id in (None, machine)
+            if here and not self.is_tried(run):
+                return self.order(run, machine, odd.run_id)
+        return None
+
+    def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
+        """Runs that a machine may take, in the order in which it takes them."""
+        taken = {order.run for order in self.leases.values()}
+        for run in self.todo:
+            if run not in taken and run.machine in (None, machine):
+                yield run
 
     def full(self, under_way: int = 0) -> bool:
         """Whether as many runs are measured, or under way, as were asked for."""
         most = self.choice.max_runs
         return most is not None and self.measured + under_way >= most
-
-    def is_open(self, run: PlannedRun) -> bool:
-        """Whether a run is to do, and may be tried."""
-        return not self.is_tried(run) and self.to_do(run)
 
     def is_tried(self, run: PlannedRun) -> bool:
         """Whether a run is to be left alone now: a gate kept it from starting, or it would fail as another one did."""
@@ -194,12 +231,29 @@ class Books:
         ]
         return datetime.fromisoformat(max(ends)) if ends else None
 
-    def keep(self, order: Order, stored: Stored) -> None:
+    def keep(self, machine: str | None, stored: Stored) -> None:
+        """Take in the run of a machine's lease, which is written."""
+        self.enter(self.leases.pop(machine), stored)
+
+    def skip(self, machine: str | None) -> None:
+        """End a machine's lease: a gate kept the run from starting, and it is left alone now."""
+        self.refused.add(self.leases.pop(machine).run)
+        self._strike()
+
+    def enter(self, order: Order, stored: Stored) -> None:
         """Take in a run that is written: count it, say what it came to, commit it."""
         self.measured += 1
         self.records.append(stored.record)
         self._report(order.label, stored.record)
         self.committer.add_run(stored)
+        self._strike(order.run)
+
+    def _strike(self, measured: PlannedRun | None = None) -> None:
+        """Take what is finished with off the list."""
+        for run in list(self.todo):
+            if self.is_tried(run) or (run == measured and not self.to_do(run)):
+                self.todo.remove(run)
+                self.progress.finished()
 
     def repeats(
         self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]

@@ -1,11 +1,11 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import Protocol
 
 from sparkpub.collect import station
-from sparkpub.collect.bench import refuse_obstacles
+from sparkpub.collect.bench import Order, refuse_obstacles
 from sparkpub.collect.books import (
     Books,
     Outcome,
@@ -25,8 +25,9 @@ from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun, plan
+from sparkpub.plan.plan import plan
 from sparkpub.record.record import Record
+from sparkpub.record.store import Stored
 
 
 def collect(
@@ -78,7 +79,12 @@ def collect(
         books = Books(
             shown, folder, choice, records, committer, progress, given_up, row=row
         )
-        outcome = Collection(here, books, interruption).run(planned, wanted)
+        books.schedule(planned, wanted)
+        work(here, books, interruption)
+        stopped = None
+        if interruption.finish:
+            stopped = f"stopped by {interruption.reason}"
+        outcome = books.outcome(wanted, stopped)
         progress.line(outcome.summary)
         return outcome
 
@@ -89,40 +95,25 @@ def _here(matrix: Matrix) -> list[str]:
     return [] if own is None else [own]
 
 
-@dataclass
-class Collection:
-    """One collection on this machine, on its way through the plan."""
+class Ledger(Protocol):
+    """Who says what a machine measures next, and keeps what it measured: the books, here or on another machine."""
 
-    station: Station
-    books: Books
-    interruption: Interruption
+    def next(self, machine: str | None, /) -> Order | None:
+        """The next attempt of this machine, on lease; None where there is nothing for it now."""
 
-    def run(
-        self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]
-    ) -> Outcome:
-        """Every wanted run that is missing, with its retries; then repeats of outliers."""
-        books = self.books
-        for run in [run for run in wanted if books.is_open(run)]:
-            while self._goes_on() and books.is_open(run):
-                self._one(run)
-            if not books.is_open(run):
-                books.progress.finished()
-        for run, odd in books.repeats(planned, wanted):
-            if self._goes_on():
-                self._one(run, repeat_of=odd.run_id)
-        stopped = None
-        if self.interruption.finish:
-            stopped = f"stopped by {self.interruption.reason}"
-        return books.outcome(wanted, stopped)
+    def keep(self, machine: str | None, stored: Stored, /) -> None:
+        """Take in the run of the machine's lease."""
 
-    def _goes_on(self) -> bool:
-        return not self.books.full() and not self.interruption.finish
+    def skip(self, machine: str | None, /) -> None:
+        """End the lease of a run that a gate kept from starting."""
 
-    def _one(self, run: PlannedRun, repeat_of: str | None = None) -> None:
-        """One attempt at a run, measured and kept."""
-        order = self.books.order(run, self.station.bench.machine.id, repeat_of)
-        ended = self.station.measure(order)
-        if ended == "skipped":
-            self.books.refused.add(run)
-        elif ended != "interrupted":
-            self.books.keep(order, ended)
+
+def work(here: Station, ledger: Ledger, interruption: Interruption) -> None:
+    """The loop of one machine: the next run, until there is none or nothing new may be started any more."""
+    machine = here.bench.machine.id
+    while not interruption.finish and (order := ledger.next(machine)) is not None:
+        ended = here.measure(order)
+        if isinstance(ended, Stored):
+            ledger.keep(machine, ended)
+        elif ended == "skipped":
+            ledger.skip(machine)

@@ -34,7 +34,7 @@ EVIDENCE_KINDS = frozenset(
     }
 )
 """How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
-COLLECTORS_FOLDERS = (".run", ".fleet")
+COLLECTORS_FOLDERS = (".run",)
 """Where a collector keeps runs of a campaign that are not over; git is told to ignore them."""
 REMEDY = "correct the field or restore the file from git"
 """What to do about a field that is not as it has to be."""

@@ -349,8 +349,7 @@ class Words:
 
     def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
         """What readers call a key."""
-        campaign = self._scopes.campaign(**scope).name
-        return plain(getattr(self._readers, axis)(campaign, key))
+        return self.name(campaign=scope.get("campaign", ""), **{axis: key})
 
     @_perhaps_later
     def interval(

@@ -25,15 +25,10 @@ class ReportReading:
     @cached_property
     def metrics(self) -> dict[str, MetricValue]:
         """The figures; none where no request succeeded, since tools give zeros then."""
-        if not self._succeeded:
+        if not self.succeeded:
             return {}
         failed, went_well = self._counts
-        return self._figures.metrics | reading.failed_requests(failed, went_well)
-
-    @property
-    def samples(self) -> dict[str, tuple[float, ...]]:
-        """The repetitions of metrics, in their units."""
-        return self._figures.samples
+        return self.figures.metrics | reading.failed_requests(failed, went_well)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -57,10 +52,14 @@ class ReportReading:
         """What the tool says went wrong, and figures that contradict each other."""
         failed, _ = self._counts
         found = contradictions(self.mapping, self.document, lost_some=bool(failed))
-        return [*found, *noted(self.mapping.problems, self.document)]
+        return [
+            *self.figures.problems,
+            *found,
+            *noted(self.mapping.problems, self.document),
+        ]
 
     @property
-    def _succeeded(self) -> bool:
+    def succeeded(self) -> bool:
         """Whether any request did, by a number of them or a list."""
         run = self.mapping.run
         found = None if run is None else at(self.document, run.succeeded)
@@ -69,7 +68,8 @@ class ReportReading:
         return bool(found if isinstance(found, list) else reading.number(found))
 
     @cached_property
-    def _figures(self) -> Figures:
+    def figures(self) -> Figures:
+        """Figures with the repetitions or the deviations behind them."""
         return figures(self.mapping, self.document, "report")
 
     @property

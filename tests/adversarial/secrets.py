@@ -103,36 +103,36 @@ def _slack(random: Random) -> Planted:
     return Planted(f"xoxb-123456789012-123456789012-{secret}", (secret,))
 
 
+VENDORS: dict[str, dict[int, tuple[str, ...]]] = {
+    UPPER: {16: ("AKIA", "ASIA"), 46: ("rpa_", "AGE-SECRET-KEY-1")},
+    HEX: {32: ("dapi", "SK"), 64: ("dop_v1_", "sk-or-v1-")},
+    LOWER: {48: ("csk-",)},
+    ALPHANUMERIC: {
+        24: ("sk_live_", "fw_"),
+        34: ("hf_", "api_org_", "ghp_", "gho_", "ghs_", "npm_", "r8_"),
+        48: ("sk-", "gsk_", "pplx-", "xai-", "wandb_v1_"),
+    },
+    URL_SAFE: {
+        20: ("glpat-", "glrt-"),
+        27: ("dckr_pat_", "AIza", "tgp_v1_"),
+        60: ("nvapi-", "ya29.", "hvs.", "pypi-", "sk-proj-", "sk-ant-api03-"),
+    },
+    ALPHANUMERIC + "_": {82: ("github_pat_",)},
+}
+"""Marks of vendors' tokens by the characters that follow, and by the fewest of them that a vendor's have."""
+
 FORMS: dict[str, Form] = {
-    # Tokens of well-known shapes.
-    "hugging-face": _shape("hf_", ALPHANUMERIC, 34),
-    "hugging-face-organisation": _shape("api_org_", ALPHANUMERIC, 34),
-    "nvidia": _shape("nvapi-", URL_SAFE, 64),
-    "github-classic": _shape("ghp_", ALPHANUMERIC, 36),
-    "github-oauth": _shape("gho_", ALPHANUMERIC, 36),
-    "github-server": _shape("ghs_", ALPHANUMERIC, 36),
-    "github-fine-grained": _shape("github_pat_", ALPHANUMERIC + "_", 82),
-    "gitlab": _shape("glpat-", URL_SAFE, 20),
-    "gitlab-runner": _shape("glrt-", URL_SAFE, 20),
-    "openai": _shape("sk-", ALPHANUMERIC, 48),
-    "openai-project": _shape("sk-proj-", URL_SAFE, 100),
-    "anthropic": _shape("sk-ant-api03-", URL_SAFE, 93),
-    "groq": _shape("gsk_", ALPHANUMERIC, 52),
-    "replicate": _shape("r8_", ALPHANUMERIC, 37),
+    **{
+        mark: _shape(mark, alphabet, length)
+        for alphabet, lengths in VENDORS.items()
+        for length, marks in lengths.items()
+        for mark in marks
+    },
+    # Other tokens of well-known shapes.
     "slack": _slack,
     "slack-webhook": _shape(
         "https://hooks.slack.com/services/T0AB/B0CD/", ALPHANUMERIC, 24
     ),
-    "aws-key-id": _shape("AKIA", UPPER, 16),
-    "aws-session-key-id": _shape("ASIA", UPPER, 16),
-    "google-api": _shape("AIza", URL_SAFE, 35),
-    "google-oauth": _shape("ya29.", URL_SAFE, 60),
-    "docker-hub": _shape("dckr_pat_", URL_SAFE, 27),
-    "npm": _shape("npm_", ALPHANUMERIC, 36),
-    "pypi": _shape("pypi-", URL_SAFE, 90),
-    "digital-ocean": _shape("dop_v1_", HEX, 64),
-    "vault": _shape("hvs.", URL_SAFE, 90),
-    "stripe": _shape("sk_live_", ALPHANUMERIC, 24),
     "sendgrid": lambda random: _shape(
         f"SG.{mixed(random, URL_SAFE, 22)}.", URL_SAFE, 43
     )(random),
@@ -144,19 +144,8 @@ FORMS: dict[str, Form] = {
         27,
     )(random),
     "mailchimp": _shape("", HEX, 32, "-us12"),
-    "age": _shape("AGE-SECRET-KEY-1", UPPER, 58),
     "json-web-token": _web_token,
-    "databricks": _shape("dapi", HEX, 32),
-    "fireworks": _shape("fw_", ALPHANUMERIC, 24),
-    "together": _shape("tgp_v1_", URL_SAFE, 43),
-    "perplexity": _shape("pplx-", ALPHANUMERIC, 48),
-    "runpod": _shape("rpa_", UPPER, 46),
-    "openrouter": _shape("sk-or-v1-", HEX, 64),
-    "cerebras": _shape("csk-", LOWER, 48),
-    "xai": _shape("xai-", ALPHANUMERIC, 80),
     "langsmith": _shape("lsv2_pt_", HEX, 32, "_0123456789"),
-    "wandb": _shape("wandb_v1_", ALPHANUMERIC, 77),
-    "twilio": _shape("SK", HEX, 32),
     "token-after-escaped-line-break": _shape("a\\nhf_", ALPHANUMERIC, 34),
     "token-in-colours": _coloured_token,
     # Private keys.

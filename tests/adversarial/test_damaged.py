@@ -4,11 +4,8 @@
 """
 
 from pathlib import Path
-from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.adversarial import inputs
 
@@ -32,18 +29,3 @@ def test_damaged_inputs_are_read_or_refused(kind: str, tmp_path: Path) -> None:
         folder.mkdir()
         problem = inputs.outcome(KINDS[kind], name, content, folder)
         assert problem is None, f"seed {number}, {name}: {problem!r}"
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=5_000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(kind=st.sampled_from(sorted(KINDS)), seed=st.integers(0, 2**32))
-def test_damaged_inputs_at_length(
-    kind: str, seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    name, content = KINDS[kind].input(Random(seed))
-    folder = tmp_path_factory.mktemp("input")
-    assert inputs.outcome(KINDS[kind], name, content, folder) is None

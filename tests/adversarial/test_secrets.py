@@ -3,8 +3,6 @@
 The forms are in `secrets.py`; each is made up anew. `python -m benchmarks.outside` counts what is found.
 """
 
-import csv
-import io
 import json
 import re
 import shlex
@@ -136,14 +134,6 @@ PLACES: dict[str, Callable[[str, Path], bytes]] = {
 EXAMPLES = 300
 
 
-def check_form(form: str, place: str, random: Random, folder: Path) -> None:
-    planted = FORMS[form](random)
-    if place == "long-line" and form.startswith(("key-", "lines-")):
-        return  # its lines tell what it is
-    kept = PLACES[place](planted.text, folder)
-    assert seen(planted, kept) == []
-
-
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -157,24 +147,11 @@ def check_form(form: str, place: str, random: Random, folder: Path) -> None:
 def test_no_form_is_left_in_any_place(
     form: str, place: str, seed: int, tmp_path: Path
 ) -> None:
-    check_form(form, place, Random(seed), tmp_path)
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=5_000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    form=st.sampled_from(sorted(FORMS)),
-    place=st.sampled_from(sorted(PLACES)),
-    seed=st.integers(0, 2**32),
-)
-def test_no_form_is_left_in_any_place_at_length(
-    form: str, place: str, seed: int, tmp_path: Path
-) -> None:
-    check_form(form, place, Random(seed), tmp_path)
+    planted = FORMS[form](Random(seed))
+    if place == "long-line" and form.startswith(("key-", "lines-")):
+        return  # its lines tell what it is
+    kept = PLACES[place](planted.text, tmp_path)
+    assert seen(planted, kept) == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -219,28 +196,6 @@ def test_every_form_is_refused_in_a_matrix(form: str) -> None:
         public(a_matrix(workloads={"w": a_command(text)}))
 
 
-def _llama_json(texts: list[str]) -> bytes:
-    rows = json.loads((IMPORTS / "llama-bench/multi.json").read_text())
-    for row in rows:
-        row |= {
-            "cpu_info": texts,
-            "gpu_info": "\n".join(texts),
-            "notes": dict(enumerate(texts)),
-        }
-    return json.dumps(rows, indent=1).encode()
-
-
-def _llama_csv(texts: list[str]) -> bytes:
-    text = (IMPORTS / "llama-bench/multi.csv").read_text()
-    rows = list(csv.DictReader(text.splitlines()))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, rows[0])
-    writer.writeheader()
-    for row, text in zip(rows * len(texts), texts, strict=False):
-        writer.writerow(row | {"cpu_info": text, "gpu_info": text})
-    return out.getvalue().encode()
-
-
 def _llama_table(texts: list[str]) -> bytes:
     table = (IMPORTS / "llama-bench/multi.md").read_text()
     return ("\n".join(texts) + "\n" + table).encode()
@@ -255,8 +210,6 @@ def _vllm_json(texts: list[str]) -> bytes:
 
 
 FILES: dict[str, tuple[str, str, Callable[[list[str]], bytes]]] = {
-    "llama-bench-json": ("llama-bench", "r.json", _llama_json),
-    "llama-bench-csv": ("llama-bench", "r.csv", _llama_csv),
     "llama-bench-md": ("llama-bench", "r.md", _llama_table),
     "vllm-bench": ("vllm-bench", "r.json", _vllm_json),
 }
@@ -284,7 +237,7 @@ def test_an_import_keeps_no_secret(file: str, coding: str, tmp_path: Path) -> No
     assert seen_below(tmp_path / "data", planted) == {}
 
 
-@pytest.mark.parametrize("start", range(60, 140, 7))
+@pytest.mark.parametrize("start", range(60, 140, 20))
 def test_no_half_of_a_secret_is_left_where_a_file_is_cut(
     start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from sparkpub.collect import endpoints, sampling
 from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import examine
 from sparkpub.collect.environments import host
-from sparkpub.collect.overview import plan_document, plan_lines
+from sparkpub.collect.overview import plan_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record import package
@@ -49,7 +49,7 @@ def said(matrix: Matrix, data: Path) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("form", ["{}", "{}/v1", "{}/v1/", "{}/"])
+@pytest.mark.parametrize("form", ["{}", "{}/v1/"])
 def test_a_server_that_serves_the_model_stands_in_nobodys_way(
     form: str, client: Path, tmp_path: Path
 ) -> None:
@@ -63,7 +63,6 @@ def test_a_server_that_serves_the_model_stands_in_nobodys_way(
     [
         (PAGES, "other", "does not serve other; correct model:, it serves m"),
         ({}, None, "/v1/models answered with status 404; correct the address"),
-        ({"/v1/models": "<html>"}, None, "/v1/models is no JSON; correct the address"),
         ({"/v1/models": {"data": []}}, None, "names no model; say which in model:"),
     ],
 )
@@ -142,11 +141,6 @@ def test_an_engine_that_is_not_installed_is_said_once_and_before_the_first_run(
     assert records(tmp_path) == []
 
 
-def test_a_plan_that_is_done_asks_nobody(tmp_path: Path) -> None:
-    """A matrix of last week is planned without its server."""
-    assert plan_document(a_matrix(), tmp_path)["absent"] == []
-
-
 def test_a_container_has_a_loopback_of_its_own(tmp_path: Path) -> None:
     inside = {"type": "docker", "image": "x"}
     workload = {"type": "llama-benchy", "url": "127.0.0.1:1"}
@@ -165,9 +159,7 @@ def test_a_container_has_a_loopback_of_its_own(tmp_path: Path) -> None:
     [
         "exit 78",
         "no-such-program",
-        "cat /no/such/file; exit 1",
         "echo 'tool: error: unrecognized arguments: --x'; exit 2",
-        "echo 'openai.NotFoundError: Error code: 404 - model not found'; exit 1",
         "echo 'HTTP 404: model not found'; echo; exit 1",
     ],
 )
@@ -180,14 +172,6 @@ def test_what_would_fail_again_is_tried_once(script: str, tmp_path: Path) -> Non
     assert any("not tried again now" in line for line in said)
     # Whoever corrected it starts `collect` again: the run is not given up.
     assert run(matrix, tmp_path).measured == 1
-
-
-def test_other_cells_go_on(tmp_path: Path) -> None:
-    workloads = {"bad": a_command("no-such-program"), "good": a_command("echo rate 5")}
-    outcome = run(a_matrix(workloads=workloads, iterations=2), tmp_path)
-    assert (outcome.measured, outcome.failed) == (3, 1)
-    states = {record.workload: record.status for record in records(tmp_path)}
-    assert states == {"bad": "failed", "good": "ok"}
 
 
 def test_what_is_wrong_with_a_server_is_met_once_and_not_in_each_cell(

@@ -59,19 +59,11 @@ def test_a_hot_gpu_is_waited_for_until_it_is_cool(
     assert passed.unmet == ()
 
 
-def test_the_limit_itself_is_too_hot(tmp_path: Path, driver: FakeNvml) -> None:
-    # The source starts below 45 °C, not at it.
-    driver.temperature = 45
-    assert (
-        tried(tmp_path, max_start_temp_celsius=45)[0]["max_start_temp_celsius"].met
-        is False
-    )
-
-
 def test_a_gpu_that_stays_hot_is_recorded_as_not_met(
     tmp_path: Path, driver: FakeNvml
 ) -> None:
-    driver.temperature = 50
+    # The source starts below 45 °C, not at it.
+    driver.temperature = 45
     found, passed = tried(tmp_path, max_start_temp_celsius=45)
     gate = found["max_start_temp_celsius"]
     assert gate.met is False
@@ -204,19 +196,6 @@ def test_a_signal_ends_a_cooldown_at_once(tmp_path: Path, driver: FakeNvml) -> N
     assert time.monotonic() - began < 60
 
 
-def test_readings_of_a_long_wait_stay_few(
-    tmp_path: Path, driver: FakeNvml, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gates, "PACE", 0.0001)
-    monkeypatch.setattr(gates, "KEPT", 20)
-    driver.temperature = 50
-    gate = tried(tmp_path, max_start_temp_celsius=45, max_wait=0.3)[0][
-        "max_start_temp_celsius"
-    ]
-    assert len(gate.readings) <= 20
-    assert gate.readings[-1].at_seconds > 0.2
-
-
 def test_thinned_readings_keep_the_first_the_last_and_every_second_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -298,13 +277,6 @@ def test_clocks_left_locked_by_a_killed_collector_are_unlocked(
     assert controls.restore_after_crash() == []
 
 
-def test_clocks_that_may_not_be_locked_are_said_to_be_so(driver: FakeNvml) -> None:
-    driver.may_lock = False
-    with controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "") as (gate,):
-        assert gate.met is False
-        assert "Insufficient Permissions" in (gate.reason or "")
-
-
 def test_the_power_mode_is_set_and_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,6 +308,7 @@ def test_locked_clocks_are_a_fact_of_the_machine(driver: FakeNvml) -> None:
     driver.may_lock = False
     with controls.applied(Gates(lock_clocks_mhz=1500), Gpus(), "") as done:
         assert inventory.facts(Gpus(), done).clocks_locked_mhz is None
+        assert "Insufficient Permissions" in (done[0].reason or "")
     with controls.applied(
         Gates(lock_clocks_mhz=1500), None, "no GPU can be read"
     ) as done:
@@ -375,7 +348,6 @@ def test_a_driver_that_does_not_match_its_library_is_named(
         (70.0, {"max_cpu_percent": 40}, "other programs use 280 % of 4 processors"),
         (39.0, {"max_cpu_percent": 40}, None),
         (70.0, {"max_cpu_percent": 40, "max_wait": 60}, None),  # waits for them
-        (70.0, {}, None),
     ],
 )
 def test_a_busy_machine_is_said_before_the_first_run(

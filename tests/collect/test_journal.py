@@ -55,26 +55,6 @@ def test_a_run_that_has_its_record_is_never_overwritten_as_interrupted(
     assert not place.exists()
 
 
-def test_a_draft_becomes_a_record_with_all_that_was_written(folder: Path) -> None:
-    place = journal.begin(folder, a_draft(unavailable={"container": "not a container"}))
-    (place / "log").write_text("half a lo")
-    stored = journal.recover(folder, Redactor())
-    assert stored is not None
-    record = stored.record
-    assert (record.status, record.status_reason) == (
-        "interrupted",
-        "the collector was killed while the run was on",
-    )
-    log = record.file("log")
-    assert log is not None
-    assert (folder / log.path).read_text() == "half a lo"
-    assert log.sha256 == file_sha256(folder / log.path)
-    assert record.unavailable["container"] == "not a container"
-    assert record.unavailable["telemetry"] == "the run ended before it was written"
-    assert not place.exists()
-    assert journal.recover(folder, Redactor()) is None
-
-
 def test_the_record_and_its_evidence_belong_to_whoever_called_the_collector(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,13 +99,6 @@ def test_a_torn_draft_is_no_run(folder: Path, content: str | None) -> None:
     assert not (folder / FOLDER).exists()
 
 
-def test_files_that_were_being_written_are_cleared_away(folder: Path) -> None:
-    (folder / ".campaign.json.4711.tmp").write_text("torn")
-    (folder / "campaign.json").write_text("{}")
-    assert journal.recover(folder, Redactor()) is None
-    assert [path.name for path in folder.iterdir()] == ["campaign.json"]
-
-
 def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> None:
     first = a_draft()
     journal.begin(folder, first)
@@ -140,15 +113,6 @@ def test_a_run_without_a_record_is_not_swept_away_by_the_next(folder: Path) -> N
     assert stored.record.run_id == first.run_id
 
 
-def test_what_an_earlier_run_left_is_gone_before_the_next(folder: Path) -> None:
-    place = journal.begin(folder, a_draft())
-    (place / WORK / "report.json").write_text("{}")
-    journal.finish(folder, a_draft())
-    place = journal.begin(folder, a_draft(iteration=2))
-    assert list((place / WORK).iterdir()) == []
-    assert (place / ".gitignore").read_text() == "*\n"
-
-
 def test_a_folder_without_a_run_is_emptied_before_the_next(folder: Path) -> None:
     """A draft that is torn is no run, and what lies beside it is no later run's."""
     stale = folder / FOLDER / WORK
@@ -159,6 +123,7 @@ def test_a_folder_without_a_run_is_emptied_before_the_next(folder: Path) -> None
     place = journal.begin(folder, a_draft())
     assert list((place / WORK).iterdir()) == []
     assert not (place / "log").exists()
+    assert (place / ".gitignore").read_text() == "*\n"
 
 
 def test_files_that_stay_are_refused_and_not_taken_for_the_next_runs(
@@ -171,7 +136,7 @@ def test_files_that_stay_are_refused_and_not_taken_for_the_next_runs(
     assert not (folder / FOLDER / DRAFT).exists()
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o002, 0])
+@pytest.mark.parametrize("mask", [0o022, 0])
 def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
     """Any user of the machine could write the results of a run into it."""
     before = os.umask(mask)
@@ -183,7 +148,7 @@ def test_the_runs_folder_is_the_collectors_own(folder: Path, mask: int) -> None:
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("kind", ["a link", "a dangling link", "a file", "a pipe"])
+@pytest.mark.parametrize("kind", ["a link", "a pipe"])
 def test_what_is_no_folder_of_a_run_is_refused_and_left_alone(
     folder: Path, tmp_path: Path, kind: str
 ) -> None:
@@ -193,14 +158,11 @@ def test_what_is_no_folder_of_a_run_is_refused_and_left_alone(
     if kind == "a link":
         (target / WORK).mkdir(parents=True)
         (target / DRAFT).write_text(to_json(a_draft()))
-    if kind == "a file":
-        place.touch()
-    elif kind == "a pipe":
-        os.mkfifo(place)
-    else:
         place.symlink_to(target)
+    else:
+        os.mkfifo(place)
     before = sorted(path.name for path in tmp_path.rglob("*"))
-    what = "a link" if "link" in kind else "something else than a folder"
+    what = "a link" if kind == "a link" else "something else than a folder"
     said = f"{what} is where the collector keeps a run, {place}; remove it, and see who put it there"
     for call in (
         lambda: journal.recover(folder, Redactor()),
@@ -222,6 +184,12 @@ def test_a_recovered_record_is_redacted_and_its_log_is_whole(folder: Path) -> No
     log = stored.record.file("log")
     assert log is not None
     assert log.truncated is False
+    assert (folder / log.path).read_text() == "half a lo"
+    assert (
+        stored.record.unavailable["telemetry"] == "the run ended before it was written"
+    )
+    assert not place.exists()
+    assert journal.recover(folder, Redactor()) is None
 
 
 OUTPUTS = {"report": "report.json"}
@@ -292,20 +260,6 @@ def test_an_output_that_is_not_there_is_said(folder: Path) -> None:
     assert done.evidence == ()
 
 
-def test_an_output_that_was_sealed_before_the_collector_died_is_kept(
-    folder: Path,
-) -> None:
-    draft = a_draft()
-    journal.begin(folder, draft)
-    (folder / f"{draft.stem}.report.json").write_text("{}")
-    stored = journal.recover(folder, Redactor())
-    assert stored is not None
-    report = stored.record.file("report")
-    assert report is not None
-    assert report.sha256 == file_sha256(folder / report.path)
-    assert not report.truncated
-
-
 def test_only_a_log_that_was_cut_is_marked_as_cut(folder: Path) -> None:
     place = journal.begin(folder, a_draft())
     for name in ("log", "telemetry.csv"):
@@ -317,18 +271,14 @@ def test_only_a_log_that_was_cut_is_marked_as_cut(folder: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("link", ["outside", "folder"])
-def test_links_of_a_command_are_not_followed(
-    folder: Path, tmp_path: Path, link: str
+def test_a_folder_that_a_command_linked_is_not_entered(
+    folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "secret.json").write_text("{}")
     place = journal.begin(folder, a_draft())
-    if link == "outside":
-        (place / WORK / "report.json").symlink_to(tmp_path / "secret.json")
-    else:
-        (place / WORK / "in").symlink_to(tmp_path)
-    name = "report.json" if link == "outside" else "in/secret.json"
-    done = journal.seal(place, folder, "stem", {"report": name}, Redactor(), cut=False)
+    (place / WORK / "in").symlink_to(tmp_path)
+    outputs = {"report": "in/secret.json"}
+    done = journal.seal(place, folder, "stem", outputs, Redactor(), cut=False)
     assert done.evidence == ()
 
 
@@ -390,18 +340,6 @@ def test_a_full_disk_is_one_line_and_keeps_the_draft(
     assert [record.status for record in records(tmp_path)] == ["interrupted", "ok"]
 
 
-def test_a_log_that_cannot_be_written_does_not_block_the_command(
-    tmp_path: Path,
-) -> None:
-    """/dev/full takes nothing: what is printed is read on all the same."""
-    log = journal.Log(Path("/dev/full"), Redactor(), begins="rate")
-    for _ in range(3):
-        log.write(b"rate 5\n" * 1000)
-    log.close()
-    assert log.problem == "No space left on device"
-    assert log.began is not None
-
-
 def test_lines_stay_in_their_order_where_a_long_one_no_longer_fits(
     tmp_path: Path,
 ) -> None:
@@ -450,7 +388,7 @@ def test_what_is_cut_costs_no_redaction(tmp_path: Path) -> None:
     assert len(text) <= 1000
 
 
-@pytest.mark.parametrize(("last", "secrets"), [(15, 1), (31, 1), (32, 0)])
+@pytest.mark.parametrize(("last", "secrets"), [(31, 1), (32, 0)])
 def test_an_end_that_redaction_lengthens_still_fits(
     tmp_path: Path, last: int, secrets: int
 ) -> None:
@@ -469,17 +407,6 @@ def test_an_end_that_redaction_lengthens_still_fits(
     assert text.partition("capped]\n")[2] == kept
     assert f"[sparkpub: {(100 - secrets) * len(secret)} bytes cut here" in text
     assert len(text) <= 1000
-
-
-def test_an_end_that_just_fits_is_kept(tmp_path: Path) -> None:
-    """Five lines of ten bytes are the 50 that the end may have."""
-    log = journal.Log(tmp_path / "log", Redactor(), cap=1000)
-    log.write(b"x" * 748 + b"\n")
-    for _ in range(100):
-        log.write(b"123456789\n")
-    log.close()
-    end = (tmp_path / "log").read_text().partition("capped]\n")[2]
-    assert end == "123456789\n" * 5
 
 
 class _FullOnce:
@@ -505,26 +432,20 @@ class _FullOnce:
         self.closed = True
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (OSError(28, "No space left on device"), "No space left on device"),
-        (OSError("the disk is gone"), "the disk is gone"),
-    ],
-)
 def test_a_log_ends_where_it_could_not_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Room that is there again would make a log with a hole that nothing marks."""
-    log = journal.Log(tmp_path / "log", Redactor())
+    log = journal.Log(tmp_path / "log", Redactor(), begins="two")
     vars(log)["_file"].close()
-    disk = _FullOnce(error)
+    disk = _FullOnce(OSError(28, "No space left on device"))
     monkeypatch.setattr(log, "_file", disk)
     log.write(b"one\n")
     log.write(b"two\n")
     log.close()
     assert disk.kept == []
-    assert log.problem == said
+    assert log.problem == "No space left on device"
+    assert log.began is not None  # what is printed is read on all the same
 
 
 def test_what_comes_after_the_end_is_not_the_runs(tmp_path: Path) -> None:

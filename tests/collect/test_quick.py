@@ -19,7 +19,7 @@ from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
 from tests.plan.workloads.serving import SENSE, Served, serving
-from tests.plan.workloads.test_server_pages import LM_STUDIO, OLLAMA
+from tests.plan.workloads.test_server_pages import LM_STUDIO, LM_STUDIO_0_4, OLLAMA
 
 VLLM = {
     "/v1/models": {
@@ -67,7 +67,7 @@ def test_a_server_that_nobody_knows_is_called_by_its_interface() -> None:
     [
         (OLLAMA, "llama3.2:latest"),
         (LM_STUDIO, "meta-llama-3.1-8b-instruct"),
-        (VLLM, "acme/Walker-8B"),
+        (LM_STUDIO_0_4, "gemma-3-270m-it-qat"),
     ],
 )
 def test_the_model_that_is_loaded_is_measured(pages: Any, model: str) -> None:
@@ -224,8 +224,6 @@ def test_what_a_server_cannot_do_is_not_asked_of_it() -> None:
         (160, 0.8, [5, 2, 1]),
         # 128 tokens take 4 s: two requests fit into ten seconds.
         (160, 5.0, [2, 2, 1]),
-        # 128 tokens take 28 s.
-        (160, 35.0, [1, 1, 1]),
         (None, 0.8, [1, 1, 1]),
     ],
 )
@@ -241,7 +239,6 @@ def test_a_fast_server_gets_more_than_one_request_a_run(
     ("model", "key"),
     [
         ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct"),
-        ("llama3.2:latest", "llama3.2-latest"),
         ("/models/tiny walk.gguf", "tiny-walk"),
         ("模型", "model"),
     ],
@@ -323,18 +320,3 @@ def test_one_command_makes_a_campaign(
     document = json.loads(third.stdout)
     assert document["campaign"] == f"{name}-2"
     assert [run["output_throughput_tok_s"] for run in document["runs"]] == [40.0] * 2
-
-
-def test_without_the_client_one_line_says_how_to_get_it(
-    tmp_path: Path, variables: dict[str, str]
-) -> None:
-    (tmp_path / "bin/llama-benchy").unlink()
-    beside = Path(sys.executable).parent
-    if (beside / "uvx").exists() or (beside / "llama-benchy").exists():
-        pytest.skip("a client lies beside this interpreter")
-    with serving(Served(VLLM)) as server:
-        done = sparkpub(tmp_path, variables, "quick", server.url)
-    assert done.returncode == 1
-    assert "install with: pip install 'sparkpub[quick]" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "matrix").exists()

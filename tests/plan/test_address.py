@@ -9,16 +9,10 @@ from sparkpub.plan.address import base_of, is_loopback
     "written",
     [
         "http://127.0.0.1:8000",
-        "http://127.0.0.1:8000/",
-        "http://127.0.0.1:8000/v1",
-        "http://127.0.0.1:8000/v1/",
         "http://127.0.0.1:8000//v1//",
-        "http://127.0.0.1:8000/v1/models",
         "http://127.0.0.1:8000/v1/chat/completions",
-        "127.0.0.1:8000",
         "127.0.0.1:8000/v1",
         " 127.0.0.1:8000 ",
-        "8000",
         ":8000",
         "8000/v1",
         "http://0.0.0.0:8000/",  # as servers print it
@@ -32,7 +26,6 @@ def test_every_form_is_one_address(written: str) -> None:
     ("written", "base"),
     [
         ("spark-1.local:11434/v1", "http://spark-1.local:11434"),
-        ("localhost:1234", "http://localhost:1234"),
         ("https://models.example/team/v1/", "https://models.example/team"),
         ("http://[::1]:8000/v1", "http://[::1]:8000"),
         ("http://h/v1beta", "http://h/v1beta"),
@@ -43,7 +36,7 @@ def test_what_belongs_to_an_address_stays(written: str, base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["", "http://", "ftp://h:1", "http://h:port", "a b:8000", "http://h?x=1"]
+    "written", ["", "http://", "ftp://h:1", "http://h:port", "http://h?x=1"]
 )
 def test_what_is_no_address_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="is not an address such as http://127"):

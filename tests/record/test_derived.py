@@ -52,12 +52,10 @@ def test_what_is_derived_is_asked_for_like_what_is_held() -> None:
         a_run(end=32.0),
         a_run().model_copy(update={"phases": ()}),
         a_run(measured_seconds=None),
-        a_run(requests=None),
         a_run(output_tokens_mean=None),
         a_run(output_tokens_mean=0.0),
         # The energy of a run without a start-up time is that of the whole run.
         a_run({"gpu_energy_joule": 2048.0}),
-        a_run({"startup_seconds": 20.0}),
         a_run({"gpu_energy_joule": 0.0, "startup_seconds": 20.0}),
     ],
 )

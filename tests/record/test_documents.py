@@ -63,14 +63,6 @@ def mistakes(text: str, *prefix: str) -> list[str]:
             "unknown key titel, m.yaml:2; did you mean title?",
         ),
         (
-            "x: 1",
-            "unknown key x, m.yaml:1; known are counts, inner, parts, places, title",
-        ),
-        (
-            "inner:\n  rate: 1\n  rat: 2",
-            "unknown key inner.rat, m.yaml:3; did you mean rate?",
-        ),
-        (
             "parts:\n- rate: 1\n- rate: 2\n  rat: 2",
             "unknown key parts.1.rat, m.yaml:4; did you mean rate?",
         ),
@@ -135,11 +127,9 @@ def test_a_key_that_stands_twice_is_told_where_it_stands_again() -> None:
     ("path", "line"),
     [
         ((), 1),
-        (("a",), 2),
         (("a", "b"), 3),
         (("a", "b", "missing", "too"), 3),
         (("c", "1"), 6),
-        (("nowhere",), 1),
     ],
 )
 def test_the_line_of_a_key_or_of_the_nearest_part_around_it(

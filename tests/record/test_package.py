@@ -98,7 +98,6 @@ def test_a_file_is_named_with_its_hash(noted: Any) -> None:
     ("remote", "address"),
     [
         ("git@github.com:you/sparkpub.git", "https://github.com/you/sparkpub.git"),
-        ("ssh://git@github.com/you/sparkpub", "https://github.com/you/sparkpub"),
         ("https://me:word@host.example/s", "https://host.example/s"),
         (None, None),
     ],

@@ -12,7 +12,6 @@ from sparkpub.record import patterns
     [
         ("(", "not a regular expression of RE2: missing )"),
         ("(?=a)b", "invalid perl operator"),
-        (r"(a)\1", "invalid escape sequence"),
         ("((a{1,1000}){1,1000}){1,1000}", "invalid repetition size"),
         ("a" * 1001, "a regular expression of 1,001 characters"),
     ],

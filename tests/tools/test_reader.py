@@ -86,5 +86,5 @@ def test_batches_are_the_samples_of_their_mean() -> None:
     said = of_mode(
         {"avg_latency": 1.5, "latencies": [1.0, 2.0]}, "vllm-bench", "latency"
     )
-    assert said.samples == {"request_latency_mean_ms": (1000.0, 2000.0)}
+    assert said.figures.samples == {"request_latency_mean_ms": (1000.0, 2000.0)}
     assert said.problems == []

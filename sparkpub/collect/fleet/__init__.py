@@ -1,5 +1,6 @@
 """A plan measured on several machines, through a Ray cluster that is there already.
 
-`cluster` is all that knows Ray, `node` what runs on each machine, `accept` who may measure, and `session` the head: it
-alone writes records and commits.
+Each machine has the loop of a collection without a fleet (`sparkpub.collect.session.work`); only the books are on the
+head, which alone writes records and commits. `cluster` is all that knows Ray, `node` what runs on a machine, `roster`
+which of them may measure, `ledger` the books, and `session` the head.
 """

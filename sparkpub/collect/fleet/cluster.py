@@ -1,44 +1,42 @@
-"""All that knows Ray: who is in the cluster, calls to its nodes, and what became of them.
+"""All that knows Ray: who is in the cluster, what runs on its nodes, and what became of that.
 
-Ray places the calls, moves what they return, and finds out which nodes are dead. It is an optional extra and has no
+Ray places the work, moves what it returns, and finds out which nodes are dead. It is an optional extra and has no
 types of use to us, so that `Any` ends here.
 """
 
+import asyncio
 import importlib
 import logging
 import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from sparkpub.collect.bench import Order
 from sparkpub.collect.fleet import node as nodes
-from sparkpub.collect.fleet.node import NodeAnswer
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 
 RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
+NAMESPACE = "sparkpub"
+"""Where the actors of this program have their names."""
 Returned = TypeVar("Returned")
 HEAD_SECONDS = 30.0
 """How long the head of the cluster may take to answer before it is taken for gone."""
+KNOCK_SECONDS = 5.0
+"""How long an address may take to answer: Ray itself tries one where nobody is for minutes."""
 _RAYS_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 """The seconds after which Ray ends every process whose head is gone, ours too, with a line of its own."""
 _LONGER_THAN_OURS = 3600
 """In seconds: what is under way is to be written and committed by then."""
-KNOCK_SECONDS = 5.0
-"""How long an address may take to answer: Ray itself tries one where nobody is for minutes."""
 _ADDRESS = re.compile(r"(?P<host>[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
-_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""What a gRPC client says first (RFC 9113, 3.4): the preface of HTTP/2, and a frame of settings without any."""
-_FRAME, _SETTINGS = 9, 4
-"""Bytes before the content of a frame; and the kind of frame that every server answers with."""
 _REMEDY = "start one with ray start --head, and collect on a machine that is part of it"
 
 
@@ -52,13 +50,6 @@ class Node:
     gpus: float
 
 
-@dataclass(frozen=True)
-class Call(Generic[Returned]):
-    """Something asked of a node; its answer comes through `Cluster.answer`."""
-
-    ref: Any
-
-
 class LostError(Exception):
     """A node, or the process that worked on it for us, is gone; the message is Ray's reason in one line."""
 
@@ -67,10 +58,51 @@ class HeadLostError(CollectError):
     """The head of the Ray cluster is gone: nothing can be asked of it, or started, any more."""
 
     def __init__(self, why: str) -> None:
+        self.why = why
         super().__init__(
             f"the Ray cluster does not answer any more: {why}",
             remedy="start it and the same command again: finished runs wait on their machines",
         )
+
+
+class Questions:
+    """What machines ask the books, one question after the other: an actor beside the head, which has the books.
+
+    The books are not in the actor. They print, commit and are interrupted as the user who started the command, in the
+    surroundings of that command, and not as the process of a Ray node.
+    """
+
+    def __init__(self) -> None:
+        self._asked: asyncio.Queue[Any] = asyncio.Queue()
+        self._taken: asyncio.Future[Any] | None = None
+        self._wish = ""
+        self._wished = asyncio.Condition()
+
+    async def ask(self, *question: Any) -> Any:
+        """Put a question to the books, and wait for the answer."""
+        answer = asyncio.get_running_loop().create_future()
+        await self._asked.put((question, answer))
+        return await answer
+
+    async def take(self, answer: Any = None) -> Any:
+        """For the head: the next question, once there is one; first the answer to the one that it took last. It is one
+        call, since Ray keeps no order between two."""
+        if self._taken is not None and not self._taken.done():
+            self._taken.set_result(answer)
+        question, self._taken = await self._asked.get()
+        return question
+
+    async def wish(self, known: str) -> str:
+        """What the operator wishes, once it is something else than what is known."""
+        async with self._wished:
+            await self._wished.wait_for(lambda: self._wish != known)
+        return self._wish
+
+    async def wishes(self, wish: str) -> None:
+        """For the head: tell everybody."""
+        async with self._wished:
+            self._wish = wish
+            self._wished.notify_all()
 
 
 class Cluster:
@@ -81,9 +113,8 @@ class Cluster:
 
     def nodes(self) -> list[Node]:
         """Nodes that are alive and offer to measure, by id. Raises HeadLostError where the cluster is gone."""
-        entries = _of_head(self._ray.nodes)
         found = []
-        for entry in entries:
+        for entry in _of_head(self._ray.nodes):
             offered = entry["Resources"]
             if entry["Alive"] and offered.get(RESOURCE, 0) >= 1:
                 found.append(
@@ -96,82 +127,92 @@ class Cluster:
                 )
         return sorted(found, key=lambda node: node.id)
 
-    def ask(
-        self, node: Node, question: Callable[..., Returned], *given: Any
-    ) -> Call[Returned]:
+    def ask(self, node: Node, question: Callable[..., Any], *given: Any) -> Any:
         """Call a function there, beside whatever runs there. Raises HeadLostError."""
         remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
-        called = remote.options(**self._on(node)).remote
-        return Call(_of_head(partial(called, *given)))
+        return _of_head(partial(remote.options(**_on(node.id)).remote, *given))
 
-    def post(self, node: Node, document: Mapping[str, Any]) -> "PostOnNode":
-        """Have a machine set up for a campaign: all of it, so that no other work of the cluster runs beside ours.
-        Raises HeadLostError."""
-        actor = self._ray.remote(
+    def questions(self, campaign: str) -> Any:
+        """The actor that machines ask, on this node. Raises CollectError where another command has one for this
+        campaign; that of a command that was killed goes within seconds."""
+        own = self._ray.get_runtime_context().get_node_id()
+        actor = self._ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(
+            Questions
+        )
+        options = {"name": campaign, "namespace": NAMESPACE, **_on(own)}
+        start = actor.options(max_concurrency=1000, **options).remote
+        end = time.monotonic() + HEAD_SECONDS
+        while True:
+            try:
+                return start()
+            except ValueError:
+                if time.monotonic() > end:
+                    what = (
+                        f"another command collects campaign {campaign} on this cluster"
+                    )
+                    remedy = "wait for it, or stop it with Ctrl-C"
+                    raise CollectError(what, remedy=remedy) from None
+                time.sleep(1.0)
+
+    def measure(
+        self, node: Node, document: Mapping[str, Any], questions: Any, *whose: Any
+    ) -> Any:
+        """Have a machine measure what the books give it: all of it, so that no other work of the cluster runs beside
+        ours. A second try would measure twice unseen. Raises HeadLostError."""
+        remote = self._ray.remote(
             num_cpus=node.cpus,
             num_gpus=node.gpus,
             resources={RESOURCE: 1},
-            max_restarts=0,
-            max_task_retries=0,
-            max_concurrency=2,
-        )(nodes.StationOnNode)
-        started = actor.options(**self._on(node)).remote
-        return PostOnNode(self._ray, _of_head(partial(started, document)))
+            max_retries=0,
+            max_calls=1,
+        )(_measure)
+        started = remote.options(**_on(node.id)).remote
+        return _of_head(partial(started, document, questions, whose))
 
-    def _on(self, node: Node) -> dict[str, Any]:
-        strategies = importlib.import_module("ray.util.scheduling_strategies")
-        pinned = strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
-        return {"scheduling_strategy": pinned}
-
-    def answered(self, calls: Sequence[Call[Any]], timeout: float) -> list[Call[Any]]:
-        """Those of the calls whose answers, or failures, are there; waits for the first of them."""
-        by_ref = {call.ref: call for call in calls}
-        if not by_ref:
+    def done(self, refs: Sequence[Any], timeout: float) -> list[Any]:
+        """Those whose answers, or failures, are there; waits for the first of them."""
+        if not refs:
             return []
         done, _ = self._ray.wait(
-            list(by_ref), num_returns=1, timeout=timeout, fetch_local=False
+            list(refs), num_returns=1, timeout=timeout, fetch_local=False
         )
-        return [by_ref[ref] for ref in done]
+        return list(done)
 
-    def answer(self, call: Call[Returned], timeout: float = 60.0) -> Returned:
-        """What a call came to. Raises LostError where nothing came back."""
+    def answer(self, ref: Any, timeout: float = 60.0) -> Any:
+        """What something came to. Raises LostError where nothing came back."""
         try:
-            given: Returned = self._ray.get(call.ref, timeout=timeout)
+            return self._ray.get(ref, timeout=timeout)
         except self._ray.exceptions.RayError as error:
             raise LostError(_reason(error)) from None
-        return given
+
+    def cancel(self, ref: Any) -> None:
+        """End the process of something, whatever it is doing."""
+        self._ray.cancel(ref, force=True)
 
 
-class PostOnNode:
-    """A `StationOnNode` on another machine, called from here."""
+def _on(node: str) -> dict[str, Any]:
+    """Options of what is to run on this node and nowhere else."""
+    strategies = importlib.import_module("ray.util.scheduling_strategies")
+    pinned = strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+    return {"scheduling_strategy": pinned}
 
-    def __init__(self, ray: Any, handle: Any) -> None:
-        self._ray, self._handle = ray, handle
 
-    def open(self) -> Call[NodeAnswer]:
-        """See `StationOnNode.open`."""
-        return Call(self._handle.open.remote())
+def _measure(
+    document: Mapping[str, Any], questions: Any, whose: Sequence[Any]
+) -> tuple[str, ...]:
+    """On a node: see `sparkpub.collect.fleet.node.measure`. Each question says whose it is."""
+    ray = importlib.import_module("ray")
 
-    def measure(self, order: Order) -> Call[NodeAnswer]:
-        """See `StationOnNode.measure`."""
-        return Call(self._handle.measure.remote(order))
+    def ask(*question: Any) -> Any:
+        return ray.get(questions.ask.remote(*whose, *question))
 
-    def forget(self, stem: str) -> None:
-        """See `StationOnNode.forget`. Nobody waits for it: what is not forgotten comes again and is known."""
-        self._handle.forget.remote(stem)
+    def tell(line: str) -> None:
+        questions.ask.remote(*whose, "tell", line)
 
-    def stop(self, reason: str, *, now: bool) -> None:
-        """See `StationOnNode.stop`."""
-        self._handle.stop.remote(reason, now)
+    def wish(known: str) -> str:
+        return str(ray.get(questions.wish.remote(known)))
 
-    def close(self) -> Call[None]:
-        """See `StationOnNode.close`."""
-        return Call(self._handle.close.remote())
-
-    def kill(self) -> None:
-        """End the process, whatever it is doing."""
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(self._handle)
+    return nodes.measure(document, ask, tell, wish)
 
 
 @contextmanager
@@ -188,10 +229,11 @@ def connected(address: str) -> Iterator[Cluster]:
         ) from None
     if address != "auto":
         _knock(address)
+    begin = partial(ray.init, address, log_to_driver=False)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-    except Exception as error:  # Ray raises whatever its transport raises
-        what = f"no Ray cluster answers: {_reason(error)}"
+        _of_head(partial(begin, logging_level=logging.CRITICAL))
+    except HeadLostError as error:
+        what = f"no Ray cluster answers: {error.why}"
         raise CollectError(what, where=address, remedy=_REMEDY) from None
     try:
         yield Cluster(ray)
@@ -223,7 +265,7 @@ def _of_head(question: Callable[[], Returned]) -> Returned:
 
 
 def _knock(address: str) -> None:
-    """Raise CollectError where an address is none, or where no gRPC server, such as a head's, answers at it."""
+    """Raise CollectError where an address is none, or where nobody listens at it."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
         remedy = "give HOST:PORT, as in ray start --address=HOST:PORT, or auto"
@@ -231,20 +273,11 @@ def _knock(address: str) -> None:
             f"--on {address!r} is no address of a cluster", remedy=remedy
         )
     place = found["host"].strip("[]"), int(found["port"])
-    answer = b""
     try:
-        with socket.create_connection(place, KNOCK_SECONDS) as knocking:
-            if os.environ.get("RAY_USE_TLS") == "1":
-                return  # Ray's own certificates are needed to say more
-            knocking.sendall(_GREETING)
-            while len(answer) < _FRAME and (more := knocking.recv(_FRAME)):
-                answer += more
+        socket.create_connection(place, KNOCK_SECONDS).close()
     except OSError as error:
         what = f"no Ray cluster answers: {error.strerror or error}"
         raise CollectError(what, where=address, remedy=_REMEDY) from None
-    if len(answer) < _FRAME or answer[3] != _SETTINGS:
-        what = "no Ray cluster answers: something else listens there"
-        raise CollectError(what, where=address, remedy=_REMEDY)
 
 
 def _reason(error: BaseException) -> str:

@@ -1,18 +1,13 @@
 """What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
 
-from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.accept import (
-    OFFER,
-    Accepted,
-    apart,
-    survey,
-)
-from sparkpub.collect.fleet.cluster import Cluster, LostError, Node, connected
+from sparkpub.collect.fleet.cluster import LostError, Node, connected
+from sparkpub.collect.fleet.roster import OFFER, SURVEY_SECONDS, Roster, apart
 from sparkpub.plan.matrix import Matrix
 
 
@@ -33,40 +28,28 @@ class Examination:
     together: tuple[Diagnosis, ...] = ()
 
 
-def examine(matrix: Matrix | None, address: str, timeout: float = 60.0) -> Examination:
+def examine(matrix: Matrix | None, address: str) -> Examination:
     """Every node that offers to measure. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
-        accepted = survey(cluster, matrix, timeout)
-        machines = {there: machine for machine, there in accepted.machines.items()}
-        document = None if matrix is None else matrix.document()
+        matrix_document = None if matrix is None else matrix.document()
+        roster = Roster(cluster, matrix_document)
+        roster.look(SURVEY_SECONDS)
         together: tuple[Diagnosis, ...] = ()
         if matrix is not None:
-            lines = apart(matrix, accepted)
+            lines = apart(matrix, [*roster.machines])
             together = tuple(Diagnosis("matrix", "warning", line) for line in lines)
+        machines = {there: machine for machine, there in roster.machines.items()}
         found = []
         for there in cluster.nodes():
-            checks = (
-                *_standing(accepted, there),
-                *_checks(cluster, there, document),
-            )
-            found.append(ExaminedNode(there, machines.get(there), checks))
+            checks = [Diagnosis("fleet", "ok", "gets runs")]
+            if there not in machines:
+                lines = roster.refused.get(there, ["does not say what it is"])
+                checks = [Diagnosis("fleet", "missing", line) for line in lines]
+            with suppress(LostError):  # the reason is among the refusals
+                question = cluster.ask(there, node.examined, matrix_document)
+                checks += cluster.answer(question)
+            found.append(ExaminedNode(there, machines.get(there), tuple(checks)))
         return Examination(tuple(found), together)
-
-
-def _standing(accepted: Accepted, there: Node) -> Iterator[Diagnosis]:
-    """Whether a node gets runs, and why not."""
-    lines = accepted.refused.get(there, [])
-    if not lines:
-        yield Diagnosis("fleet", "ok", "gets runs")
-    for line in lines:
-        yield Diagnosis("fleet", "missing", line)
-
-
-def _checks(cluster: Cluster, there: Node, document: Any) -> Sequence[Diagnosis]:
-    try:
-        return cluster.answer(cluster.ask(there, node.examined, document))
-    except LostError:
-        return []  # its standing has the reason
 
 
 def document(found: Examination) -> dict[str, Any]:

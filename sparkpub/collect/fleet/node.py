@@ -1,12 +1,13 @@
-"""What runs on a machine of a fleet: it says what it is, measures one run at a time, and hands everything over.
+"""What runs on a machine of a fleet: it says what it is, and measures what the books on the head give it.
 
-Runs are measured by the same station as without a fleet, into a folder of the machine's own. What lies there stays
-until the head has written it: a machine that was cut off brings it along when it comes back.
+Runs are measured by the loop of one machine, into a folder of the machine's own. What lies there stays until the head
+has written it: a machine that was cut off hands it over when it comes back.
 """
 
 import hashlib
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +18,18 @@ from sparkpub.collect import lock, state, station
 from sparkpub.collect.bench import Order, in_the_way
 from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.fleet.ledger import Delivery
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import inventory, nvml
+from sparkpub.collect.machine.inventory import NAME_VARIABLE
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
-from sparkpub.collect.station import NotMeasured, Station
+from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record import store
-from sparkpub.record.errors import SparkpubError, said_by_system
+from sparkpub.record.errors import CollectError, SparkpubError, said_by_system
 from sparkpub.record.store import Stored, canonical_json
 
 FOLDER = "fleet"
@@ -41,72 +44,45 @@ class NodeState:
     """What a machine is, as far as it decides whether it may measure. Nothing here names it but its salted id."""
 
     machine: str | None
-    version: str
-    source: str
-    """The first digits of the SHA-256 of sparkpub's own source."""
-    driver: str | None
-    gpus: tuple[str, ...] = ()
-    models: Mapping[str, str] = field(default_factory=dict)
-    """Key of a model to a digest of what its folder says; a model without a folder has none."""
-    images: Mapping[str, str] = field(default_factory=dict)
-    """Environment to the id of its container image; an environment without an image has none."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What has to be alike on all machines: sparkpub, the driver, and what models and images are there."""
     obstacles: tuple[str, ...] = ()
     """Why runs of the matrix cannot be measured here, one line each."""
-    niceness: int = 0
-    """By how much Ray has lowered the priority of what it runs there."""
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """A run on its way to the head: the record as it is written, and its files by name."""
-
-    record: str
-    files: Mapping[str, bytes]
-
-
-@dataclass(frozen=True)
-class NodeAnswer:
-    """What came of a call. `problem` says, in lines, why nothing can be measured here any more."""
-
-    deliveries: tuple[Delivery, ...] = ()
-    why: NotMeasured | None = None
-    problem: tuple[str, ...] = ()
-    said: tuple[str, ...] = ()
-
-
-def source_digest() -> str:
-    """What tells one state of sparkpub's source from another, whatever its version says."""
+def own_sparkpub() -> str:
+    """Version and the first digits of the SHA-256 of sparkpub's source: what tells one state of it from another."""
     package = Path(sparkpub.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+    return f"{sparkpub.__version__} (source {digest.hexdigest()[:12]})"
 
 
 def standing(document: Mapping[str, Any] | None) -> NodeState:
     """What this machine is, and with a matrix what stands in the way of its runs."""
     as_started()
     with nvml.opened() as (gpus, _):
-        facts = inventory.facts(gpus)
-    models: dict[str, str] = {}
-    images: dict[str, str] = {}
-    obstacles: tuple[str, ...] = ()
+        machine = inventory.facts(gpus)
+    facts = {"sparkpub": own_sparkpub(), "GPU driver": machine.driver or "none"}
+    obstacles = []
+    if machine.id is None:
+        obstacles.append(
+            "has nothing that names it: no /etc/machine-id and no GPU; "
+            f"set {NAME_VARIABLE} to a name of its own before ray start"
+        )
+    niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
+    if niceness > 0:
+        obstacles.append(
+            f"runs its work {niceness} steps nicer than its node, so that whatever else there is comes first; "
+            "start its node with RAY_worker_niceness=0"
+        )
     if document is not None:
         matrix = Matrix.model_validate(document)
-        models, images = _models(matrix), _images(matrix)
-        obstacles = tuple(in_the_way(matrix, plan(matrix)))
-    return NodeState(
-        facts.id,
-        sparkpub.__version__,
-        source_digest(),
-        facts.driver,
-        tuple(card.name for card in facts.gpus),
-        models,
-        images,
-        obstacles,
-        os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid()),
-    )
+        facts |= _models(matrix) | _images(matrix)
+        obstacles += in_the_way(matrix, plan(matrix))
+    return NodeState(machine.id, facts, tuple(obstacles))
 
 
 def _models(matrix: Matrix) -> dict[str, str]:
@@ -116,7 +92,8 @@ def _models(matrix: Matrix) -> dict[str, str]:
         facts = declared_architecture(model)
         if model.path is not None and facts is not None:
             content = canonical_json(facts.model_dump(mode="json"))
-            found[key] = hashlib.sha256(content.encode()).hexdigest()[:12]
+            digest = hashlib.sha256(content.encode()).hexdigest()
+            found[f"model {key} with files"] = digest[:12]
     return found
 
 
@@ -126,7 +103,7 @@ def _images(matrix: Matrix) -> dict[str, str]:
     for name, options in matrix.environments.items():
         image = ENVIRONMENTS[options.type].image_id(options)
         if image is not None:
-            found[name] = image
+            found[f"for environment {name} the image"] = image
     return found
 
 
@@ -163,88 +140,85 @@ def _variables(pid: int) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-class StationOnNode:
-    """The station of one machine, called from the head. Calls come one at a time, but `stop`, which comes between."""
+@dataclass
+class RemoteLedger:
+    """The books, which the head has. Each question waits for its answer; the head knows whose it is."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        as_started()
-        self._matrix = Matrix.model_validate(document)
-        self._shown, self._redactor = public(self._matrix)
-        self._folder = state.folder() / FOLDER / self._matrix.campaign
-        self._interruption = Interruption()
-        self._said: list[str] = []
-        self._stack = ExitStack()
-        self._station: Station | None = None
+    ask: Callable[..., Any]
 
-    def open(self) -> NodeAnswer:
-        """Take the machine for the campaign, clean up what was left behind, and hand over runs that the head has not
-        written yet."""
-        try:
-            self._stack.enter_context(lock.locked(self._matrix.campaign, self._folder))
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._said += station.tidied(self._folder, self._redactor)
-            progress = Progress(self._matrix.campaign, 0, 0, self._said.append)
-            self._stack.callback(progress.close)
-            self._station = self._stack.enter_context(
-                station.opened(
-                    self._matrix,
-                    self._shown,
-                    self._folder,
-                    self._redactor,
-                    self._interruption,
-                    progress,
-                )
-            )
-            left = tuple(_delivery(run) for run in store.read_folder(self._folder))
-        except (SparkpubError, OSError) as error:
-            self._stack.close()
-            return NodeAnswer(problem=_lines(error), said=self._spoken())
-        return NodeAnswer(left, said=self._spoken())
+    def next(self, _machine: str | None) -> Order | None:
+        """See `Ledger.next`."""
+        order: Order | None = self.ask("next")
+        return order
 
-    def measure(self, order: Order) -> NodeAnswer:
-        """One run, from its gates to its record."""
-        assert self._station is not None
-        try:
-            ended = self._station.measure(order)
-        except (SparkpubError, OSError) as error:
-            return NodeAnswer(problem=_lines(error), said=self._spoken())
-        if not isinstance(ended, Stored):
-            return NodeAnswer(why=ended, said=self._spoken())
-        return NodeAnswer((_delivery(ended),), said=self._spoken())
+    def keep(self, _machine: str | None, stored: Stored) -> None:
+        """Hand a run over, and forget it once the head has it, or wants none of it.
 
-    def forget(self, stem: str) -> None:
-        """The head has this run, or wants none of it."""
-        path = self._folder / f"{stem}.json"
-        if not path.is_file():
-            return
-        for file in reversed(store.read_record(path).files):
+        Raises CollectError where it did not arrive as it is; it then stays.
+        """
+        files = {
+            item.path: stored.evidence_path(item).read_bytes()
+            for item in stored.record.evidence
+        }
+        delivery = Delivery(stored.path.read_text(encoding="utf-8"), files)
+        problem = self.ask("keep", delivery)
+        if problem is not None:
+            raise CollectError(problem)
+        for file in stored.files:
             file.unlink(missing_ok=True)
 
-    def stop(self, reason: str, now: bool) -> None:
-        """Start nothing any more, and end the current run where it has to be now."""
-        self._interruption.reason = reason
-        self._interruption.finish = True
-        self._interruption.stop = now
-
-    def close(self) -> None:
-        """Put everything on the machine back."""
-        self._stack.close()
-
-    def _spoken(self) -> tuple[str, ...]:
-        said = tuple(self._said)
-        self._said.clear()
-        return said
+    def skip(self, _machine: str | None) -> None:
+        """See `Ledger.skip`."""
+        self.ask("skip")
 
 
-def _delivery(stored: Stored) -> Delivery:
-    files = {
-        item.path: stored.evidence_path(item).read_bytes()
-        for item in stored.record.evidence
-    }
-    return Delivery(stored.path.read_text(encoding="utf-8"), files)
+def measure(
+    document: Mapping[str, Any],
+    ask: Callable[..., Any],
+    tell: Callable[[str], None],
+    wish: Callable[[str], str],
+) -> tuple[str, ...]:
+    """Take this machine for a campaign, hand over what lies here from before, and measure until nothing is to do.
 
-
-def _lines(error: SparkpubError | OSError) -> tuple[str, ...]:
-    if isinstance(error, SparkpubError):
+    `ask` calls the head's books, `tell` has it say a line, and `wish` waits until the operator wishes something else
+    than what is given. Returns why nothing can be measured here any more, in lines.
+    """
+    as_started()
+    matrix = Matrix.model_validate(document)
+    shown, redactor = public(matrix)
+    folder = state.folder() / FOLDER / matrix.campaign
+    interruption = Interruption()
+    obeying = threading.Thread(target=_obey, args=(interruption, wish), daemon=True)
+    obeying.start()
+    ledger = RemoteLedger(ask)
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(lock.locked(matrix.campaign, folder))
+            folder.mkdir(parents=True, exist_ok=True)
+            for line in station.tidied(folder, redactor):
+                tell(line)
+            for stored in store.read_folder(folder):
+                ledger.keep(None, stored)
+            progress = Progress(matrix.campaign, 0, 0, tell)
+            stack.callback(progress.close)
+            here = stack.enter_context(
+                station.opened(matrix, shown, folder, redactor, interruption, progress)
+            )
+            work(here, ledger, interruption)
+    except SparkpubError as error:
         return tuple(error.lines())
-    return (said_by_system(error),)
+    except OSError as error:
+        return (said_by_system(error),)
+    return ()
+
+
+def _obey(interruption: Interruption, wish: Callable[[str], str]) -> None:
+    """Start nothing any more, and end the current run, when the operator wishes it or the head is gone."""
+    known = ""
+    while not interruption.stop:
+        try:
+            known = wish(known)
+        except Exception as error:  # Ray raises whatever its transport raises
+            known = f"stop the loss of the head: {type(error).__name__}"
+        how, _, interruption.reason = known.partition(" ")
+        interruption.finish, interruption.stop = True, how == "stop"

@@ -41,8 +41,9 @@ from sparkpub.record.telemetry import parse
 from sparkpub.tools import cells, reading
 from sparkpub.tools.asked import Asked, as_key, asked
 from sparkpub.tools.cells import CellError, local_moment
-from sparkpub.tools.figures import Figures, figures
+from sparkpub.tools.figures import Figures
 from sparkpub.tools.language import ResultMapping, RunPlaces
+from sparkpub.tools.reader import ReportReading
 from sparkpub.tools.where import at, holds
 
 NO_SUCCESS = "no request succeeded"
@@ -227,59 +228,47 @@ def _report(
         more[printed.TOLD] = printed.told_beside(beside)
     document = {**more, **document, "noted": beside.notes}
     assert mapping.run is not None
-    found = Figures() if mapping.reads else figures(mapping, document, "report")
+    found = ReportReading(mapping, document)
     said = SaidOfRun(mapping.run, mapping.same, document)
-    answer = _answer(mapping, said, content, beside, found)
+    answer = _answer(found, said, content, beside)
     load = asked(mapping, document)
     named = said.text("workload")
     workload = load.name if load.is_known else None
     return Report(
         str(mapping.reads or mapping.tool),
         answer,
-        found,
+        found.figures,
         said,
         model=said.word("model_id") or said.word("model"),
         workload=workload if named is None else as_key(named),
         asked=load,
         started=_started(mapping.run, said),
         sizes=_sizes(mapping, document, load, answer),
-        failure=None if _succeeded(mapping, document, answer) else NO_SUCCESS,
+        failure=None if found.succeeded else NO_SUCCESS,
         notes=load.notes,
     )
 
 
 def _answer(
-    mapping: ResultMapping,
-    said: SaidOfRun,
-    content: bytes,
-    beside: Sidecars,
-    found: Figures,
+    found: ReportReading, said: SaidOfRun, content: bytes, beside: Sidecars
 ) -> Answer:
-    """As the workload's reader finds it, or as the mapping says where the figures are."""
-    if mapping.reads is not None:
-        return WORKLOADS[mapping.reads].parse(beside.log, {"report": content}, None)
+    """With what the workload's reader finds in the logs beside it, where it is one of a workload."""
+    if found.mapping.reads is not None:
+        parse = WORKLOADS[found.mapping.reads].parse
+        return parse(beside.log, {"report": content}, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems
     if not is_complete:
-        problems += ("the report holds none of the figures",)
+        problems.append("the report holds none of the figures")
+    observed = said.observed().model_dump(exclude_defaults=True)
     return Answer(
         found.metrics,
-        said.observed(),
+        reading.observed(found.facts | observed),
         complete=is_complete,
-        problems=problems,
-        samples=found.samples,
+        problems=tuple(problems),
+        samples=found.figures.samples,
+        deviations=found.deviations,
     )
-
-
-def _succeeded(
-    mapping: ResultMapping, document: Mapping[str, Any], answer: Answer
-) -> bool:
-    assert mapping.run is not None
-    where = mapping.run.succeeded
-    if where is None:
-        return bool(answer.observed.requests or mapping.names_figures)
-    found = at(document, where)
-    return bool(reading.number(found)) or (isinstance(found, list) and bool(found))
 
 
 def _sizes(

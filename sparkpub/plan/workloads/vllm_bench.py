@@ -253,7 +253,7 @@ def parse(
         said_at=_said_at(report),
         complete=complete,
         problems=tuple(problems),
-        samples=said.samples,
+        samples=said.figures.samples,
     )
 
 

@@ -242,7 +242,6 @@ def test_gpus_without_the_toolkit_are_an_obstacle(client: Any, image: str) -> No
     ("others", "argv"),
     [
         ({}, ["/no/such/program"]),
-        ({"runtime": "no-such-runtime"}, ["true"]),
         ({"user": "nobody-of-that-name"}, ["true"]),
     ],
 )

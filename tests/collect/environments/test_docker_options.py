@@ -51,22 +51,6 @@ def test_the_command_line_of_the_source_is_expressible(tmp_path: Path) -> None:
     assert not {"network", "mem_limit", "privileged", "user", "entrypoint"} & set(found)
 
 
-def test_the_variants_for_phase_2_are_expressible(tmp_path: Path) -> None:
-    found = arguments(
-        tmp_path,
-        memory="unlimited",
-        memory_swap="unlimited",
-        cgroup_parent="/",
-        cpuset="0-9",
-    )
-    assert (found["mem_limit"], found["memswap_limit"], found["cgroup_parent"]) == (
-        -1,
-        -1,
-        "/",
-    )
-    assert found["cpuset_cpus"] == "0-9"
-
-
 def test_gpus_by_number_by_name_and_by_cdi(tmp_path: Path) -> None:
     (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
     (by_name,) = arguments(tmp_path, gpus=["0", "GPU-1"])["device_requests"]
@@ -94,11 +78,6 @@ def test_all_gpus_are_those_that_the_collector_itself_may_use(
     assert visible["DeviceIDs"] == ["1", "3"]
     (by_number,) = arguments(tmp_path, gpus=2)["device_requests"]
     assert by_number["Count"] == 2
-
-
-def test_network_modes_and_named_networks(tmp_path: Path) -> None:
-    assert arguments(tmp_path, network="host")["network_mode"] == "host"
-    assert arguments(tmp_path, network="lab")["network"] == "lab"
 
 
 def test_every_option_reaches_the_engine(tmp_path: Path) -> None:
@@ -159,9 +138,7 @@ def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
     [
         ("/data/models/a", "/m/a"),
         ("/data/models/fast/a", "/f/a"),
-        ("/data/models", "/m"),
         ("/data/modelsmore/a", "/data/modelsmore/a"),
-        ("/elsewhere", "/elsewhere"),
     ],
 )
 def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None:
@@ -176,11 +153,9 @@ def test_a_path_is_seen_through_the_longest_bind(path: str, inside: str) -> None
     [
         ({}, None, {}),
         ({"network": "host"}, None, {"network_mode": "host"}),
-        ({"network": "none"}, None, {"network_mode": "none"}),
         ({"network": "lab"}, None, {"network": "lab"}),
         # A client joins the network of its server, unless both have the host's.
         ({}, "abc", {"network_mode": "container:abc"}),
-        ({"network": "lab"}, "abc", {"network_mode": "container:abc"}),
         ({"network": "host"}, "abc", {"network_mode": "host"}),
     ],
 )
@@ -211,7 +186,6 @@ def test_the_network_of_a_container_and_of_a_client(
             {"a": {"IPAddress": ""}, "lab": {"IPAddress": "172.18.0.3"}},
             "172.18.0.3",
         ),
-        ("none", {"none": {"IPAddress": ""}}, ""),
         ("none", None, ""),
     ],
 )

@@ -14,7 +14,6 @@ from sparkpub.collect.environments.host import Host
 from sparkpub.collect.machine import cgroup, processes
 from sparkpub.collect.machine.processes import OWNER_VARIABLE, RUN_VARIABLE
 from sparkpub.plan.environments import HostOptions
-from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch, until
 
 ESCAPE = """import os, time
@@ -95,11 +94,6 @@ def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     until(lambda: "up" in log.text)
     assert running.stop(grace=0.2).code == -signal.SIGKILL
     running.close()
-
-
-def test_a_program_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(CollectError, match="cannot be started"):
-        Host().launch(a_launch(tmp_path, "/no/such/program")[0], HostOptions())
 
 
 def test_orphans_of_a_dead_collector_are_ended_and_those_of_a_living_one_are_not() -> (

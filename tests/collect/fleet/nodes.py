@@ -4,19 +4,20 @@ a name of its own as if it were another machine. Everything listens on 127.0.0.1
 import json
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sparkpub.collect.machine.processes import descendants, end
+from sparkpub.collect.machine.processes import end
 from sparkpub.plan.matrix import Matrix
 
 PATIENT: dict[str, int] = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 1000,
     "health_check_timeout_ms": 2000,
-    "health_check_failure_threshold": 4,
+    "health_check_failure_threshold": 8,
 }
 """When Ray takes a node that does not answer for dead: in seconds and not in half a minute."""
 QUIET = {
@@ -31,7 +32,7 @@ STORE = 80 * 2**20
 
 
 class Nodes:
-    """The cluster. `add`, `kill` and `freeze` name a machine."""
+    """The cluster. `add` and `kill` name a machine."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,6 +48,7 @@ class Nodes:
                 "include_dashboard": False,
                 "include_log_monitor": False,
                 "object_store_memory": STORE,
+                "metrics_agent_port": _free_port(),
                 "_system_config": PATIENT,
             },
         )
@@ -74,6 +76,7 @@ class Nodes:
             num_cpus=1,
             resources={"sparkpub_gpu": 1},
             object_store_memory=STORE,
+            metrics_agent_port=_free_port(),
             env_vars=own | variables,
         )
 
@@ -91,10 +94,13 @@ class Nodes:
             for entry in self._cluster.head_node.all_processes[name]:
                 end([entry.process.pid], signal.SIGKILL)
 
-    def freeze(self, name: str) -> None:
-        """Let a machine hang, with everything that runs on it."""
-        for entry in self._nodes[name].all_processes["raylet"]:
-            end(descendants(entry.process.pid), signal.SIGSTOP)
+
+def _free_port() -> int:
+    """For a node's agent: where Ray chooses the port, a node ends whose agent takes more than 15 s to write it down."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port: int = bound.getsockname()[1]
+        return port
 
 
 def command(matrix: Matrix, nodes: Nodes, data: Path) -> list[str]:

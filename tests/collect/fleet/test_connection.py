@@ -4,8 +4,6 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +13,7 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.collect.fleet import cluster
-from sparkpub.collect.fleet.cluster import Call, Cluster, LostError, Node
+from sparkpub.collect.fleet.cluster import Cluster, LostError, Node
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from tests.collect.collecting import a_matrix
@@ -102,13 +100,13 @@ def test_a_lost_call_says_why_in_one_line(said: str, reason: str) -> None:
     ray = a_ray()
     ray.get = failing(ray.exceptions.RayError(said))
     with pytest.raises(LostError) as caught:
-        Cluster(ray).answer(Call("ref"))
+        Cluster(ray).answer("ref")
     assert str(caught.value) == reason
 
 
 def test_an_error_of_our_own_is_not_taken_for_a_loss() -> None:
     with pytest.raises(ZeroDivisionError):
-        Cluster(a_ray(get=failing(ZeroDivisionError()))).answer(Call("ref"))
+        Cluster(a_ray(get=failing(ZeroDivisionError()))).answer("ref")
 
 
 @pytest.mark.parametrize("command", ["collect", "doctor"])
@@ -179,73 +177,6 @@ def test_a_port_where_nobody_listens_is_said_at_once(
         address = f"127.0.0.1:{bound.getsockname()[1]}"
         line = refusal(a_ray(init=never), address, monkeypatch)
     assert line.startswith(f"no Ray cluster answers: Connection refused, {address};")
-
-
-@contextmanager
-def answering(*answers: bytes) -> Iterator[str]:
-    """The address of a program that says this to whoever connects, and hangs up."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            there, _ = server.accept()
-            with there:
-                there.recv(64)
-                for part in answers:
-                    there.sendall(part)
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
-
-
-SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0])
-"""The head of the frame with which a server of gRPC begins: six bytes of settings follow."""
-
-
-@pytest.mark.parametrize(
-    "said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", SETTINGS[:4], b""]
-)
-def test_a_port_of_something_else_is_said_at_once(
-    said: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with answering(said) as address:
-        line = refusal(a_ray(init=never), address, monkeypatch)
-    assert line.startswith(
-        f"no Ray cluster answers: something else listens there, {address}; start one"
-    )
-
-
-def test_a_port_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "KNOCK_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        line = refusal(a_ray(init=never), address, monkeypatch)
-    assert line.startswith(f"no Ray cluster answers: timed out, {address};")
-
-
-def test_a_port_that_answers_as_a_head_does_is_left_to_ray(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = []
-    ray = a_ray(init=lambda **given: asked.append(given["address"]), shutdown=list)
-    monkeypatch.setattr(cluster.importlib, "import_module", lambda _: ray)
-    with (
-        answering(SETTINGS[:4], SETTINGS[4:]) as address,
-        cluster.connected(address),
-    ):
-        assert asked == [address]
-
-
-def test_a_cluster_with_certificates_is_left_to_ray(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("RAY_USE_TLS", "1")
-    ray = a_ray(init=failing(ConnectionError("no certificate")))
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        line = refusal(ray, address, monkeypatch)
-    assert line.startswith("no Ray cluster answers: no certificate")
 
 
 def test_smoke_runs_are_for_this_machine() -> None:

@@ -87,7 +87,6 @@ SHARED = {"own/cgroup.controllers": "cpu memory", "own/cgroup.procs": "{me}\n1\n
         ({}, "no memory control group"),
         ({"own/cgroup.controllers": "cpu"}, "memory is not delegated"),
         (SHARED | {"own/memory.max": "1024\n"}, "processes of others"),
-        (SHARED | {"own/cpu.max": "5000 100000\n"}, "processes of others"),
         (SHARED | {"own/cpuset.cpus": "0-3\n"}, "processes of others"),
     ],
 )  # fmt: skip

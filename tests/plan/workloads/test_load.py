@@ -59,18 +59,14 @@ SERVE = "vllm-bench serve"
             8,
             "8 at once, all others waiting",
         ),
-        # A default is asked for like anything else: 50 requests, in batches of 8.
-        (TRTLLM, {}, None, 8, "8 at once, all others waiting"),
         (TRTLLM, {"requests": 5}, None, 5, "all 5 at once"),
         ("trtllm-bench latency", {}, 1, 1, "1 at once"),
         ("llama-bench", {"n_batch": 2048}, 1, 1, "1 at once"),
-        ("generate", {"batch_size": 16}, None, 16, "16 at once"),
         ("generate", {}, None, 1, "1 at once"),
         ("ctranslate2", {"batch_size": 2}, None, 2, "2 at once"),
         ("vllm-bench latency", {"batch_size": 2}, None, 2, "2 at once"),
         ("vllm-bench throughput", {}, None, 8, "8 at once, all others waiting"),
         # A client: the server's largest batch is a setting, not the load that a client makes.
-        (SERVE, {"concurrency": 8}, 8, 8, "8 at once"),
         (SERVE, {"concurrency": 8, "batch_size": 4}, 8, 8, "8 at once"),
         (SERVE, {"batch_size": 4}, None, 100, "all 100 at once"),
         (SERVE, {"request_rate": 4}, None, None, "4.0 a second"),
@@ -82,9 +78,7 @@ SERVE = "vllm-bench serve"
             "4.0 a second, at most 8 at once",
         ),
         ("openai-endpoint", {"requests": 64}, None, 64, "all 64 at once"),
-        ("openai-endpoint", {"concurrency": 8}, 8, 8, "8 at once"),
         ("command", {}, None, None, ""),
-        ("matmul", {}, None, None, ""),
     ],
 )
 def test_how_many_requests_come_at_once(
@@ -103,7 +97,6 @@ def test_how_many_requests_come_at_once(
     [
         # What an import does not say is not the default: nobody knows whether all requests came at once.
         (TRTLLM, {"max_batch_size": 8, "requests": 50}, 8, "8 at once"),
-        (TRTLLM, {}, None, ""),
         ("generate", {}, None, ""),
         # The reports of these clients say a bound where there is one.
         (SERVE, {"requests": 100}, 100, "all 100 at once"),
@@ -114,7 +107,6 @@ def test_how_many_requests_come_at_once(
             None,
             "4.0 a second, burstiness 0.5",
         ),
-        ("llama-benchy", {"concurrency": 4}, 4, "4 at once"),
         ("table", {"max_concurrency": 4}, 4, "4 at once"),
         ("table", {"concurrency": "many", "requests": 100}, None, ""),
     ],
@@ -131,14 +123,11 @@ def test_an_import_declares_no_more_than_it_says(
     [
         (TRTLLM, {"requests": 64}, 64, 8),
         ("generate", {"batches": 6, "batch_size": 8}, 48, 8),
-        ("ctranslate2", {}, 8, 1),
         ("llama-bench", {}, 5, 1),
-        ("vllm-bench throughput", {"batch_size": 16}, 100, 16),
         # Ten batches of eight.
         ("vllm-bench latency", {"requests": 10}, 80, 8),
         (SERVE, {"requests": 10}, 10, None),
         (SERVE, {"batch_size": 16}, 100, 16),
-        ("openai-endpoint", {}, 100, None),
     ],
 )
 def test_how_much_is_measured_and_what_a_batch_holds_are_no_part_of_the_load(

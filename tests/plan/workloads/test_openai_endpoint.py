@@ -168,63 +168,10 @@ def test_what_a_real_llama_server_says() -> None:
     assert seen.model_path == "models/tiny-llama/tiny-llama-q8_0.gguf"
     assert (seen.parameters, seen.weight_bytes) == (27_271_680, 29_001_728)
     assert (seen.dtype, seen.quantization, seen.batch_size) == (None, "Q8_0", 4)
-    few = LOAD.model_copy(update={"requests": 2, "warmup": 0})
-    report = {
-        "output_throughput": 1.0,
-        "completed": 2,
-        "total_input_tokens": 128,
-        "total_output_tokens": 32,
-    }
-    files = {"output": server, "report": json.dumps(report).encode()}
-    # Its counter rose from 0 to 120; this run would have had 3 requests of 16 tokens.
-    assert openai_endpoint.parse(b"", files, few).problems == (
-        "the server generated 120 tokens and this run 48 at most: others used it meanwhile",
-    )
     plain = identity(
         {"/v1/models": {"data": [{"id": "x"}, {"id": "m", "meta": {"ftype": "F16"}}]}}
     )
     assert (plain["dtype"], plain["quantization"]) == ("float16", None)
-
-
-def test_what_a_server_of_the_environment_printed_is_read_too() -> None:
-    """The log of a run begins with what its server printed at its start: here of vLLM 0.24 on an H200."""
-    log = (LOGS.parent / "vllm-bench/0.24-serve.log").read_bytes()
-    report = {
-        "output_throughput": 1.0,
-        "completed": 2,
-        "total_input_tokens": 128,
-        "total_output_tokens": 32,
-    }
-    pages = {
-        "model": "m",
-        "client": "vllm",
-        "said": {"/version": {"version": "0.24.0"}},
-    }
-    files = {
-        "report": json.dumps(report).encode(),
-        "output": json.dumps(pages).encode(),
-    }
-    answer = openai_endpoint.parse(log, files, None)
-    seen = answer.observed
-    assert (seen.engine, seen.engine_version, seen.random_weights) == (
-        "vLLM",
-        "0.24.0",
-        True,
-    )
-    assert (seen.dtype, seen.requests) == ("bfloat16", 2)
-    assert (seen.settings["load_format"], seen.settings["client"]) == ("dummy", "vllm")
-    assert values(answer)["weights_gib"] == 14.29
-
-
-def test_sglang_is_known_by_its_pages() -> None:
-    """Its native interface, as it documents that."""
-    sglang = identity(
-        {"/get_model_info": {"model_path": "/models/m"}},
-        'sglang:num_running_reqs{model_name="m"} 0.0',
-    )
-    assert (sglang["engine"], sglang["model_path"]) == ("SGLang", "/models/m")
-    unknown = identity({"/v1/models": {"data": [{"id": "m", "owned_by": "somebody"}]}})
-    assert (unknown["engine"], unknown["model_path"]) == (None, "m")
 
 
 def test_failures_of_aiperf_are_said() -> None:
@@ -340,17 +287,6 @@ def test_what_must_be_declared() -> None:
         OpenaiEndpointOptions(url="http://")
 
 
-@pytest.mark.parametrize(
-    "url", ["http://h:8000/v1", "http://h:8000/v1/", "h:8000", "http://h:8000/"]
-)
-def test_an_address_is_taken_as_people_paste_it(url: str) -> None:
-    """`.../v1` once became `/v1/v1/models`."""
-    options = LOAD.model_copy(update={"url": url})
-    document = wanted(case(), options)
-    assert document["url"] == "http://h:8000"
-    assert "--base-url http://h:8000 " in " ".join(document["clients"][0]["argv"])
-
-
 class Pages(http.server.BaseHTTPRequestHandler):
     """A server that lists one model, and generates 16 tokens with every look at its metrics."""
 
@@ -436,24 +372,10 @@ def test_the_driver_asks_measures_and_asks_again(address: str, client: Path) -> 
     )
 
 
-def test_nothing_is_timed_of_a_model_that_makes_no_sense(
-    address: str, client: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Pages, "says", "<html>not found</html>")
-    options = OpenaiEndpointOptions(url=address, requests=3, output_tokens=8)
-    code, log, _ = run(
-        openai_endpoint.command(case(random_weights=False), options), client
-    )
-    assert code == 78
-    assert b"the model's answer makes no sense: it is an error page" in log
-    assert not (client / "argv").exists()
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{}", "line 1 is no JSON object with a prompt"),
-        ("", "it holds no prompt"),
         (None, "No such file"),
     ],
 )
@@ -471,15 +393,6 @@ def test_a_data_set_that_cannot_be_used_is_said(
     )
     assert code == 1
     assert words in log.decode()
-
-
-def test_a_model_that_is_not_served_is_said(address: str, client: Path) -> None:
-    other = LOAD.model_copy(update={"url": address, "model": "other"})
-    code, log, _ = run(openai_endpoint.command(case(), other), client)
-    assert code == pages.LASTING
-    assert f"{address} does not serve other; correct model:, it serves tiny" in (
-        log.decode()
-    )
 
 
 def test_a_server_or_a_client_that_is_missing_is_said(

