@@ -188,7 +188,7 @@ class Run:
         times = np.arange(-10, self.seconds + 20, INTERVAL)
         kept = [time for time in times if not self.silent[0] < time < self.silent[1]]
         power = np.random.default_rng(int(self.started.timestamp())).normal(
-            100, 5, len(kept)
+            80, 2, len(kept)
         )
         samples = [
             f"{time:.1f},{watt:.3f},{rows[bool(time < 0)]}"
