@@ -1,7 +1,9 @@
 """The books of a collection: what is counted, what is next, and what is said, over records that are made up."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,10 +12,16 @@ from sparkpub.collect.bench import Order
 from sparkpub.collect.books import (
     Books,
     Outcome,
+    failed_before,
+    known_records,
+    missing,
+    without,
 )
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
+from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.progress import Progress
+from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.record import (
@@ -78,6 +86,7 @@ def books(
     ("outcome", "exit_code", "summary"),
     [
         (Outcome(2, 0, 0, None), 0, "2 runs measured, 0 failed, 0 to do"),
+        (Outcome(1, 1, 3, None, 3), 1, "1 run measured, 1 failed, 3 to do"),
         (
             Outcome(0, 0, 1, None, 3),
             1,
@@ -87,6 +96,11 @@ def books(
             Outcome(4, 0, 0, "stopped by SIGTERM"),
             1,
             "4 runs measured, 0 failed, 0 to do; stopped by SIGTERM",
+        ),
+        (
+            Outcome(4, 0, 0, None, uncommitted="4 runs not committed"),
+            1,
+            "4 runs measured, 0 failed, 0 to do; 4 runs not committed",
         ),
         (
             Outcome(4, 0, 16, None, 17, limited=True),
@@ -107,10 +121,78 @@ def test_an_outcome_is_one_line_and_an_exit_status(
     assert (outcome.exit_code, outcome.summary) == (exit_code, summary)
 
 
+def test_a_folder_that_is_not_there_has_no_records(tmp_path: Path) -> None:
+    assert known_records(tmp_path / "none") == []
+
+
+def test_the_outcome_counts_what_is_left_and_what_lacks_a_good_record(
+    tmp_path: Path,
+) -> None:
+    """Of three runs one is good, one has used up its only attempt, and one is missing."""
+    matrix = a_matrix(iterations=3)
+    first, second, third = plan(matrix)
+    kept = books(tmp_path, a_run(first), a_run(second, **FAILED), matrix=matrix)
+    outcome = kept.outcome((first, second, third), None)
+    assert (outcome.left, outcome.lacking, outcome.stopped) == (1, 2, None)
+    assert kept.outcome((first,), None).exit_code == 0
+
+
+def test_the_failures_that_used_up_the_retries_of_a_run_are_known() -> None:
+    """Of three runs the first failed for good, the second once and was good then, and the third has a retry left."""
+    matrix = a_matrix(iterations=3, retries=1)
+    first, second, third = plan(matrix)
+    given_up = [a_run(first, number, **FAILED) for number in (1, 2)]
+    others = [a_run(second, 1, **FAILED), a_run(second, 2), a_run(third, 1, **FAILED)]
+    records = [*given_up, *others]
+    found = failed_before(matrix, records, [first, second, third])
+    assert found == {record.run_id for record in given_up}
+    assert failed_before(matrix, records, [second, third]) == frozenset()
+    assert without(records, found) == others
+
+
+def test_a_machine_without_a_record_has_everything_to_do() -> None:
+    matrix = a_matrix(machines="replicate")
+    runs = plan(matrix, ["one", "two"])
+    done = a_run(runs[0], machine=Machine(id="one"))
+    assert missing(matrix, [done], runs) == list(runs[1:])
+
+
+def test_an_attempt_that_does_not_count_any_more_leaves_its_run_to_do(
+    tmp_path: Path,
+) -> None:
+    failed = a_run(**FAILED)
+    assert not books(tmp_path, failed).to_do(RUN)
+    again = books(tmp_path, failed, given_up=frozenset({failed.run_id}))
+    assert again.to_do(RUN)
+    assert again.outcome([RUN], None).left == 1
+
+
+@pytest.mark.parametrize(("skipped", "words"), [(1, "1 run"), (2, "2 runs")])
+def test_skipped_runs_are_said_where_nothing_else_stopped(
+    tmp_path: Path, skipped: int, words: str
+) -> None:
+    kept = books(tmp_path)
+    kept.refused.update((RUN, SECOND)[:skipped])
+    expected = f"{words} skipped because a gate was not met"
+    assert kept.outcome([], None).stopped == expected
+    assert kept.outcome([], "stopped by SIGINT").stopped == "stopped by SIGINT"
+
+
+def test_a_run_that_was_skipped_is_not_open_but_still_to_do(tmp_path: Path) -> None:
+    kept = books(tmp_path)
+    assert not kept.is_tried(RUN)
+    kept.refused.add(RUN)
+    assert kept.is_tried(RUN)
+    assert kept.to_do(RUN)
+    assert not kept.is_tried(SECOND)
+
+
 @pytest.mark.parametrize(
     ("most", "measured", "under_way", "is_full"),
     [
         (None, 1000, 0, False),
+        (3, 2, 0, False),
+        (3, 3, 0, True),
         (3, 2, 1, True),
         (3, 1, 1, False),
     ],
@@ -140,6 +222,18 @@ def test_an_order_numbers_the_attempts_at_its_own_run(tmp_path: Path) -> None:
     assert kept.order(SECOND, None).attempt == 2
     order = kept.order(RUN, None, "small-native_w_1_2")
     assert (order.run, order.repeat_of) == (RUN, "small-native_w_1_2")
+
+
+def test_an_order_on_a_machine_numbers_the_attempts_there(tmp_path: Path) -> None:
+    matrix = a_matrix(machines="replicate")
+    here, *_ = plan(matrix, ["one"])
+    kept = books(
+        tmp_path,
+        a_run(here, number=1, machine=Machine(id="one")),
+        a_run(here, number=2, machine=Machine(id="two")),
+        matrix=matrix,
+    )
+    assert kept.order(here, "one").attempt == 2
 
 
 def test_a_run_is_expected_to_take_what_its_cell_took(tmp_path: Path) -> None:
@@ -217,19 +311,33 @@ def test_what_stands_out_is_repeated_as_often_as_asked_for(tmp_path: Path) -> No
     assert list(kept.repeats(runs, runs)) == []
 
 
-@pytest.mark.parametrize(
-    ("matrix", "asked"),
-    [
-        (a_matrix(iterations=10), 10),  # nobody asked for repeats
-        (repeating(11), 10),  # the eleventh run may change what stands out
-        (repeating(), 0),  # the cell is not among those wanted
-        (repeating(9), 9),  # the plan has no tenth run any more
-    ],
-)
-def test_nothing_else_is_repeated(tmp_path: Path, matrix: Matrix, asked: int) -> None:
+def test_nothing_is_repeated_unasked(tmp_path: Path) -> None:
+    matrix = a_matrix(iterations=10)
     runs = plan(matrix)
     kept = books(tmp_path, *one_in_ten(), matrix=matrix)
-    assert list(kept.repeats(runs, runs[:asked])) == []
+    assert list(kept.repeats(runs, runs)) == []
+
+
+def test_a_cell_that_is_not_finished_is_not_judged(tmp_path: Path) -> None:
+    """Ten of eleven runs are there: the eleventh may change what stands out. It need not be among those wanted."""
+    matrix = repeating(11)
+    runs = plan(matrix)
+    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
+    assert list(kept.repeats(runs, runs[:10])) == []
+
+
+def test_only_wanted_cells_are_repeated(tmp_path: Path) -> None:
+    matrix = repeating()
+    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
+    assert list(kept.repeats(plan(matrix), [])) == []
+
+
+def test_a_run_that_the_plan_has_no_more_is_not_repeated(tmp_path: Path) -> None:
+    """The matrix asked for ten iterations before and asks for nine now; the tenth stands out."""
+    matrix = repeating(9)
+    runs = plan(matrix)
+    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
+    assert list(kept.repeats(runs, runs)) == []
 
 
 def test_each_machine_of_a_replicated_campaign_is_judged_alone(tmp_path: Path) -> None:
@@ -251,7 +359,7 @@ def said_of(tmp_path: Path, record: Record) -> tuple[Books, list[str]]:
     """The books after a run, and what they said of it."""
     said: list[str] = []
     kept = books(tmp_path, said=said)
-    kept.keep(Order(RUN), Stored(record, tmp_path / "run.json"))
+    kept.enter(Order(RUN), Stored(record, tmp_path / "run.json"))
     return kept, said
 
 
@@ -280,7 +388,9 @@ def test_a_run_that_went_wrong_says_why_and_counts_unless_it_was_interrupted(
     ("content", "words"),
     [
         (b"loading\n  no such model \n\n  \n", "{log} ends: no such model"),
+        (b"\n  \n", "see {log}"),
         (None, "see {log}"),
+        (b"x" * 200 + b"y" * 200, "{log} ends: " + "y" * 200),
         # Only the end of a long log is looked at: 16 KiB, which here are the second half of one line.
         (b"first\n" + b"z" * (1 << 14), "{log} ends: " + "z" * 200),
         (b"first\n" + b"\n" * (1 << 14), "see {log}"),
@@ -308,3 +418,114 @@ def test_notes_without_a_time_are_said_after_the_run(tmp_path: Path) -> None:
     )
     _, said = said_of(tmp_path, a_run(**FAILED, events=events))
     assert said[1:] == ["m/native/w 1: note: a note"]
+
+
+# -- the loop over them ----------------------------------------------------------------------------------
+
+
+class PlayedStation:
+    """A machine whose runs end as `fates` say, one after the other."""
+
+    def __init__(self, tmp_path: Path, *fates: str) -> None:
+        self.bench = SimpleNamespace(machine=Machine(id="here"))
+        self.fates = list(fates)
+        self.given: list[tuple[int, int, str | None]] = []
+        self.folder = tmp_path
+        self.interruption = Interruption()
+
+    def measure(self, order: Order) -> Stored | str:
+        run = order.run
+        self.given.append((run.iteration, order.attempt, order.repeat_of))
+        fate = self.fates.pop(0)
+        if fate == "interrupted":
+            self.interruption.finish = True
+            self.interruption.reason = "SIGTERM"
+        if fate in ("skipped", "interrupted"):
+            return fate
+        number = len(self.given)
+        if fate == "failed":
+            return Stored(a_run(run, number, **FAILED), self.folder / "x.json")
+        record = a_run(run, number, float(fate), repeat_of=order.repeat_of)
+        return Stored(record, self.folder / "x.json")
+
+
+def looped(
+    tmp_path: Path,
+    matrix: Matrix,
+    *fates: str,
+    known: Sequence[Record] = (),
+    **choice: Any,
+) -> tuple[Outcome, PlayedStation, list[str]]:
+    """What comes of a collection whose runs end so, on which machine, and what was said."""
+    said: list[str] = []
+    kept = books(tmp_path, *known, matrix=matrix, said=said, **choice)
+    played = PlayedStation(tmp_path, *fates)
+    here: Any = played
+    runs = plan(matrix)
+    kept.schedule(runs, runs)
+    work(here, kept, played.interruption)
+    stopped = played.interruption.reason or None
+    outcome = kept.outcome(runs, stopped)
+    assert played.fates == []
+    return outcome, played, said
+
+
+def test_a_run_is_tried_until_it_is_good_or_its_retries_are_used_up(
+    tmp_path: Path,
+) -> None:
+    matrix = a_matrix(iterations=3, retries=1)
+    fates = ("failed", "5.0", "failed", "failed", "5.2")
+    outcome, played, _ = looped(tmp_path, matrix, *fates)
+    assert [attempt[:2] for attempt in played.given] == [
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+        (3, 1),
+    ]
+    assert (outcome.measured, outcome.failed, outcome.lacking) == (5, 3, 1)
+
+
+def test_a_skipped_run_is_not_tried_again(tmp_path: Path) -> None:
+    outcome, played, _ = looped(tmp_path, a_matrix(), "skipped", "5.0")
+    assert [attempt[0] for attempt in played.given] == [1, 2]
+    assert (outcome.measured, outcome.left) == (1, 1)
+    assert outcome.stopped == "1 run skipped because a gate was not met"
+
+
+def test_an_interrupted_collection_starts_nothing_more(tmp_path: Path) -> None:
+    outcome, played, said = looped(tmp_path, a_matrix(), "interrupted")
+    assert len(played.given) == 1
+    assert (outcome.measured, outcome.left) == (0, 2)
+    assert outcome.stopped == "SIGTERM"
+    assert said == []
+
+
+def test_runs_that_are_finished_with_are_counted(tmp_path: Path) -> None:
+    """One good, one skipped and one left for later: two of three are finished with."""
+    said: list[str] = []
+    matrix = a_matrix(iterations=3)
+    kept = books(tmp_path, matrix=matrix, said=said, max_runs=1)
+    played: Any = PlayedStation(tmp_path, "skipped", "5.0")
+    runs = plan(matrix)
+    kept.schedule(runs, runs)
+    work(played, kept, played.interruption)
+    kept.progress.live("m/native/w 3", "running", "")
+    assert said[-1] == "[2/2] m/native/w 3: running"
+
+
+def test_what_stands_out_is_repeated_at_the_end_and_once(tmp_path: Path) -> None:
+    odd = one_in_ten()
+    outcome, played, _ = looped(tmp_path, repeating(), "5.1", known=odd)
+    assert played.given == [(10, 1, odd[9].run_id)]
+    assert (outcome.measured, outcome.left) == (1, 0)
+
+
+@pytest.mark.parametrize(("most", "repeats"), [(1, 1), (0, 0)])
+def test_repeats_count_among_the_runs_asked_for(
+    tmp_path: Path, most: int, repeats: int
+) -> None:
+    fates = ["9.1"] * repeats
+    matrix = repeating(repeat=2)
+    _, played, _ = looped(tmp_path, matrix, *fates, known=one_in_ten(), max_runs=most)
+    assert len(played.given) == repeats

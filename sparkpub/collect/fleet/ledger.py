@@ -24,7 +24,7 @@ class Delivery:
 
 
 @dataclass
-class Ledger(Books):
+class FleetBooks(Books):
     """What each machine measures, by the id that its records have, and what came of it."""
 
     machines: set[str] = field(default_factory=set)

@@ -24,7 +24,7 @@ from sparkpub.collect.fleet.cluster import (
     Node,
     connected,
 )
-from sparkpub.collect.fleet.ledger import Ledger, name
+from sparkpub.collect.fleet.ledger import FleetBooks, name
 from sparkpub.collect.fleet.roster import SURVEY_SECONDS, Roster, apart
 from sparkpub.collect.gates import Say
 from sparkpub.collect.git import Committer
@@ -87,7 +87,9 @@ def collect(
             progress.line(line)
         committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
-        ledger = Ledger(shown, folder, choice, records, committer, progress, given_up)
+        ledger = FleetBooks(
+            shown, folder, choice, records, committer, progress, given_up
+        )
         head = Head(matrix, cluster, questions, roster, ledger, interruption)
         outcome = head.run()
         progress.line(outcome.summary)
@@ -95,7 +97,7 @@ def collect(
 
 
 @dataclass
-class Post:
+class MachineAtWork:
     """A machine at work. `number` tells its questions from those of a process that it had before."""
 
     machine: str
@@ -115,9 +117,9 @@ class Head:
     questions: Any
     """The actor that machines ask."""
     roster: Roster
-    ledger: Ledger
+    ledger: FleetBooks
     interruption: Interruption
-    posts: dict[str, Post] = field(default_factory=dict)
+    posts: dict[str, MachineAtWork] = field(default_factory=dict)
     """Machine to what it does."""
     losses: Counter[Node] = field(default_factory=Counter)
     begun: int = 0
@@ -186,7 +188,9 @@ class Head:
                     there, self.matrix.document(), self.questions, machine, self.begun
                 )
                 due = time.monotonic() + GRACE
-                self.posts[machine] = Post(machine, there, self.begun, work, due)
+                self.posts[machine] = MachineAtWork(
+                    machine, there, self.begun, work, due
+                )
 
     def _hear(self) -> None:
         """Take what is asked or has ended, waiting a moment for it."""
@@ -231,7 +235,7 @@ class Head:
             post.due += 0.0 if order is None else self._longest(order)
         self.question = self.questions.take.remote(value)
 
-    def _from_books(self, post: Post, what: str) -> Order | None:
+    def _from_books(self, post: MachineAtWork, what: str) -> Order | None:
         """The next run of a machine, or the end of a lease that came to nothing."""
         if what == "skip":
             self.ledger.skip(post.machine)
@@ -252,7 +256,7 @@ class Head:
             waits += gates.max_wait + server.ready_timeout
         return waits + self.matrix.timeout
 
-    def _ended(self, post: Post) -> None:
+    def _ended(self, post: MachineAtWork) -> None:
         """A machine has nothing to do any more, cannot go on, or is gone."""
         try:
             why = "; ".join(self.cluster.answer(post.work))
@@ -264,7 +268,7 @@ class Head:
         del self.posts[post.machine]
         self.ledger.leases.pop(post.machine, None)  # of a run that was not begun
 
-    def _lose(self, post: Post, why: str) -> None:
+    def _lose(self, post: MachineAtWork, why: str) -> None:
         """A machine is gone, or of no use: what it was at is to do again."""
         del self.posts[post.machine]
         self.losses[post.node] += 1

@@ -8,7 +8,7 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import Delivery, Ledger
+from sparkpub.collect.fleet.ledger import Delivery, FleetBooks
 from sparkpub.collect.git import Committer
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
@@ -23,7 +23,7 @@ from tests.collect.collecting import a_matrix
 ONE, TWO = "1" * 16, "2" * 16
 
 
-def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> Ledger:
+def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> FleetBooks:
     """Books of two machines and a campaign of two models with two iterations, which nothing is known of."""
     models = {name: {"id": f"x/{name}"} for name in ("a", "b")}
     matrix: Matrix = a_matrix(**({"models": models, "retries": 1} | changes))
@@ -33,7 +33,7 @@ def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> Ledger:
     progress = Progress("small", 4, 0, said.append)
     committer = Committer(folder, False, False, progress)
     choice = Choice(tmp_path, commit=False)
-    ledger = Ledger(shown, folder, choice, [], committer, progress)
+    ledger = FleetBooks(shown, folder, choice, [], committer, progress)
     ledger.machines = {ONE, TWO}
     runs = plan(matrix, [ONE, TWO])
     ledger.schedule(runs, runs)
@@ -41,7 +41,7 @@ def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> Ledger:
 
 
 def a_delivery(
-    ledger: Ledger, machine: str, tmp_path: Path, second: int = 0, **fields: Any
+    ledger: FleetBooks, machine: str, tmp_path: Path, second: int = 0, **fields: Any
 ) -> Delivery:
     """What a machine delivers of its lease; `second` tells one measurement from the next."""
     order = ledger.leases[machine]
@@ -67,7 +67,7 @@ def a_delivery(
     return Delivery(to_json(record), {log.name: log.read_bytes()})
 
 
-def leased(ledger: Ledger, machine: str) -> tuple[str, int]:
+def leased(ledger: FleetBooks, machine: str) -> tuple[str, int]:
     order = ledger.next(machine)
     assert order is not None
     return order.run.model, order.run.iteration
