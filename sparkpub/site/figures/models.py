@@ -1,9 +1,11 @@
 """Many models under two loads: what one user gets alone, and what some users get together."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.text import (
+    counted,
     extent,
     rounded,
 )
@@ -33,6 +35,8 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
     formats = tuple(dict.fromkeys(row["weights"] for row in rows))
     users = flow_name(some.load)
     ratios = [row["together"] / row["alone"] for row in rows]
+    most = some.load.at_once or math.inf
+    possible = [ratio for ratio in ratios if ratio <= most] or ratios
     body = []
     for row in rows:
         name = Entry(row["model"], addresses.get(row["model"], ""))
@@ -42,7 +46,7 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
         key=KEY,
         title="More users: more in total, less for each",
         says=(
-            f"{users.capitalize()} together get {extent(ratios)} "
+            f"{users.capitalize()} together get {extent(possible)} "
             "times the tokens of one."
         ),
         chart=Chart(draw, (formats, users)),
@@ -50,8 +54,19 @@ def figure(one: Board, some: Board, addresses: Mapping[str, str]) -> Figure | No
         table=Table(
             ("Model", "Weights", "One user (tok/s)", f"{users} together (tok/s)"), body
         ),
-        sample=f"Each point is a model in one format on a {one.machine}: {lengths_name(one.load)} ({one.load.tool}).",
+        sample=(
+            f"Each point is a model in one format on a {one.machine}: {lengths_name(one.load)} ({one.load.tool})."
+            f"{_beyond(len(ratios) - len(possible), most)}"
+        ),
     )
+
+
+def _beyond(count: int, most: float) -> str:
+    """What is said of points that no server can have: its one user was held back."""
+    if not count:
+        return ""
+    points = counted(count, "point")
+    return f" Left out of the sentence: {points} above {most:g} times, whose single user was held back."
 
 
 def _rows(one: Board, some: Board) -> list[Row]:
