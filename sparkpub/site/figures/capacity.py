@@ -57,7 +57,7 @@ def _row(publication: Publication, campaign: CampaignData, item: TableRow) -> Ro
         "limit": f"{item.limit_seconds:g} s",
         "rate": item.rate or 0,
         "text": item.text,
-        "short": item.text.removeprefix("limit ").replace("up to ", ""),
+        "short": f"all to {item.rate:g}" if item.at_least else item.text,
         "ttft_s": round(item.ttft_p95_ms / 1000, 3),
         "tpot_ms": item.tpot_p95_ms,
         "served": item.served_req_s,
@@ -86,7 +86,7 @@ def figure(selection: Selection, key: str) -> Figure:
         sample=(
             "The highest arrival rate measured at which 95 % of the first tokens come within the limit, 95 % of the "
             f"times per output token are at most {LIMIT_TPOT_MS:g} ms, at most 1 % of the requests fail, and every "
-            "lower rate holds, too. Not reached: every measured rate holds, so the limit is not known. "
+            "lower rate holds, too. “All to”: every measured rate holds, so the limit is not known. "
             f"Load: {listed(loads)}."
         ),
         table=_table(shown),
