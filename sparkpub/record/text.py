@@ -53,6 +53,12 @@ def outward(low: float, high: float, decimals: int = 1) -> tuple[float, float]:
     return math.floor(steps[0]) / 10**decimals, math.ceil(steps[1]) / 10**decimals
 
 
+def outward_digits(low: float, high: float, digits: int = 3) -> tuple[float, float]:
+    """The same for ends of so many significant digits each."""
+    below, above = (_decimals(end, digits) for end in (low, high))
+    return outward(low, high, below)[0], outward(low, high, above)[1]
+
+
 def between(low: float, high: float, decimals: int, *, signed: bool = False) -> str:
     """`−0.6 to +0.5`: a range, rounded outwards; one figure where its ends are alike."""
     if low != high:
@@ -68,8 +74,8 @@ def extent(values: Iterable[float], digits: int = 2) -> str:
     if low == high:
         return rounded(low, digits)
     below, above = (_decimals(end, digits) for end in (low, high))
-    ends = (outward(low, high, below)[0], outward(low, high, above)[1])
-    return span([number(ends[0], below), number(ends[1], above)])
+    low, high = outward_digits(low, high, digits)
+    return span([number(low, below), number(high, above)])
 
 
 def p_text(p: float | None) -> str:

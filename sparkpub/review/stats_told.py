@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import METRICS, Metric
-from sparkpub.record.text import outward, p_text, significant
+from sparkpub.record.text import outward, outward_digits, p_text, significant
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.describe import MINIMUM_RUNS, RESAMPLES, SEED
 from sparkpub.review.statistics.estimate import ALPHA
@@ -226,6 +226,8 @@ def _cell(row: Any, name: str) -> str:
         low, high = value
         if name in _IN_UNIT and row.metric in METRICS:
             low, high = outward(low, high, METRICS[row.metric].decimals)
+        else:
+            low, high = outward_digits(low, high)
         return " … ".join(_figure(row, name, end) for end in (low, high))
     if isinstance(value, str):
         return value
