@@ -107,7 +107,7 @@ class Facts:
     @property
     def build(self) -> tuple[object, ...]:
         """What makes two builds of one model different ones."""
-        settings = tuple(sorted(self.settings.items()))
+        settings = of_the_server(self.settings)
         made = (self.weights, self.engine, self.engine_version, self.image)
         return *made, self.nodes, settings
 
@@ -115,6 +115,13 @@ class Facts:
         """Whether the facts are about the model of a result, by either of its names."""
         names = {self.model_id, self.served_name} - {None}
         return model is None or not names or model in names
+
+
+def of_the_server(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The settings that make a build: how a client cut its prompts is none of them."""
+    return tuple(
+        (name, value) for name, value in sorted(settings.items()) if name != "tokenizer"
+    )
 
 
 def facts_in(

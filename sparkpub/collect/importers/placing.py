@@ -17,7 +17,7 @@ from sparkpub.collect.importers.base import (
     Given,
     Left,
 )
-from sparkpub.collect.importers.layout import Facts, counted
+from sparkpub.collect.importers.layout import Facts, counted, of_the_server
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -129,7 +129,7 @@ class _EnvironmentKeys:
             self._machines or draft.facts.nodes,
             seen.quantization,
             seen.engine_version,
-            tuple(sorted(settings.items())),
+            of_the_server(settings),
         )
 
 
@@ -141,7 +141,7 @@ Build = tuple[
 
 def _build(record: Record) -> Build:
     seen = record.observed
-    settings = tuple(sorted(seen.settings.items()))
+    settings = of_the_server(seen.settings)
     image = record.requested.environment.get("image")
     made = (image, record.machine.count, seen.quantization, seen.engine_version)
     return *made, settings

@@ -33,13 +33,14 @@ def of_run(view: View, stored: Stored) -> Iterator[str]:
     """What leaked in a run: as it was noted meanwhile, and what the samples of its measured phase show besides.
 
     Loading a model and warming up may well take more and more memory: where nothing says when the measurement began,
-    the samples say nothing either.
+    the samples say nothing either. Neither do imported ones, of a machine of which nobody knows what else ran there.
     """
     noted = [event.text for event in stored.record.events if event.kind == "leak"]
     yield from noted
     samples = view.evidence.of(stored).samples
     phase = measured_phase(stored.record)
-    if samples is None or phase is None:
+    is_own = stored.record.plan.order != "as-published"
+    if samples is None or phase is None or not is_own:
         return
     places = samples.within(phase)
     for signal, values in _signals(samples).items():

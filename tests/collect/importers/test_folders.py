@@ -20,7 +20,7 @@ from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import (
     Given,
 )
-from sparkpub.collect.importers.layout import NotesLayout, arguments
+from sparkpub.collect.importers.layout import Facts, NotesLayout, arguments
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, UsageError
@@ -432,6 +432,13 @@ def test_a_kind_of_machine_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     shutil.copy(GRANITE / "01-chat.md", tmp_path / "chat.md")
     with pytest.raises(UsageError, match="known: dgx-spark"):
         import_results(None, tmp_path, tmp_path / "d", Given("c", machine="dgx"))
+
+
+def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
+    """Else the runs of two clients of one server would lie in two environments, `container-1` and `container-2`."""
+    cut = Facts(name="bf16", settings={"max_num_seqs": "256", "tokenizer": "gpt2"})
+    assert cut.build == Facts(settings={"max_num_seqs": "256"}).build
+    assert cut.build != Facts(settings={"max_num_seqs": "8"}).build
 
 
 def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(

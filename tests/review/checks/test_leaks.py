@@ -98,7 +98,9 @@ def found(columns: dict[str, Any], measured_from: float | None) -> list[str]:
     phases = []
     if measured_from is not None:
         phases = [Phase(name="measure", start_seconds=measured_from, end_seconds=600.0)]
-    stored: Any = SimpleNamespace(record=SimpleNamespace(events=(), phases=phases))
+    plan = SimpleNamespace(order="interleaved")
+    record = SimpleNamespace(events=(), phases=phases, plan=plan)
+    stored: Any = SimpleNamespace(record=record)
     examined = SimpleNamespace(samples=samples)
     view: Any = SimpleNamespace(evidence=SimpleNamespace(of=lambda _: examined))
     return list(of_run(view, stored))
