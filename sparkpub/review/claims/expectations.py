@@ -13,9 +13,7 @@ from pydantic import Field, FiniteFloat, PositiveFloat, model_validator
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Declared
 from sparkpub.review.claims.quantities import Quantity, Question, ask
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS, holm
 
 Decided = Literal["supported", "refuted", "undecided"]
 ExpectedInterval = tuple[FiniteFloat, FiniteFloat]
