@@ -15,6 +15,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import campaign_folders
 from sparkpub.review.checks import Finding, Review, review
 from sparkpub.review.claims import ledger
+from sparkpub.review.claims.claim import Claim
 from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
@@ -298,16 +299,17 @@ def _claims(
     # A claim may rest on further campaigns, which are the same on both sides.
     reviews = review(before.whole), review(after.whole)
     for claim in asked:
-        old, new = (_judged(claim, found) for found in reviews)
+        verdicts = [_judged(claim, found) for found in reviews]
+        old, new = (found and found.verdict for found in verdicts)
         if old != new:
-            about = {"claim": claim.id, "says": claim.sentence}
-            yield ResultChange(about, old, new)
+            says = next(found.says for found in reversed(verdicts) if found)
+            yield ResultChange({"claim": claim.id, "says": says}, old, new)
 
 
-def _judged(claim: ledger.Claim, found: Review) -> str | None:
-    """The verdict of a claim; None where the data lack what it names."""
+def _judged(claim: Claim, found: Review) -> ledger.Verdict | None:
+    """The verdict on a claim; None where the data lack what it names."""
     try:
         (verdict,) = ledger.judge([claim], found)
     except ClaimError:
         return None
-    return verdict.verdict
+    return verdict
