@@ -23,9 +23,13 @@ from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.models import ModelName
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.estimate import ALPHA, Estimate, difference_of
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    MINIMUM_RUNS,
+    Estimate,
+    difference_of,
+    holm,
+)
 
 
 @dataclass(frozen=True)
