@@ -1,10 +1,11 @@
 """What the cells show while the machine is still warm; `sparkpub check` judges later, by the same outlier test."""
 
 from collections.abc import Iterator, Sequence
+from statistics import fmean, stdev
 
 from sparkpub.record.record import Record, metric_of
-from sparkpub.review.statistics.describe import POOR_VARIATION_PERCENT, describe
-from sparkpub.review.statistics.outliers import grubbs
+from sparkpub.review.statistics.estimate import POOR_VARIATION_PERCENT
+from sparkpub.review.statistics.series import grubbs
 
 _LEAST_RUNS = 3
 """With fewer a spread says nothing."""
@@ -18,14 +19,15 @@ def look(records: Sequence[Record]) -> Iterator[str]:
         values = _values(good, name)
         if len(values) < _LEAST_RUNS:
             continue
-        found = describe(values)
-        if found.cv_percent is None:
+        mean = fmean(values)
+        if mean == 0:
             continue
+        cv_percent = 100 * stdev(values) / abs(mean)
         line = (
-            f"{'/'.join(cell)}: {name} mean {found.mean:g} over {found.n} runs, "
-            f"variation {found.cv_percent:.2f} %"
+            f"{'/'.join(cell)}: {name} mean {mean:g} over {len(values)} runs, "
+            f"variation {cv_percent:.2f} %"
         )
-        if found.cv_percent > POOR_VARIATION_PERCENT:
+        if cv_percent > POOR_VARIATION_PERCENT:
             line += f", over {POOR_VARIATION_PERCENT:g} %: inspect these runs"
         if len(values) == len(good):
             odd = [good[index].run_id for index in grubbs(values)]

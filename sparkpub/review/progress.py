@@ -17,13 +17,13 @@ from sparkpub.record.text import between, percent
 from sparkpub.review.differences import difference, told
 from sparkpub.review.grouping import grouped
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
 from sparkpub.review.statistics.estimate import (
     ALPHA,
+    MINIMUM_RUNS,
     Estimate,
     Interval,
     difference_of,
+    holm,
 )
 
 

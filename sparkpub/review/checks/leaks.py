@@ -9,8 +9,8 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import Samples, measured_phase
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View
-from sparkpub.review.statistics.drift import trend
 from sparkpub.review.statistics.estimate import Floats
+from sparkpub.review.statistics.series import trends
 
 LEAK_GIB = Threshold(
     "leak gib",
@@ -98,8 +98,8 @@ def _steady(values: Floats) -> float | None:
     steps = np.diff([np.median(quarter) for quarter in np.array_split(picked, 4)])
     if steps.sum() < LEAK_GIB / 2 or steps.min() < STEADY * steps.sum():
         return None
-    found = trend(picked.tolist())
-    if found.slope is None or found.p_value is None or found.p_value >= ALPHA:
+    found = trends(picked[np.newaxis])
+    if not found["p_value"][0] < ALPHA:
         return None
-    total = found.slope * (len(picked) - 1)
+    total = float(found["slope"][0]) * (len(picked) - 1)
     return total if total >= LEAK_GIB else None

@@ -20,10 +20,9 @@ from sparkpub.review.checks.view import (
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import describe
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import or_none
-from sparkpub.review.tables.cells import trends
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS, effective_n, holm
+from sparkpub.review.statistics.series import trends
+from sparkpub.review.tables.column import by_size
 
 DRIFT_ALPHA = Threshold(
     "drift alpha",
@@ -47,22 +46,21 @@ class Move(NamedTuple):
 
 def moved(view: View) -> Mapping[CellMetric, Move]:
     """What drifts in a campaign, beyond chance and by enough to matter."""
-    values = view.values_of_all_that_ran
     series = {
         (cell, name): figures
         for cell in view.ran
         for name in view.once(independent)
         if len(set(figures := view.figures(cell, name, ran=True))) > 1
     }
-    numbers = [values.number_of[key] for key in series]
-    found = trends(values, np.isin(np.arange(len(values.sizes)), numbers))
-    slopes, p_values = found["slope"][numbers], found["p_value"][numbers]
+    if not series:
+        return {}
+    found = by_size([np.array(figures) for figures in series.values()], trends)
     moves = {}
     for (key, figures), slope, p_value, p_adjusted in zip(
         series.items(),
-        slopes.tolist(),
-        p_values.tolist(),
-        holm([*map(or_none, p_values)]),
+        found["slope"].tolist(),
+        found["p_value"].tolist(),
+        holm(found["p_value"]),
         strict=True,
     ):
         metric, change = view.metrics[key[1]], slope * (len(figures) - 1)
@@ -88,14 +86,14 @@ def _drift(view: View, items: Sequence[Move]) -> Finding:
     """One metric that trends with run order in one cell or several; the figures are those of the clearest."""
     worst = min(items, key=lambda move: move.p_adjusted)
     metric, number = worst.metric, len(worst.values)
-    worth = float(describe.effective_n(worst.values))
+    worth = float(effective_n(worst.values))
     direction = "rises" if worst.change > 0 else "falls"
     text = (
         f"{metric.label} of {label(worst.cell)} {direction} by about {metric.format(abs(worst.change))} from the first "
         f"of {number} runs to the last (Mann-Kendall, {corrected(worst.p_adjusted, worst.tests)}), so its mean depends "
         "on how long one measures."
     )
-    if worth < describe.MINIMUM_RUNS:
+    if worth < MINIMUM_RUNS:
         text += f" Each run resembles the one before: {number} are worth {worth:.0f} independent ones."
     cells = [move.cell for move in items]
     return view.concerning(

@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ from sparkpub.review.checks.view import (
     label,
 )
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import compare, design, drift
+from sparkpub.review.statistics import order
+from sparkpub.review.statistics.estimate import holm
+from sparkpub.review.statistics.series import first_run_p
 
 TRANSIENT_ALPHA = Threshold(
     "transient alpha",
@@ -28,14 +31,14 @@ TRANSIENT_ALPHA = Threshold(
 )
 EARLIER_SHARE = Threshold(
     "earlier share",
-    design.EARLIER_SHARE,
+    order.EARLIER_SHARE,
     "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
     "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
     "complete rounds or more.",
 )
 FEW_SWITCHES = Threshold(
     "few switches",
-    design.FEW_SWITCHES,
+    order.FEW_SWITCHES,
     "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
     "this probability.",
 )
@@ -71,9 +74,9 @@ def first_runs_apart(view: View) -> list[FirstRunsApart]:
             if len(environments) > 1:
                 groups[cell[1], name][cell] = values
     tests: list[float | None] = [
-        drift.first_runs(list(blocks.values())) for blocks in groups.values()
+        first_run_p(list(blocks.values())) for blocks in groups.values()
     ]
-    adjusted = compare.holm(tests)
+    adjusted = holm(tests)
     found = [
         FirstRunsApart(view.metrics[name], where, blocks, alone, p, len(tests))
         for ((where, name), blocks), alone, p in zip(
@@ -176,20 +179,21 @@ def _in_blocks(view: View) -> Iterator[Blocks]:
     """Every cell whose comparison with the baseline is `confounded` by the order of its runs, on one machine or more.
     Their times are those of its first result of which this holds."""
     told = set[Cell]()
-    for (cell, metric), found in view.compared.items():
-        orders = [within.order for within in found.within.values()]
-        if "blocked" not in orders or cell in told:
+    for (cell, metric), (_, within) in view.compared.items():
+        if cell in told or all(row.order != "blocked" for row in within):
             continue
         told.add(cell)
         base = view.baseline_of(cell)
-        values = view.values
         times, others = (
-            values.times[values.part(values.number_of[place, metric])].tolist()
+            [
+                datetime.fromisoformat(run.record.started.value).timestamp()
+                for run, _ in view.measured(place, metric)
+            ]
             for place in (base, cell)
         )
         share, changes = (
-            design.share_earlier(times, others),
-            design.switches(times, others),
+            order.share_earlier(times, others),
+            order.switches(times, others),
         )
         runs = len(times) + len(others)
         if share >= 0.5:

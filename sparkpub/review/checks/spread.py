@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, stdev
 
 import numpy as np
 
@@ -27,9 +27,12 @@ from sparkpub.review.checks.view import (
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import describe, outliers
-from sparkpub.review.statistics.estimate import WANTED_POWER
-from sparkpub.review.tables.cells import described
+from sparkpub.review.statistics.estimate import (
+    MINIMUM_RUNS,
+    POOR_VARIATION_PERCENT,
+    WANTED_POWER,
+)
+from sparkpub.review.statistics.series import beyond_three_sigma, grubbs
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -48,12 +51,12 @@ MANY_OUTLIERS_RUNS = Threshold(
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
-    describe.POOR_VARIATION_PERCENT,
+    POOR_VARIATION_PERCENT,
     "Maximum coefficient of variation that the methodology accepts.",
 )
 LEAST_RUNS = Threshold(
     "least runs",
-    float(describe.MINIMUM_RUNS),
+    float(MINIMUM_RUNS),
     "Minimum number of runs of a cell: below it no interval is given, and no verdict.",
 )
 POWER = Threshold(
@@ -95,22 +98,21 @@ def _odd_runs(
 ) -> dict[str, str]:
     """The outliers of a cell in a metric by the ids of their runs, in words."""
     metric, others = view.metrics[name], _others(view, cell, name, places)
-    part = view.values.part(view.values.number_of[cell, name])
-    runs, figures = view.values.column("run")[part], view.values.figures[part].tolist()
+    measured = view.measured(cell, name)
     return {
-        runs[
-            place
-        ]: f"{metric.within_sentence} {metric.format(figures[place])} ({others})"
-        for place in places
+        run.run_id: f"{metric.within_sentence} {metric.format(value)} ({others})"
+        for run, value in (measured[place] for place in places)
     }
 
 
 def _others(view: View, cell: Cell, name: str, places: Sequence[int]) -> str:
     """The runs of a cell without its outliers, in words."""
     metric = view.metrics[name]
-    rest = describe.describe(np.delete(view.figures(cell, name), places).tolist())
-    spread = f"{metric.format(rest.mean)} ± {metric.format(rest.sd)}"
-    return f"the other {rest.n} runs {spread}"
+    rest = np.delete(view.figures(cell, name), places).tolist()
+    sd = stdev(rest) if len(rest) > 1 else None
+    return (
+        f"the other {len(rest)} runs {metric.format(fmean(rest))} ± {metric.format(sd)}"
+    )
 
 
 def _many(view: View, cell: Cell, name: str, places: Sequence[int]) -> Finding:
@@ -165,7 +167,7 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
     alpha = OUTLIER_ALPHA / max(1, len(series))
     found = {}
     for key, values in series.items():
-        flagged = _many_beyond(values) or outliers.grubbs(values, alpha)
+        flagged = _many_beyond(values) or grubbs(values, alpha)
         middle = fmean(np.delete(values, flagged))
         material = tuple(
             place
@@ -179,7 +181,7 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
 
 def _many_beyond(values: Sequence[float]) -> tuple[int, ...]:
     """The places of outliers by the methodology's rule, where they are more than it allows."""
-    beyond = outliers.beyond_three_sigma(values)
+    beyond = beyond_three_sigma(values)
     share = 100 * len(beyond) / len(values)
     if len(values) < MANY_OUTLIERS_RUNS or share <= MANY_OUTLIERS_PERCENT:
         return ()
@@ -189,20 +191,14 @@ def _many_beyond(values: Sequence[float]) -> tuple[int, ...]:
 def varying(view: View) -> dict[CellMetric, float]:
     """The metrics of cells whose runs differ more than repeatable ones do, with their coefficient of variation in
     percent."""
-    values = view.values
-    if not len(values.sizes):
-        return {}
-    columns = described(values)
-    cv_percent = columns["cv_percent"]
-    # Neither is above its limit where one run leaves none.
-    beyond = columns["sd"] >= [floor(metric) for metric in values.metrics]
-    beyond &= cv_percent > HIGH_VARIATION_PERCENT
-    found = {}
-    for number in np.flatnonzero(beyond).tolist():
-        cell, name = values.cells_and_metrics[number]
-        if name in view.results:
-            found[cell, name] = float(cv_percent[number])
-    return found
+    return {
+        (row.cell, row.metric): row.cv_percent
+        for row in view.cells
+        if row.metric in view.results
+        and row.cv_percent is not None  # of one run
+        and row.cv_percent > HIGH_VARIATION_PERCENT
+        and row.sd >= floor(view.metrics[row.metric])
+    }
 
 
 def high_variation(view: View) -> Iterator[Finding]:
@@ -234,8 +230,10 @@ def _is_explained(view: View, cell: Cell, name: str) -> bool:
     if _is_cold(view, cell, root):
         odd = (0, *odd)
     rest = np.delete(view.figures(cell, name), odd).tolist()
-    cv_percent = describe.describe(rest).cv_percent if rest else None
-    return cv_percent is not None and cv_percent <= HIGH_VARIATION_PERCENT
+    if len(rest) < 2 or not fmean(rest):
+        return False
+    cv_percent = 100 * stdev(rest) / abs(fmean(rest))
+    return bool(cv_percent <= HIGH_VARIATION_PERCENT)
 
 
 def _variation(view: View, varies: Mapping[CellMetric, float]) -> Finding:
@@ -299,8 +297,8 @@ def _powerless(view: View) -> Iterator[Finding]:
     """Comparisons with the baseline that would miss a difference of 10 %, one finding per cause. Where runs vary so
     much that a finding says so, none says it again."""
     weak: dict[CellMetric, float] = {}
-    for (cell, name), found in view.compared.items():
-        base, power = view.baseline_of(cell), found.overall.power_10_percent
+    for (cell, name), (found, _) in view.compared.items():
+        base, power = view.baseline_of(cell), found.power_10_percent
         if power is None or power >= POWER or _too_alike(view, base, cell, name):
             continue
         if not any(_is_told(view, place, name) for place in (base, cell)):

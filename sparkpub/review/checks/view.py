@@ -20,13 +20,9 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables.comparisons import (
-    Compared,
-    Margin,
-    against_baselines,
-    compare_sides,
-)
-from sparkpub.review.tables.values import Values
+from sparkpub.review.tables.cells import levelled, summary
+from sparkpub.review.tables.column import TableRow, groups, rows, texts
+from sparkpub.review.tables.comparisons import Compared, against_baselines
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -70,6 +66,7 @@ Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
+_OF_CELL = ("model", "environment", "workload", "metric")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -181,32 +178,52 @@ class View:
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     @cached_property
-    def values(self) -> Values:
-        """The values of the runs that count, by metric of a cell."""
-        return self._by_cell(self._table[self._table["counts"]])
-
-    @cached_property
-    def values_of_all_that_ran(self) -> Values:
-        """The values of the runs that happened properly, further records of one iteration included."""
-        if not self.reviewed.doubles:
-            return self.values
+    def cells(self) -> list[TableRow]:
+        """Every metric of every cell described, over the runs that count."""
         table = self._table
-        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
-        return self._by_cell(table[ran])
+        return rows(summary(table[table["counts"]], _OF_CELL))
 
     @cached_property
     def compared(self) -> Mapping[CellMetric, Compared]:
-        """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
-        table, name = self._table, self.campaign.name
-        rows = table[table["counts"] & table["metric"].isin(self.results)]
-        values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
-        sides = against_baselines(values)
-        found = compare_sides(values, sides, {name: Margin.of(self.campaign)})
-        about = [values.cells_and_metrics[both.first_candidate] for both in sides]
-        return dict(zip(about, found, strict=True))
+        """(cell, metric) to what the cell shows against its baseline, for each result that both have: over all machines
+        and within each."""
+        table = self._table
+        counted = table[table["counts"] & table["metric"].isin(self.results)]
+        found = against_baselines(counted, {self.campaign.name: self.reviewed})
+        return {
+            ((row.model, row.candidate, row.workload), row.metric): (row, within)
+            for row, within in found
+        }
 
-    def _by_cell(self, rows: pd.DataFrame) -> Values:
-        return Values.of_cells(rows, {self.campaign.name: self.reviewed})
+    @cached_property
+    def _counted_figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
+        return self._figures(self._table[self._table["counts"]])
+
+    @cached_property
+    def _ran_figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
+        """The same of the runs that happened properly, further records of one iteration included."""
+        if not self.reviewed.doubles:
+            return self._counted_figures
+        table = self._table
+        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
+        return self._figures(table[ran])
+
+    def _figures(self, table: pd.DataFrame) -> Mapping[CellMetric, tuple[float, ...]]:
+        parts = groups(table, _OF_CELL)
+        values, about = (
+            levelled(table, parts),
+            [texts(table[name]) for name in _OF_CELL],
+        )
+        found = {}
+        for part in parts:
+            *cell, metric = (column[part[0]] for column in about)
+            found[tuple(cell), metric] = tuple(values[part].tolist())
+        return found
+
+    def measured(self, cell: Cell, metric: str) -> list[tuple[Stored, float]]:
+        """The runs of a cell that count and have a metric, in order of time, and what each measured."""
+        of_runs = ((run, self.figure(run.record, metric)) for run in self.counted[cell])
+        return [(run, value) for run, value in of_runs if value is not None]
 
     def baseline_of(self, cell: Cell) -> Cell:
         """The cell that a cell is compared with."""
@@ -218,8 +235,8 @@ class View:
     ) -> tuple[float, ...]:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
         all that happened."""
-        values = self.values_of_all_that_ran if ran else self.values
-        return values.within_machines.get((cell, metric), ())
+        figures = self._ran_figures if ran else self._counted_figures
+        return figures.get((cell, metric), ())
 
     def finding(
         self,

@@ -25,11 +25,10 @@ from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
 from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.review.statistics.compare import deciding_level
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, deciding_level
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import deciding_difference
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import (
@@ -324,7 +323,7 @@ def _cost(speed: Speed, row: Any, together: Any) -> Cost | None:
             1 - ALPHA,
             together.machines,
         )
-    interval = deciding_difference(row)
+    interval = deciding(row)
     if interval is None:
         return None
     low, high = (100 * end / row.mean_baseline for end in interval)
