@@ -21,6 +21,7 @@ from sparkpub.collect.server import SERVER_START, LiveServer
 from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Matrix, Model
 from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.requested import with_load
 from sparkpub.plan.workloads import architecture, server_pages
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import sampled_metrics
@@ -151,7 +152,7 @@ def interrupted(
         attempt=order.attempt,
         analysis=matrix.analysis,
     )
-    return Record(
+    draft = Record(
         run_id=f"{matrix.campaign}-{stem}",
         campaign=matrix.campaign,
         model=run.model,
@@ -166,6 +167,7 @@ def interrupted(
         metrics={},
         **more,
     )
+    return with_load(draft)
 
 
 def _requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
@@ -261,7 +263,8 @@ def _record(
     if job.elsewhere:
         sampled = {}
         fields |= _without_sensors(fields, answer, bench.folder)
-    return published(_valid(fields, sampled), bench.redactor)
+    record = with_load(_valid(fields, sampled), answer.load)
+    return published(record, bench.redactor)
 
 
 def _valid(fields: dict[str, Any], sampled: Mapping[str, MetricValue]) -> Record:

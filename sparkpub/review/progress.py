@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json

@@ -15,14 +15,14 @@ first repetition that stands apart looks at them.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, flags
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record import weights
 from sparkpub.record.errors import WorkloadError
 from sparkpub.record.record import MetricValue, Observed, Source
 from sparkpub.tools import agreement, reading
@@ -36,13 +36,6 @@ _A_TEST = r'"n_gen": \d'
 """The line with a test's result, which is printed when the test is over."""
 _MODEL_TYPE = re.compile(r"(?P<family>\S+) \S*(?:B|M|K|\?) (?P<format>.+)")
 """`llama 8B F16`, `qwen2 7B Q4_K - Medium`: family, size, and format of the weights."""
-PLAIN_FORMATS = {
-    "F32": "float32",
-    "all F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-}
-"""Formats that are no quantisation, and their usual names."""
 _SETTINGS = (
     "model_type",
     "backends",
@@ -107,11 +100,6 @@ class LlamaBenchOptions(Options):
                 "input_tokens and output_tokens are both 0, so nothing would be measured"
             )
         return self
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """One sequence at a time, whatever the number of its tokens in a batch."""
-        return replace(Load.declared(asked), in_flight=1, at_once=1, batch=1)
 
 
 @dataclass(frozen=True)
@@ -326,7 +314,7 @@ def _observed(tests: Sequence[Test], warmup: int) -> Observed:
     known_type = _MODEL_TYPE.fullmatch(model_type)
     facts: dict[str, Any] = {}
     if known_type:
-        facts |= weights_format(known_type["format"])
+        facts |= weights.facts(known_type["format"])
     if generation is not None:
         facts["requests"] = len(generation.nanoseconds[warmup:])
         facts["output_tokens_mean"] = generation.generated_tokens
@@ -360,14 +348,6 @@ def _setting(name: str, said: str) -> str:
     if name in _SWITCHES:
         return {"0": "False", "1": "True"}.get(said, said)
     return said
-
-
-def weights_format(name: str) -> dict[str, str]:
-    """The format of the weights as llama.cpp calls it, as type or as quantisation."""
-    plain = PLAIN_FORMATS.get(name)
-    if plain is None:
-        return {"quantization": name}
-    return {"dtype": plain}
 
 
 def _version(test: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.store import Stored
 from sparkpub.review import offered
 from sparkpub.review.checks.check import Check, of_each_run
