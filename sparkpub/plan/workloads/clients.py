@@ -82,7 +82,7 @@ def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> A
         complete=complete,
         problems=tuple(problems),
         notes=server_pages.answered(server),
-        samples=said.figures.samples,
+        samples=said.samples,
         deviations=said.deviations,
         load=_load(said),
     )

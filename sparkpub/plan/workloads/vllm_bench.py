@@ -259,7 +259,7 @@ def parse(
         complete=complete,
         problems=tuple(problems),
         notes=server_pages.answered(server),
-        samples=said.figures.samples,
+        samples=said.samples,
     )
 
 
