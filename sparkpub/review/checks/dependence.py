@@ -15,8 +15,8 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
-from sparkpub.review.statistics.describe import resolution_of
-from sparkpub.review.statistics.drift import FittedLine, least_squares
+from sparkpub.review.statistics.estimate import resolution_of
+from sparkpub.review.statistics.series import FittedLine, least_squares
 
 DEPENDENCE_R_SQUARED = Threshold(
     "dependence r squared",
