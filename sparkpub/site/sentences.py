@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import (
@@ -29,6 +28,7 @@ from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
+from sparkpub.tools.shapes.llama_benchy import FALLBACK
 
 MOST_NAMES = 3
 SMALLEST = 0.05

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Moment, Origin, Record
 from sparkpub.review.checks import CHECKS, Finding
@@ -22,6 +21,7 @@ from sparkpub.site.pages import answers, campaign_page, campaign_table, front_pa
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
+from sparkpub.tools.shapes.llama_benchy import FALLBACK
 from tests.leaderboards import LOAD, PROMPT, TPUT, dataset_of, reviewed, runs_of
 
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
@@ -20,9 +19,8 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables.cells import levelled, summary
-from sparkpub.review.tables.column import TableRow, groups, rows, texts
-from sparkpub.review.tables.comparisons import Compared, against_baselines
+from sparkpub.review.tables import cells, comparisons
+from sparkpub.review.tables.column import TableRow, groups, rows
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -55,9 +53,6 @@ FLOORS = {
 """Metrics near zero are judged on an absolute floor, by unit."""
 
 Made = TypeVar("Made")
-
-TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
-"""Units of figures that come from a clock."""
 
 LISTED_NAMES = 3
 """Longer lists are a number."""
@@ -171,72 +166,45 @@ class View:
             metric.summary == "mean" and median not in self.metrics
         )
 
-    def matters(self, metric: Metric, values: Sequence[float], change: float) -> bool:
-        """Whether a change is large enough to matter: beside the equivalence margin of these values' mean, and at
-        all."""
-        margin = self.campaign.margin_percent / 100 * abs(fmean(values))
+    def matters(self, metric: Metric, mean: float, change: float) -> bool:
+        """Whether a change is large enough to matter: beside the equivalence margin of a mean, and at all."""
+        margin = self.campaign.margin_percent / 100 * abs(mean)
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     @cached_property
-    def cells(self) -> list[TableRow]:
-        """Every metric of every cell described, over the runs that count."""
-        table = self._table
-        return rows(summary(table[table["counts"]], _OF_CELL))
+    def cells(self) -> Mapping[CellMetric, TableRow]:
+        """The rows of the table of cells, of the results."""
+        table = cells.cells(self._results, self._itself)
+        return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
-    def compared(self) -> Mapping[CellMetric, Compared]:
-        """(cell, metric) to what the cell shows against its baseline, for each result that both have: over all machines
-        and within each."""
-        table = self._table
-        counted = table[table["counts"] & table["metric"].isin(self.results)]
-        found = against_baselines(counted, {self.campaign.name: self.reviewed})
-        return {
-            ((row.model, row.candidate, row.workload), row.metric): (row, within)
-            for row, within in found
-        }
+    def comparisons(self) -> Sequence[TableRow]:
+        """The rows of the table of comparisons, of the results."""
+        return rows(comparisons.comparisons(self._results, self._itself))
+
+    @property
+    def _itself(self) -> Mapping[str, ReviewedCampaign]:
+        return {self.campaign.name: self.reviewed}
+
+    @property
+    def _results(self) -> pd.DataFrame:
+        return self._table[self._table["metric"].isin(self.results)]
+
+    def figures(self, cell: Cell, metric: str) -> tuple[float, ...]:
+        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
+        return self._figures.get((cell, metric), ())
 
     @cached_property
-    def _counted_figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        return self._figures(self._table[self._table["counts"]])
-
-    @cached_property
-    def _ran_figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        """The same of the runs that happened properly, further records of one iteration included."""
-        if not self.reviewed.doubles:
-            return self._counted_figures
-        table = self._table
-        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
-        return self._figures(table[ran])
-
-    def _figures(self, table: pd.DataFrame) -> Mapping[CellMetric, tuple[float, ...]]:
+    def _figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
+        table = self._table[self._table["counts"]]
         parts = groups(table, _OF_CELL)
-        values, about = (
-            levelled(table, parts),
-            [texts(table[name]) for name in _OF_CELL],
-        )
+        values = cells.levelled(table, parts)
+        about = [table[name].to_numpy(object) for name in _OF_CELL]
         found = {}
         for part in parts:
             *cell, metric = (column[part[0]] for column in about)
             found[tuple(cell), metric] = tuple(values[part].tolist())
         return found
-
-    def measured(self, cell: Cell, metric: str) -> list[tuple[Stored, float]]:
-        """The runs of a cell that count and have a metric, in order of time, and what each measured."""
-        of_runs = ((run, self.figure(run.record, metric)) for run in self.counted[cell])
-        return [(run, value) for run, value in of_runs if value is not None]
-
-    def baseline_of(self, cell: Cell) -> Cell:
-        """The cell that a cell is compared with."""
-        model, _, workload = cell
-        return model, self.campaign.baseline, workload
-
-    def figures(
-        self, cell: Cell, metric: str, *, ran: bool = False
-    ) -> tuple[float, ...]:
-        """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
-        all that happened."""
-        figures = self._ran_figures if ran else self._counted_figures
-        return figures.get((cell, metric), ())
 
     def finding(
         self,

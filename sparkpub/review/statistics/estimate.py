@@ -164,7 +164,7 @@ def percentile_supported(n: int, q: float) -> bool:
     return (n - 1) * (1 - q) >= 1 - 1e-9
 
 
-def resolution_of(values: Sequence[float] | Floats) -> float:
+def resolution_of(values: Sequence[float] | NDArray[Any]) -> float:
     """The decimal step to which values are rounded, at most 1, and never finer than nine significant digits."""
     finest = _TRUSTED_DIGITS * max(abs(float(value)) for value in values)
     step = 1.0
