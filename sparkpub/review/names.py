@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -101,6 +101,22 @@ WITH = ("with ", "without ")
 """How the name of an environment may begin that says what is special about it: `with CUDA graphs`."""
 _BEFORE_WITH = re.compile(r"\b(?:of|in|for|at) (?=with(?:out)? )")
 """What the text of a check says before an environment, and a name that begins with a preposition does without."""
+
+
+def in_environment(environment: str) -> str:
+    """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
+    if environment == "native":
+        return "natively"
+    if environment.startswith(WITH):
+        return environment
+    return f"in {environment}"
+
+
+def runs_of(environment: str) -> str:
+    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"runs {environment}"
+    return environment
 
 
 class Names:

@@ -15,7 +15,7 @@ from sparkpub.review.checks import Finding
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics.compare import deciding_level
+from sparkpub.review.statistics.estimate import deciding_level
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sweeps
 from sparkpub.site.publication import Publication, cell_keys, cell_label, run_address

@@ -22,11 +22,10 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.importers.formats import MakeReader, read_files
-from sparkpub.collect.importers.llama_bench import LlamaBench
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
@@ -37,7 +36,7 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
     """What a mapping of people's own reads: a tool's reports, or tables. Raises ImportFormatError for its mistakes."""
     mapping = read_mapping(given.mapping)
     reads = mapping.declared.reads
-    if reads is not None and reads not in WORKLOADS:
+    if reads is not None and parser_of(reads) is None:
         raise ImportFormatError(
             f"reads: {reads} is no workload",
             where=str(given.mapping),
@@ -53,7 +52,6 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
 READERS: Mapping[str, MakeReader] = {
     **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
     "benchmark-spark": BenchmarkSpark,
-    "llama-bench": LlamaBench,
     "trtllm-bench": TrtllmBench,
 }
 """Formats that are read file by file."""

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import between, counted, outward, percent, rounded
+from sparkpub.review.names import runs_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import said, shapes
@@ -142,7 +143,7 @@ def relative(campaign: Campaign, metric: Metric) -> Figure:
         sorted(body, key=lambda row: order[row[0]]),
     )
     return Figure(
-        title=f"{metric.label}: every run against {sentences.runs_of(called)}",
+        title=f"{metric.label}: every run against {runs_of(called)}",
         says=said.farthest(runs, called),
         chart=Chart(shape, shapes.in_strips(rows, groups, shared=True)),
         table=table,
@@ -195,7 +196,7 @@ def comparison(campaign: Campaign) -> Figure:
     if len(drawn) < len(rows):
         note += f". {len(drawn)} of {len(rows)} are drawn, the largest differences first; the table has all"
     return Figure(
-        title=f"Difference from {sentences.runs_of(baseline)}, metric by metric",
+        title=f"Difference from {runs_of(baseline)}, metric by metric",
         says=said.verdicts(rows, baseline, margin),
         chart=difference_chart(drawn, margin),
         table=table_of(told),

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.plan import coverage as plan_coverage
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import CollectError
+from sparkpub.record.load import Load
 from sparkpub.record.store import Stored
 from sparkpub.record.text import (
     between,
@@ -27,7 +27,7 @@ from sparkpub.record.text import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import USUAL, Board
 from sparkpub.review.models import ModelName
-from sparkpub.review.names import Names, flow_name, lengths_name, load_name
+from sparkpub.review.names import Names, flow_name, lengths_name, load_name, runs_of
 from sparkpub.review.progress import VersionLine, VersionPoint, change_between
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
@@ -40,7 +40,7 @@ from sparkpub.review.tables.capacities import (
     in_order,
 )
 from sparkpub.review.tables.column import rows as table_rows
-from sparkpub.site import sentences, sweeps
+from sparkpub.site import sweeps
 from sparkpub.site.figures import said, samples, shapes
 from sparkpub.site.figures.campaign import (
     MOST_LINES,
@@ -552,7 +552,7 @@ def per_machine(campaign: Campaign) -> Figure:
         )
     sessions = rows.loc[~rows["over"].astype(bool), "machine"].nunique()
     return Figure(
-        title=f"Difference from {sentences.runs_of(baseline)} on each machine",
+        title=f"Difference from {runs_of(baseline)} on each machine",
         says=said.replication(rows[rows["over"].astype(bool)], metrics, sessions),
         sample=(
             f"Lines are 95 % intervals; inside the band of ±{margin:g} % two environments are equivalent. "
@@ -865,7 +865,7 @@ def versions_of_model(
     rows: list[shapes.Row] = []
     for line, name in drawn:
         for point in line.points:
-            since = change_between(line.points[0].sample, point.sample)
+            since = change_between(line.points[0].mean, point.mean)
             row = {
                 "panel": name,
                 "name": sessions[_session(point)],
@@ -873,13 +873,14 @@ def versions_of_model(
                 "verdict": "first",
             }
             if point.change is not None:
-                row |= {"value": since.percent, "low": since.low, "high": since.high}
+                low, high = since.interval or (None, None)
+                row |= {"value": since.percent, "low": low, "high": high}
                 row["verdict"] = (
                     "changed" if point.change.is_beyond_noise else "not shown"
                 )
             row["tip"] = {
                 "load": name,
-                "measured": f"{rounded(point.sample.mean)} tok/s",
+                "measured": f"{rounded(point.mean.value)} tok/s",
                 "from the first": percent(since.percent),
             }
             rows.append({key: value for key, value in row.items() if value is not None})
@@ -889,7 +890,7 @@ def versions_of_model(
     body: list[list[Any]] = []
     for line, name in zip(lines, called, strict=True):
         points = [
-            f"{rounded(point.sample.mean)} ({point.day}, {point.speed.engine})"
+            f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
         ]
         body.append([name, " → ".join(points), line.differs, line.total.in_words])
@@ -907,14 +908,14 @@ def versions_of_model(
 
 def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
-    short = [f"{line.weights}, {load_name(line.load)}" for line in lines]
+    short = [f"{line.first.weights}, {load_name(line.first.load)}" for line in lines]
     times = Counter(short)
     called = []
     for line, name in zip(lines, short, strict=True):
         if times[name] > 1:
             first = line.points[0].speed
             environment = names.environment(first.campaign, first.cell[1])
-            called.append(f"{name}, {environment}, {line.machine}")
+            called.append(f"{name}, {environment}, {line.first.machine}")
         else:
             called.append(name)
     return called

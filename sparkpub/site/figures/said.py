@@ -19,10 +19,11 @@ from sparkpub.record.text import (
     spread,
     with_unit,
 )
+from sparkpub.review.names import in_environment, runs_of
 from sparkpub.review.progress import VersionLine, beyond_noise
-from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
+from sparkpub.review.statistics.series import detectable_change
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
@@ -150,7 +151,7 @@ def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
     }
     numbers = Counter(rows["verdict"]).most_common()
     told = [(number, words.get(verdict, verdict)) for verdict, number in numbers]
-    against = sentences.runs_of(baseline)
+    against = runs_of(baseline)
     if len(rows) == 1:
         return f"The difference from {against} is {told[0][1]}."
     if len(told) == 1:
@@ -169,13 +170,13 @@ def levels(rows: pd.DataFrame) -> str:
 def farthest(rows: pd.DataFrame, baseline: str) -> str:
     """How far the farthest run lies from the mean of the baseline, in per cent, and where that is."""
     if rows.empty:
-        return f"None of these runs is compared with {sentences.runs_of(baseline)}."
+        return f"None of these runs is compared with {runs_of(baseline)}."
     several = rows["workload"].nunique() > 1
     parts = rows["Model"] + (" (" + rows["Load"] + ")" if several else "")
     distances = rows["value"].abs().groupby(parts, sort=False).max()
     most, part = distances.max(), distances.idxmax()
     far = percent(max(most, CLOSE)).lstrip("+")
-    text = f"Every run is within {far} of the mean measured {sentences.in_environment(baseline)}"
+    text = f"Every run is within {far} of the mean measured {in_environment(baseline)}"
     if len(distances) > 1 and most > CLOSE:
         text += f"; the farthest is of {part}"
     return f"{text}."

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from sparkpub.plan import environments
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.withdrawn import WithdrawnOptions
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
@@ -30,11 +31,11 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site.pages import simulation
 
 
@@ -290,7 +291,11 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "telemetry": _telemetry,
     "gates": _gates,
     "workloads": lambda: _options(
-        {name: workload.options for name, workload in WORKLOADS.items()}
+        {
+            name: workload.options
+            for name, workload in WORKLOADS.items()
+            if not issubclass(workload.options, WithdrawnOptions)
+        }
     ),
     "environments": lambda: _options(
         {**environments.OPTIONS, "server": environments.Server}
@@ -400,7 +405,7 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     if claim.note:
         behind += f" *{plain(claim.note)}*"
     found = bound(verdict)
-    said = plain(claim.sentence)
+    said = plain(verdict.says)
     if found:
         said = f"{said.rstrip('.')} ({found})."
     line = f"{said} **{word}**{{ .sp-verdict .sp-{word} }}"
@@ -460,6 +465,8 @@ def _fact(fact: Fact) -> str:
     line = f"- **{fact.text}**{{ #{fact.id} }} {plain(fact.says)}"
     if place:
         line += f" {place}."
+    if fact.quote:
+        line += f" Quoted: “{plain(fact.quote)}”."
     if fact.note:
         line += f" {plain(fact.note)}"
     return line

@@ -1,0 +1,333 @@
+"""What a change of the data does to the results, on folders of a few runs each."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.record.campaign import Acknowledgement, Campaign, Quarantine
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import MetricValue, Moment, Plan
+from sparkpub.record.store import CAMPAIGN_FILE, to_json
+from sparkpub.review.changes import (
+    MOST_ROWS,
+    CampaignCounts,
+    ResultChange,
+    as_markdown,
+    as_text,
+    changes,
+    escaped,
+)
+from tests.building import a_record
+
+TPUT = "output_throughput_tok_s"
+NATIVE = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
+SLOWER = [80.0, 81.0, 79.0, 80.0, 81.0, 79.0]
+VALUES = {"native": NATIVE, "container": SLOWER}
+MATRIX = {
+    "campaign": "c",
+    "title": "T",
+    "models": {"m": {"id": "x/m"}},
+    "environments": {"native": {"type": "host"}},
+    "workloads": {
+        "w": {
+            "type": "command",
+            "argv": ["true"],
+            "metrics": {TPUT: {"regex": "([0-9]+)"}},
+        }
+    },
+    "iterations": 5,
+}
+
+
+def a_folder(
+    data: Path,
+    values: Mapping[str, Sequence[float]] = VALUES,
+    campaign: str = "c",
+    **decided: object,
+) -> Path:
+    """A campaign's folder; runs of both environments in turn, ten minutes apart."""
+    folder = data / campaign
+    folder.mkdir(parents=True)
+    planned = [
+        (iteration, environment)
+        for iteration in range(max(map(len, values.values())))
+        for environment in values
+    ]
+    for position, (iteration, environment) in enumerate(planned):
+        if iteration >= len(values[environment]):
+            continue
+        hours, minutes = divmod(10 * position, 60)
+        # Published figures count without a log.
+        figure = MetricValue(
+            value=values[environment][iteration], unit="tok/s", source="published"
+        )
+        record = a_record(
+            run_id=f"{campaign}-{environment}-{iteration + 1}",
+            campaign=campaign,
+            environment=environment,
+            iteration=iteration + 1,
+            plan=Plan(position=position, order="interleaved"),
+            started=Moment(
+                value=f"2026-11-20T{hours:02d}:{minutes:02d}:00Z", zone="utc"
+            ),
+        ).model_copy(update={"metrics": {TPUT: figure}})
+        (folder / f"{record.stem}.json").write_text(to_json(record))
+    info = Campaign(campaign=campaign, title="T", **decided)  # type: ignore[arg-type]
+    (folder / CAMPAIGN_FILE).write_text(to_json(info))
+    return folder
+
+
+def record_of(folder: Path, environment: str, iteration: int) -> Path:
+    """The file of a run is named by its id without the campaign."""
+    return folder / f"{environment}-{iteration}.json"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    a_folder(tmp_path / "base")
+    return tmp_path / "base"
+
+
+@pytest.fixture
+def head(tmp_path: Path, base: Path) -> Path:
+    shutil.copytree(base, tmp_path / "head")
+    return tmp_path / "head"
+
+
+def test_the_same_files_change_nothing(base: Path, head: Path) -> None:
+    found = changes(base, head)
+    assert (found.campaigns, found.found, found.gone) == ((), (), ())
+    assert (found.cells, found.verdicts) == ((), ())
+    assert list(as_text(found)) == ["no campaign differs from the base"]
+    assert list(as_markdown(found))[-1] == "No campaign differs from the base."
+
+
+def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> None:
+    for iteration in (3, 4, 5, 6):
+        record_of(head / "c", "container", iteration).unlink()
+    found = changes(base, head)
+    (campaign,) = found.campaigns
+    assert campaign.state == "changed"
+    assert campaign.removed == tuple(f"c-container-{number}" for number in (3, 4, 5, 6))
+    assert (campaign.added, campaign.altered) == ((), ())
+    # 480/6 = 80 of six runs; of the first two (80 + 81)/2 = 80.5.
+    about = {"campaign": "c", "model": "m", "workload": "w", "metric": TPUT}
+    cell = {**about, "environment": "container", "unit": "tok/s", "primary": True}
+    before, after = {"n": 6, "mean": 80.0}, {"n": 2, "mean": 80.5}
+    assert found.cells == (ResultChange(cell, before, after),)
+    sides = {"baseline": "native", "candidate": "container", "primary": True}
+    assert found.verdicts == (ResultChange(about | sides, "lower", "undecided"),)
+
+
+def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
+    path = record_of(head / "c", "native", 2)
+    before = path.stat()
+    path.write_text(path.read_text().replace("101.0", "201.0"))
+    # Neither its size nor its time says so.
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    found = changes(base, head)
+    assert found.campaigns[0].altered == ("c-native-2",)
+    assert found.campaigns[0].added == found.campaigns[0].removed == ()
+    assert any("changed in place" in line for line in as_markdown(found))
+
+
+def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
+    a_folder(head, {"native": [10.0, 12.0]}, "new")
+    (added,) = changes(base, head).campaigns
+    assert (added.campaign, added.state, added.before) == ("new", "added", None)
+    assert added.after == CampaignCounts(2, 2, None, None)
+    assert added.added == ("new-native-1", "new-native-2")
+    (gone,) = changes(head, base).campaigns
+    assert (gone.state, gone.after) == ("removed", None)
+    assert gone.removed == ("new-native-1", "new-native-2")
+    (cell,) = changes(head, base).cells
+    assert (cell.before, cell.after) == ({"n": 2, "mean": 11.0}, None)
+
+
+def test_a_campaign_that_cannot_be_read_any_more_is_not_called_removed(
+    base: Path, head: Path
+) -> None:
+    (head / "c" / CAMPAIGN_FILE).write_text("{")
+    found = changes(base, head)
+    assert [item.state for item in found.campaigns] == ["unreadable"]
+    assert "schema" in {finding.check for finding in found.found}
+
+
+def test_a_damaged_record_is_a_new_finding(base: Path, head: Path) -> None:
+    record_of(head / "c", "native", 1).write_text("{")
+    found = changes(base, head)
+    assert "schema" in {finding.check for finding in found.found}
+    assert "schema" in {finding.check for finding in changes(head, base).gone}
+
+
+def test_decisions_of_people_are_listed(base: Path, head: Path) -> None:
+    shutil.rmtree(head / "c")
+    a_folder(
+        head,
+        acknowledged=(Acknowledgement(check="outlier", reason="a hot day"),),
+        quarantined=(Quarantine(run="c-native-2", reason="the fan"),),
+    )
+    (campaign,) = changes(base, head).campaigns
+    told = [
+        "outlier acknowledged for the campaign: a hot day",
+        "c-native-2 quarantined: the fan",
+    ]
+    assert campaign.decisions == tuple(f"new: {text}" for text in told)
+    assert campaign.after is not None
+    assert (campaign.after.runs, campaign.after.counted) == (12, 11)
+    (back,) = changes(head, base).campaigns
+    assert back.decisions == tuple(f"gone: {text}" for text in told)
+
+
+def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
+    a_folder(tmp_path / "base", {"native": [1.0]}, matrix=MATRIX)
+    a_folder(tmp_path / "head", {"native": [1.0, 2.0, 3.0]}, matrix=MATRIX)
+    (campaign,) = changes(tmp_path / "base", tmp_path / "head").campaigns
+    assert campaign.before == CampaignCounts(1, 1, 5, 1)
+    assert campaign.after == CampaignCounts(3, 3, 5, 3)
+    row = next(
+        line
+        for line in as_markdown(changes(tmp_path / "base", tmp_path / "head"))
+        if "| c |" in line
+    )
+    assert "3 runs\\, 3 counted \\(2 added\\)" in row
+    assert "3 of 5 planned runs" in row
+
+
+CLAIMS = """\
+- id: slower
+  source: {document: d}
+  about: data
+  campaign: c
+  metric: output_throughput_tok_s
+  compare: container / native
+  expect: {direction: lower}
+  recorded: supported
+- id: elsewhere
+  source: {document: d}
+  about: data
+  campaign: other
+  expect: {holds: "runs = 6"}
+  recorded: supported
+- id: vm
+  source: {document: d}
+  about: data
+  campaign: c
+  environments: [vm]
+  expect: {holds: "runs = 1"}
+  recorded: supported
+"""
+
+
+def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
+    for folder in (base, head):
+        a_folder(folder, {"native": NATIVE}, "other")
+    for iteration in (3, 4, 5, 6):
+        record_of(head / "c", "container", iteration).unlink()
+    claims = head.parent / "claims.yaml"
+    claims.write_text(CLAIMS)
+    found = changes(base, head, claims)
+    (claim,) = found.claims
+    says = claim.about["says"]
+    assert claim.about["claim"] == "slower"
+    assert says.startswith("Output throughput is lower")
+    assert (claim.before, claim.after) == ("supported", "undecided")
+    assert f"  {says}  supported → undecided" in list(as_text(found))
+    line = f"| {escaped(says)} | supported → undecided |"
+    assert line in list(as_markdown(found))
+    # An environment that only one side has.
+    third = head.parent / "third"
+    a_folder(third, {**VALUES, "vm": [1.0]})
+    by_name = {
+        item.about["claim"]: item for item in changes(base, third, claims).claims
+    }
+    assert (by_name["vm"].before, by_name["vm"].after) == (None, "supported")
+    assert "slower" not in by_name
+
+
+def test_a_missing_folder_is_named(base: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such data folder"):
+        changes(base, tmp_path / "nowhere")
+
+
+def test_the_command_prints_each_form(base: Path, head: Path) -> None:
+    a_folder(head, {"native": [10.0, 12.0]}, "new")
+    arguments = ["changes", str(base), str(head)]
+    plain = CliRunner().invoke(cli, arguments)
+    assert plain.exit_code == 0
+    assert "\n  new  added  2 runs, 2 counted (2 added)  not declared\n" in plain.output
+    assert "  new m/native/w  output_throughput_tok_s  no value → 11" in plain.output
+    document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).output)
+    assert [item["campaign"] for item in document["campaigns"]] == ["new"]
+    assert document["cells"][0]["after"] == {"n": 2, "mean": 11.0}
+    assert set(document["findings"]) == {"new", "gone"}
+    marked = CliRunner().invoke(cli, [*arguments, "--markdown"]).output
+    assert marked.startswith("## What this changes\n")
+
+
+def test_runs_of_another_specification_are_not_called_coverage(
+    tmp_path: Path, base: Path, head: Path
+) -> None:
+    shutil.rmtree(head / "c")
+    folder = a_folder(head, {"native": [1.0, 2.0]}, matrix=MATRIX)
+    path = record_of(folder, "native", 1)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"specification": "0" * 64}))
+    (campaign,) = changes(base, head).campaigns
+    assert campaign.after is not None
+    assert (campaign.after.runs, campaign.after.planned, campaign.after.done) == (
+        2,
+        None,
+        None,
+    )
+
+
+def test_figures_that_readers_know_come_first(base: Path, head: Path) -> None:
+    a_folder(head, {"native": [10.0]}, "a")
+    record_of(head / "c", "native", 6).unlink()
+    lines = list(as_markdown(changes(base, head)))
+    start = next(
+        place for place, line in enumerate(lines) if line.startswith("### Cells")
+    )
+    cells = [line.split()[1] for line in lines[start + 4 : start + 6]]
+    assert cells == ["c", "a"]
+
+
+def test_long_tables_end_with_how_many_more(base: Path, head: Path) -> None:
+    for number in range(MOST_ROWS + 3):
+        a_folder(head, {"native": [1.0]}, f"x{number}")
+    lines = list(as_markdown(changes(base, head)))
+    heading = next(line for line in lines if line.startswith("### Cells"))
+    assert heading == f"### Cells (primary metrics): {MOST_ROWS + 3}"
+    assert "and 3 more" in lines
+    assert sum("no value" in line for line in lines) == MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b",
+        "two\nlines\r\nthree",
+        "[a](https://example.org)",
+        "<img src=x onerror=alert(1)>",
+        "`code` *bold* _it_ ~~gone~~",
+        "@octocat #1 www.example.org",
+        "\\| \x1b[31m \u202e",
+    ],
+)
+def test_text_of_the_data_is_no_markup(text: str) -> None:
+    """Every sign of punctuation stands behind a backslash, and nothing ends the line or the cell of the table."""
+    shown = escaped(text)
+    assert "\n" not in shown
+    assert "\r" not in shown
+    assert "\x1b" not in shown
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", shown)
+    assert re.fullmatch(r"[^!-/:-@\[-`{-~]*", bare)
