@@ -32,6 +32,16 @@ class ReportReading:
         return self.figures.metrics | reading.failed_requests(failed, went_well)
 
     @property
+    def samples(self) -> dict[str, tuple[float, ...]]:
+        """The repetitions of figures."""
+        known = self.metrics
+        return {
+            name: values
+            for name, values in self.figures.samples.items()
+            if reading.known(known, name)
+        }
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Fields of `Observed`."""
         places = self.mapping.facts

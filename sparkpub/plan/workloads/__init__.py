@@ -13,7 +13,6 @@ from sparkpub.plan.workloads import (
     llama_benchy,
     matmul,
     openai_endpoint,
-    trtllm_answer,
     trtllm_bench,
     vllm_bench,
 )
@@ -51,7 +50,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         trtllm_bench.TrtllmBenchOptions,
         trtllm_bench.command,
         trtllm_bench.parse,
-        trtllm_answer.printed,
+        trtllm_bench.printed,
     ),
     "vllm-bench": Workload(
         vllm_bench.VllmBenchOptions,

@@ -996,7 +996,7 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     [
         ("reads: aiperff\n", "aiperff is no workload"),
         ("long: {metric: a, value: b}\n", "long is for tables"),
-        ("run: {model: m, iteration: i}\n", "run.iteration is for tables"),
+        ("run: {model: m, status: i}\n", "run.status is for tables"),
         ("when: []\n", "nothing says which documents are reports"),
     ],
 )

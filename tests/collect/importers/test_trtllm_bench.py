@@ -35,10 +35,11 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
         "trtllm-bench", folder, tmp_path / "data", Given("c", environment="native")
     )
     assert [(left.source, left.refused) for left in outcome.skipped] == [
-        ("notes.txt", False)
+        ("notes.txt", False),
+        ("tiny_requests.json", False),
     ]
     assert [(left.source, left.reason) for left in outcome.refused] == [
-        ("cut", "it does not say which model was asked for; give --model")
+        ("cut.json", "it does not name the model; give --model")
     ]
     records = {
         stored.record.model: stored.record
@@ -61,7 +62,7 @@ def test_files_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
         "trtllm-bench", folder, tmp_path / "data", Given("c", environment="native")
     )
     assert not again.imported
-    assert len(again.skipped) == 1 + 2
+    assert len(again.skipped) == 2 + 2
 
 
 def test_runs_of_a_cell_are_numbered_in_order_of_time(tmp_path: Path) -> None:
