@@ -23,7 +23,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import WITH, Names
+from sparkpub.review.names import WITH, Names, in_environment
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
@@ -179,22 +179,6 @@ def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
         names.environment(row.campaign, row.candidate),
         names.environment(row.campaign, row.baseline),
     )
-
-
-def in_environment(environment: str) -> str:
-    """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
-    if environment == "native":
-        return "natively"
-    if environment.startswith(WITH):
-        return environment
-    return f"in {environment}"
-
-
-def runs_of(environment: str) -> str:
-    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
-    if environment.startswith(WITH):
-        return f"runs {environment}"
-    return environment
 
 
 def mean_of(environment: str) -> str:

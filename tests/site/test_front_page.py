@@ -12,7 +12,7 @@ from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Moment, Origin, Record
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.claims import ledger
-from sparkpub.review.claims.ledger import Claim
+from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
@@ -211,7 +211,6 @@ def test_campaigns_that_a_claim_joins_have_one_cost_over_their_machines() -> Non
     claim = Claim.model_validate(
         {
             "id": "both",
-            "says": "On both a container is as fast, within {within} percent.",
             "source": {"document": "part 1", "section": "Both"},
             "about": "world",
             "campaign": "c1",

@@ -4,12 +4,13 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import TIMED_UNITS, View, ids, label
+from sparkpub.review.checks.view import View, ids, label
 
 DIGITS = Threshold(
     "copied digits",

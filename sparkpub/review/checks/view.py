@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
@@ -20,12 +19,8 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables.comparisons import (
-    Compared,
-    Margin,
-    against_baselines,
-    compare_sides,
-)
+from sparkpub.review.tables import cells, comparisons
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.values import Values
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
@@ -59,9 +54,6 @@ FLOORS = {
 """Metrics near zero are judged on an absolute floor, by unit."""
 
 Made = TypeVar("Made")
-
-TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
-"""Units of figures that come from a clock."""
 
 LISTED_NAMES = 3
 """Longer lists are a number."""
@@ -174,52 +166,38 @@ class View:
             metric.summary == "mean" and median not in self.metrics
         )
 
-    def matters(self, metric: Metric, values: Sequence[float], change: float) -> bool:
-        """Whether a change is large enough to matter: beside the equivalence margin of these values' mean, and at
-        all."""
-        margin = self.campaign.margin_percent / 100 * abs(fmean(values))
+    def matters(self, metric: Metric, mean: float, change: float) -> bool:
+        """Whether a change is large enough to matter: beside the equivalence margin of a mean, and at all."""
+        margin = self.campaign.margin_percent / 100 * abs(mean)
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     @cached_property
     def values(self) -> Values:
         """The values of the runs that count, by metric of a cell."""
-        return self._by_cell(self._table[self._table["counts"]])
+        return Values.of_cells(self._table[self._table["counts"]], self._itself)
 
     @cached_property
-    def values_of_all_that_ran(self) -> Values:
-        """The values of the runs that happened properly, further records of one iteration included."""
-        if not self.reviewed.doubles:
-            return self.values
-        table = self._table
-        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
-        return self._by_cell(table[ran])
+    def cells(self) -> Mapping[CellMetric, TableRow]:
+        """The rows of the table of cells, of the results."""
+        table = cells.cells(self._results, self._itself)
+        return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
-    def compared(self) -> Mapping[CellMetric, Compared]:
-        """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
-        table, name = self._table, self.campaign.name
-        rows = table[table["counts"] & table["metric"].isin(self.results)]
-        values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
-        sides = against_baselines(values)
-        found = compare_sides(values, sides, {name: Margin.of(self.campaign)})
-        about = [values.cells_and_metrics[both.first_candidate] for both in sides]
-        return dict(zip(about, found, strict=True))
+    def comparisons(self) -> Sequence[TableRow]:
+        """The rows of the table of comparisons, of the results."""
+        return rows(comparisons.comparisons(self._results, self._itself))
 
-    def _by_cell(self, rows: pd.DataFrame) -> Values:
-        return Values.of_cells(rows, {self.campaign.name: self.reviewed})
+    @property
+    def _itself(self) -> Mapping[str, ReviewedCampaign]:
+        return {self.campaign.name: self.reviewed}
 
-    def baseline_of(self, cell: Cell) -> Cell:
-        """The cell that a cell is compared with."""
-        model, _, workload = cell
-        return model, self.campaign.baseline, workload
+    @property
+    def _results(self) -> pd.DataFrame:
+        return self._table[self._table["metric"].isin(self.results)]
 
-    def figures(
-        self, cell: Cell, metric: str, *, ran: bool = False
-    ) -> tuple[float, ...]:
-        """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
-        all that happened."""
-        values = self.values_of_all_that_ran if ran else self.values
-        return values.within_machines.get((cell, metric), ())
+    def figures(self, cell: Cell, metric: str) -> tuple[float, ...]:
+        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
+        return self.values.within_machines.get((cell, metric), ())
 
     def finding(
         self,

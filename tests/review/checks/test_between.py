@@ -9,7 +9,7 @@ import pytest
 
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.dataset import load
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 FIGURES = {"native": [1508.2514, 1511.9021], "container": [1499.1187, 1502.4432]}
 

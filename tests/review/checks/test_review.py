@@ -68,7 +68,7 @@ def test_a_campaign_with_known_faults_has_exactly_these_findings(
         (
             "warning",
             "order-confound",
-            ("dense/container/w", "sparse/native/w", "sparse/container/w"),
+            ("sparse/native/w", "sparse/container/w", "dense/container/w"),
             None,
         ),
         (
@@ -138,7 +138,7 @@ def test_check_prints_json_and_nothing_else(tmp_path: Path) -> None:
         "evidence",
         "remedy",
     }
-    assert finding["remedy"].startswith("Lengthen cooldown:")
+    assert finding["remedy"].startswith("Let the machine cool")
     assert (finding["check"], finding["campaign"], finding["run"]) == (
         "thermal-gate",
         "clean",
@@ -420,23 +420,6 @@ def test_small_campaigns_are_reviewed_and_called_small(
         assert checks == (["missing-cell"] if declared else [])
     else:
         assert checks == ["small-sample"]
-
-
-def test_a_single_run_with_deviations_has_a_spread(tmp_path: Path) -> None:
-    told = {"repetitions": 3, "deviation": 0.5, "divisor": "n"}
-    folder = write(tmp_path, clean_runs(seed=7, iterations=1), iterations=1)
-    for path in folder.glob("*.json"):
-        record = json.loads(path.read_text())
-        if "run_id" in record:
-            record["spreads"] = {"output_throughput_tok_s": told}
-            path.write_text(json.dumps(record))
-    (small,) = (
-        finding
-        for finding in reviewed(tmp_path).findings
-        if finding.check == "small-sample"
-    )
-    assert "repetitions within a run" in small.message
-    assert "nothing can be said" not in small.message
 
 
 def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> None:
