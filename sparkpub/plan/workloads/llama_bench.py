@@ -9,7 +9,6 @@ first repetition that stands apart looks at them.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -23,7 +22,6 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
@@ -80,11 +78,6 @@ class LlamaBenchOptions(Options):
                 "input_tokens and output_tokens are both 0, so nothing would be measured"
             )
         return self
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """One sequence at a time, whatever the number of its tokens in a batch."""
-        return replace(Load.declared(asked), in_flight=1, at_once=1, batch=1)
 
 
 def command(case: RunCase, options: LlamaBenchOptions) -> Command:

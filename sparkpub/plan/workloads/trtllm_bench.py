@@ -7,7 +7,6 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -22,7 +21,6 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
@@ -101,16 +99,6 @@ class TrtllmBenchOptions(Options):
                 "mode latency runs batch 1 whatever max_batch_size says; leave it out"
             )
         return self
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """Mode latency: one after the other. Mode throughput: what is in flight and fits into a batch."""
-        load = Load.declared(asked)
-        if asked.get("mode") == "latency":
-            return replace(load, in_flight=1, at_once=1, batch=None)
-        if "concurrency" in asked:  # an import may not know it
-            load = load.submitted_at_once()
-        return load.in_batches()
 
 
 def command(case: RunCase, options: TrtllmBenchOptions) -> Command:

@@ -104,35 +104,6 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
         ),
         (
             {
-                "endpoint": {
-                    "type": "openai-endpoint",
-                    "url": "http://localhost:8000",
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                }
-            },
-            [("tiny", "endpoint")],
-            None,
-        ),
-        (
-            {
-                "endpoint": {
-                    "type": "openai-endpoint",
-                    "client": "aiperf",
-                    "url": "http://localhost:8000",
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                }
-            },
-            [],
-            "endpoint: its client is aiperf",
-        ),
-        (
-            {
                 "all-at-once": SERVE
                 | {"requests": 12, "input_tokens": 64, "output_tokens": 16}
             },
@@ -213,27 +184,3 @@ def test_lengths_that_a_report_does_not_say_show_in_its_means(tmp_path: Path) ->
         f"long: its input_tokens were {prompt:g} on average in place of 64"
         in refused[0]
     )
-
-
-@pytest.mark.parametrize("client", [None, "vllm", "aiperf"])
-def test_another_client_is_another_measurement(
-    client: str | None, tmp_path: Path
-) -> None:
-    """vllm-c2.jsonl: 64 and 12 tokens, two in flight, as the workload asks, but by SGLang's client."""
-    named = {} if client is None else {"client": client}
-    load = {
-        "type": "openai-endpoint",
-        "url": "http://localhost:8000",
-        "concurrency": 2,
-        "input_tokens": 64,
-        "output_tokens": 12,
-    }
-    cells, refused = joined(
-        "sglang",
-        IMPORTS / "sglang/vllm-c2.jsonl",
-        tmp_path,
-        matrix("tiny-llama", load=load | named),
-        model="tiny",
-    )
-    assert cells == []
-    assert f"load: its client is {client or 'vllm or aiperf'}" in refused[0]
