@@ -168,12 +168,15 @@ class Head:
 
     def _say(self) -> bool:
         """Print what there is to say; returns whether runs are left that a machine could measure."""
-        lines, left, joined = self.ask("said")
+        lines, left, joined, late = self.ask("said")
         for line in lines:
             self.progress.line(line)
-        late = time.monotonic() - BEGIN_SECONDS
+        begun = time.monotonic() - BEGIN_SECONDS
         for ref, (there, machine, since) in list(self.works.items()):
-            if not left and machine not in joined and since < late:
+            if machine in late:
+                self.losses[there] = MOST_LOSSES
+                self.cluster.cancel(ref)  # it is heard of as lost
+            elif not left and machine not in joined and since < begun:
                 self.cluster.cancel(ref)
                 del self.works[ref]
                 self.progress.line(f"{there} is taken by other work of the cluster")
