@@ -37,11 +37,13 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import design
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, POOR_VARIATION_PERCENT
-from sparkpub.review.statistics.drift import first_runs
-from sparkpub.review.statistics.outliers import beyond_three_sigma, grubbs
+from sparkpub.review.statistics import order
+from sparkpub.review.statistics.estimate import (
+    MINIMUM_RUNS,
+    POOR_VARIATION_PERCENT,
+    holm,
+)
+from sparkpub.review.statistics.series import beyond_three_sigma, first_run_p, grubbs
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -80,14 +82,14 @@ TRANSIENT_ALPHA = Threshold(
 )
 EARLIER_SHARE = Threshold(
     "earlier share",
-    design.EARLIER_SHARE,
+    order.EARLIER_SHARE,
     "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
     "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
     "complete rounds or more.",
 )
 FEW_SWITCHES = Threshold(
     "few switches",
-    design.FEW_SWITCHES,
+    order.FEW_SWITCHES,
     "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
     "this probability.",
 )
@@ -206,7 +208,7 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
     for cell, name in series:
         groups[name, "all environments"].append((cell, name))
         groups[name, cell[1]].append((cell, name))
-    tests = [first_runs([series[key] for key in keys]) for keys in groups.values()]
+    tests = [first_run_p([series[key] for key in keys]) for keys in groups.values()]
     adjusted = dict(zip(groups, holm(tests), strict=True))
     found: dict[CellMetric, Finding] = {}
     for name, where in grouped(groups, itemgetter(0)).items():
@@ -319,14 +321,14 @@ def _blocks(
         [datetime.fromisoformat(run.record.started.value).timestamp() for run in runs]
         for runs in (view.counted[cell] for cell in cells)
     )
-    share = design.share_earlier(one, other)
+    share = order.share_earlier(one, other)
     if share < 0.5:
         cells.reverse()
     return {
         "earlier": label(cells[0]),
         "later": label(cells[1]),
         "share": max(share, 1 - share),
-        "switches": design.switches(one, other) or 0,
+        "switches": order.switches(one, other) or 0,
         "runs": len(one) + len(other),
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -26,15 +26,18 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.claims.chosen import Chosen, split
-from sparkpub.review.reviewed import Include, ReviewedCampaign
-from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import Description, description_of, or_none
-from sparkpub.review.statistics.drift import least_squares
-from sparkpub.review.statistics.estimate import Combined, Estimate, Interval, over
-from sparkpub.review.tables.cells import described, trends
-from sparkpub.review.tables.comparisons import Margin, compare_groups
-from sparkpub.review.tables.pooled import over_cells
-from sparkpub.review.tables.values import Values, rows_with_values
+from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.statistics.estimate import Estimate, Interval, over
+from sparkpub.review.statistics.series import least_squares, trends
+from sparkpub.review.tables.cells import levelled, rows_with_values, summary
+from sparkpub.review.tables.column import TableRow, groups, rows, texts
+from sparkpub.review.tables.comparisons import (
+    Margin,
+    compare,
+    estimate,
+    estimate_percent,
+)
+from sparkpub.review.tables.over import of_cells
 
 _ASKED_IN_A_ROW = 64
 """Answers that are kept: whoever asks for one figure of a group asks for the others next."""
@@ -78,7 +81,7 @@ class Question:
     repeats: tuple["Question", ...] = ()
     """The same asked of campaigns that repeat this one: the answer is then about all of them together."""
 
-    def comparison(self, metric: str = "") -> Comparison | None:
+    def comparison(self, metric: str = "") -> TableRow | None:
         """The group against its baseline; None where one side has no values."""
         if self.baseline is None:
             return None
@@ -207,7 +210,7 @@ def _minutes_apart(question: Question) -> ValueAndInterval:
     return float(np.median(np.diff(starts))) / 60, None
 
 
-def _percent_interval(found: Comparison) -> Interval | None:
+def _percent_interval(found: TableRow) -> Interval | None:
     if found.ci95_ratio is None:
         return None
     return 100 * (found.ci95_ratio[0] - 1), 100 * (found.ci95_ratio[1] - 1)
@@ -221,7 +224,7 @@ def _gap(question: Question) -> ValueAndInterval:
 
 
 def _pooled_difference(question: Question) -> ValueAndInterval:
-    """Over the models and workloads of a group: see `tables.pooled`."""
+    """Over the models and workloads of a group: see `tables.over`."""
     assert question.baseline is not None
     found = []
     for part in split(question.group, ("model", "workload")):
@@ -231,56 +234,39 @@ def _pooled_difference(question: Question) -> ValueAndInterval:
         ]
         base = replace(question.baseline, cells=tuple(cells))
         found.append(replace(question, group=part, baseline=base).comparison())
-    known = [one for one in found if one is not None]
-    together = over_cells(known, percent=False)
-    if together is None:
+    known = of_cells([one for one in found if one is not None], percent=False)
+    if not known:
         return NO_ANSWER
+    together = over(known)
     return together.value, together.interval()
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
 def _compared(
     baseline: Chosen, group: Chosen, metric: str, margin: Margin
-) -> Comparison | None:
-    rows = baseline.rows(metric), group.rows(metric)
-    return compare_groups(*rows, group.reviewed, margin)
+) -> TableRow | None:
+    sides = baseline.rows(metric), group.rows(metric)
+    return compare(*sides, group.reviewed.campaign, margin)
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _described(group: Chosen, metric: str) -> Description | None:
-    """The values of a metric described; None where there are none."""
-    values, number = _numbered(group, metric)
-    if number is None:
-        return None
-    return description_of(_descriptions(values), number)
-
-
-@lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _numbered(group: Chosen, metric: str) -> tuple[Values, int | None]:
-    """Values, and which number of them are those of a metric over a group; None where it has none.
-
-    A whole cell is one number of those of its campaign, which are described together.
-    """
+def _described(group: Chosen, metric: str) -> TableRow | None:
+    """The values of a metric described; None where there are none. Those of a whole cell are described together with
+    the other cells of its campaign."""
     if len(group.cells) == 1 and group.machine is None:
-        values = _of_cells(group.reviewed, group.include)
-        return values, values.number_of.get((group.cells[0], metric))
-    rows, reviewed = group.rows(metric), group.reviewed
-    values = Values.of(rows, {reviewed.campaign.name: reviewed}, ["metric"])
-    return values, None if rows.empty else 0
+        of_cell = _of_cells(group.reviewed, group.include)
+        return of_cell.get((group.cells[0], metric))
+    found = group.rows(metric)
+    return None if found.empty else rows(summary(found, ["metric"]))[0]
 
 
 @lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _of_cells(reviewed: ReviewedCampaign, include: Include) -> Values:
-    rows = rows_with_values(reviewed.table, include)
-    return Values.of_cells(rows, {reviewed.campaign.name: reviewed})
-
-
-_descriptions = lru_cache(maxsize=_ASKED_IN_A_ROW)(described)
-
-
-@lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _trends(values: Values) -> Mapping[str, Any]:
-    return trends(values, np.full(len(values.sizes), True))
+def _of_cells(
+    reviewed: ReviewedCampaign, include: Include
+) -> Mapping[tuple[Cell, str], TableRow]:
+    found = rows_with_values(reviewed.table, include)
+    by = ["model", "environment", "workload", "metric"]
+    return {(row.cell, row.metric): row for row in rows(summary(found, by))}
 
 
 def _identified(record: Record) -> bool:
@@ -345,10 +331,11 @@ def _sample(name: str, unit: str, definition: str) -> Statistic:
 
 def _order(name: str, unit: str, definition: str, attribute: str) -> Statistic:
     def compute(question: Question) -> ValueAndInterval:
-        values, number = _numbered(question.group, question.metric)
-        if number is None:
+        found = question.group.rows(question.metric)
+        if len(found) < 3:
             return NO_ANSWER
-        return or_none(_trends(values)[attribute][number]), None
+        values = levelled(found, groups(found, ["metric"]))
+        return float(trends(values[np.newaxis])[attribute][0]), None
 
     return Statistic(name, "order", unit, definition, compute, signed=unit != "p")
 
@@ -376,7 +363,7 @@ def _comparison(
     name: str,
     unit: str,
     definition: str,
-    interval: Callable[[Comparison], Interval | None] = lambda _: None,
+    interval: Callable[[TableRow], Interval | None] = lambda _: None,
     *,
     signed: bool = True,
 ) -> Statistic:
@@ -584,7 +571,7 @@ def _worth(statistic: Statistic, question: Question, n: Sequence[int]) -> float:
     if statistic.name in _COMPARED:
         comparison = question.comparison()
         if comparison is not None and comparison.analysis != "description":
-            return comparison.n_effective
+            return float(comparison.n_effective)
     return float(min(n))
 
 
@@ -626,7 +613,7 @@ def _what(each: Sequence[Question]) -> str:
     return counted(len(each), "session")
 
 
-def over_sessions(name: str, question: Question) -> Combined | None:
+def over_sessions(name: str, question: Question) -> Estimate | None:
     """A statistic over a question and its repeats; None where one of them has no value with an interval.
 
     Every machine of every campaign is a session of its own. Raises ClaimError for a statistic that has no standard
@@ -671,10 +658,7 @@ def _by_machine(question: Question) -> list[Question]:
 
 def _machines(group: Chosen, metric: str) -> Sequence[str]:
     """The machines with values of a metric, the first one used first."""
-    values, number = _numbered(group, metric)
-    if number is None:
-        return ()
-    return tuple(dict.fromkeys(values.column("machine")[values.part(number)]))
+    return tuple(dict.fromkeys(texts(group.rows(metric)["machine"])))
 
 
 def _estimate(name: str, question: Question) -> Estimate | None:
@@ -683,18 +667,17 @@ def _estimate(name: str, question: Question) -> Estimate | None:
         found = _described(question.group, question.metric)
         if found is None:
             return None
-        return found.estimate
+        return Estimate(found.mean, found.error, found.df) if found.ci95 else None
     compared = question.comparison()
     if compared is None:
         return None
     if name == "difference":
-        return compared.estimate
-    return compared.estimate_percent
+        return estimate(compared)
+    return estimate_percent(compared)
 
 
 def _size(group: Chosen, metric: str) -> int:
     """Runs of a group, or those that have a value of the metric."""
     if not metric:
         return len(group.runs)
-    values, number = _numbered(group, metric)
-    return 0 if number is None else int(values.sizes[number])
+    return len(group.rows(metric))
