@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -118,7 +117,7 @@ def quick_(
     choice = Choice(data, commit=False)
     outcome = session.collect(matrix, choice, say if as_json else None)
     records = quick.measured(matrix, data)
-    for line in _means(data / matrix.campaign, quick.SHOWN) if records else []:
+    for line in quick.means(records):
         say(line)
     compared = None
     if records:
@@ -132,21 +131,6 @@ def quick_(
         with alone.page(data / matrix.campaign, matrix.title) as (address, end):
             show_page(address, end, say)
     sys.exit(outcome.exit_code)
-
-
-def _means(campaign: Path, metrics: Sequence[str]) -> list[str]:
-    """What `stats` has of a campaign's folder: the mean of the rounds of each workload, a line each."""
-    from sparkpub.record.text import number
-    from sparkpub.review.checks import review
-    from sparkpub.review.dataset import load
-    from sparkpub.review.results import Results
-
-    said: dict[str, str] = {}
-    for row in Results(review(load(campaign))).cell_rows:
-        if row.metric in metrics:
-            shown = f"{row.metric} {number(row.mean, 1)}"
-            said[row.workload] = f"{said.get(row.workload, '')}, {shown}"
-    return [f"mean of {name}{text}" for name, text in said.items()]
 
 
 def _alone() -> ModuleType:

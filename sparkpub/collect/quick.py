@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -32,6 +33,7 @@ from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
+from sparkpub.record.text import number
 
 ENVIRONMENT = "running"
 """A server that runs already: nothing says how it was started."""
@@ -328,6 +330,20 @@ SHOWN = (
     "gpu_power_mean_watt",
 )
 """What a server is asked for: the metrics that are printed."""
+
+
+def means(records: Sequence[Record]) -> list[str]:
+    """The mean of the rounds of each load, a line each, as `sparkpub stats` has it."""
+    said = []
+    for name in dict.fromkeys(record.workload for record in records):
+        line = f"mean of {name}"
+        for metric in SHOWN:
+            found = [item.value(metric) for item in records if item.workload == name]
+            values = [value for value in found if value is not None]
+            if values:
+                line += f", {metric} {number(fmean(values), 1)}"
+        said.append(line)
+    return said
 
 
 def measured(matrix: Matrix, data: Path) -> list[Record]:

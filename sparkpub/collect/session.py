@@ -66,7 +66,7 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         return outcome
 
 
-class Ledger(Protocol):
+class Bookkeeper(Protocol):
     """Who says what a machine measures next, and keeps what it measured: the books, here or on another machine."""
 
     def next(self, machine: str | None, /) -> Job | None:
@@ -79,7 +79,7 @@ class Ledger(Protocol):
         """End the lease of a run that a gate kept from starting."""
 
 
-def work(here: Station, ledger: Ledger, interruption: Interruption) -> None:
+def work(here: Station, ledger: Bookkeeper, interruption: Interruption) -> None:
     """The loop of one machine: the next run, until there is none or nothing new may be started any more."""
     machine = here.machine.id
     while not interruption.finish and (job := ledger.next(machine)) is not None:

@@ -7,6 +7,7 @@ operator's command, and says what there is to say when that asks.
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -29,10 +30,14 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import RecordError, SparkpubError, field_problems
 from sparkpub.record.record import Record
+from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
 
 GRACE = 120.0
 """Seconds that a run may be late before its machine is taken for hung."""
+_FOR_GIT = re.compile(
+    r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
+)
 _REMEDY = "install the same sparkpub on every machine, and look at that machine's disk and network"
 
 
@@ -172,6 +177,15 @@ def _problem(
     return None
 
 
+def for_git() -> dict[str, str]:
+    """The variables of this process that its git and ssh need, and no secret: they may cross the network."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if _FOR_GIT.fullmatch(name) and not is_secret_name(name)
+    }
+
+
 def _longest(job: Job) -> float:
     """Seconds that a run may take, from its gates to its end."""
     gates, server = job.matrix.gates, job.options.server
@@ -190,8 +204,7 @@ class Ledger:
         choice: Choice,
         environment: Mapping[str, str],
     ) -> None:
-        """`environment` has the variables of the operator's command: git and ssh may need them."""
-        os.environ.clear()
+        """`environment` has what git and ssh need of the operator's; see `for_git`."""
         os.environ.update(environment)
         self._matrix, self._choice = Matrix.model_validate(document), choice
         self._said: list[str] = []

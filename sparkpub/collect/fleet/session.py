@@ -21,7 +21,7 @@ from sparkpub.collect.fleet.cluster import (
     Node,
     connected,
 )
-from sparkpub.collect.fleet.ledger import Ledger
+from sparkpub.collect.fleet.ledger import Ledger, for_git
 from sparkpub.collect.fleet.node import NodeState
 from sparkpub.collect.fleet.roster import (
     answered,
@@ -68,7 +68,7 @@ def collect(
         wanted = most_frequent(found.values())
         refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
-        given = document, here, dict(os.environ)
+        given = document, here, for_git()
         ledger = cluster.actor(Ledger, matrix.campaign, *given)
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)

@@ -10,7 +10,7 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import GRACE, Delivery, FleetBooks, Ledger
+from sparkpub.collect.fleet.ledger import GRACE, Delivery, FleetBooks, Ledger, for_git
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job
 from sparkpub.collect.overview import status_document, status_lines
@@ -246,12 +246,15 @@ def test_the_books_answer_machines_and_the_operators_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Ray calls them: one machine is let in once, loses its run, and is told nothing more once the end is wished."""
+    monkeypatch.setenv("GIT_TOKEN", "4711")
+    monkeypatch.setenv("OF_MINE", "4711")
+    assert "4711" not in for_git().values()  # it may cross the network
     matrix = a_matrix()
     choice = Choice(tmp_path, commit=False)
-    ledger = Ledger(matrix.document(), choice, dict(os.environ))
+    ledger = Ledger(matrix.document(), choice, for_git())
     assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
     assert ledger.begin(os.geteuid()) == []
-    again = Ledger(matrix.document(), choice, dict(os.environ))
+    again = Ledger(matrix.document(), choice, for_git())
     assert again.begin(os.geteuid())[0].startswith(
         "another collector writes to this campaign"
     )
