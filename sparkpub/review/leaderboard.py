@@ -25,7 +25,7 @@ from sparkpub.review.tables.capacities import (
     in_order,
     is_placed,
 )
-from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.review.tables.over import REPEAT_PERCENT
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""

@@ -423,6 +423,11 @@ REPORT_RULES = (
         share="report",
     ),
     Rule(
+        "itl_p99_ms != ttft_p99_ms",
+        "P99 of inter-token latency is that of TTFT, {left:.10g} ms: the wait for the first token is among the gaps",
+        share="1e-6",
+    ),
+    Rule(
         "in_flight <= most",
         IN_FLIGHT + ", and the client sends at most {most:g} at once",
         share="report",

@@ -31,11 +31,11 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site.pages import simulation
 
 
