@@ -13,8 +13,8 @@ from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import RunCase
-from sparkpub.plan.workloads.load import BATCH, Load
 from sparkpub.record.errors import MatrixError, WorkloadError
+from sparkpub.record.load import BATCH, Load
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
@@ -306,10 +306,10 @@ _ANY_SHORTER = 1.0
 def _lengths(record: Record, load: Load) -> Iterator[tuple[str, Length]]:
     """Prompts and answers as asked for, and how exactly."""
     asked = record.requested.workload
-    tool = asked.get("type")
+    tool = asked.get("reads") or asked.get("type")
     prompt, answer = load.input_tokens, load.output_tokens
     near = float(LENGTH_TOLERANCE)
-    imported = record.plan.order == "as-published"
+    imported = record.plan.order == "as-published" or "reads" in asked
     few = TEMPLATE_TOKENS if imported else LENGTH_TOKENS
     if imported and tool not in _OF_EXACT_LENGTH:
         spread = _of_range(record)
@@ -318,7 +318,7 @@ def _lengths(record: Record, load: Load) -> Iterator[tuple[str, Length]]:
         if "range_ratio" not in asked or tool == "vllm-bench":
             share = PROMPT_TOLERANCE + spread
             yield "input_tokens", Length(prompt, share, share, few)
-        if asked.get("client") in _COUNT_TEXT:
+        if asked.get("client", tool) in _COUNT_TEXT:
             near = _TEXT_TOLERANCE
         yield "output_tokens", Length(answer, _ANY_SHORTER, near + spread)
         return

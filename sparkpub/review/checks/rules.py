@@ -257,7 +257,8 @@ def figures(view: View, stored: Stored) -> dict[str, float | None]:
     """The figures of a run that are told: recorded, observed, asked for, and meant by its client."""
     record, answer = stored.record, view.evidence.of(stored).answer
     load, options = load_of(record), options_of(record)
-    client = CLIENTS.get(str(options.get("client", options.get("type"))), {})
+    tool = options.get("client") or options.get("reads") or options.get("type")
+    client = CLIENTS.get(str(tool), {})
     deviations = {} if answer is None else answer.deviations
     told: dict[str, float | None] = {**OTHERS, **client}
     told |= {f"asked_{name}": value for name, value in _numbers(asdict(load))}

@@ -475,6 +475,7 @@ CHECKS = (
         drifts,
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
+        of_others="Read the mean as one of these runs in this order.",
     ),
     Check(
         "order-confound",
@@ -484,6 +485,7 @@ CHECKS = (
         order_confound,
         thresholds=(EARLIER_SHARE, FEW_SWITCHES),
         remedy="Measure again with order: interleaved.",
+        of_others="Read such a difference as one between two times, too.",
     ),
     Check(
         "outlier",
@@ -507,6 +509,7 @@ CHECKS = (
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
         remedy="Make each run longer (more requests), or measure more runs.",
+        of_others="Read it with its spread, and not as one figure.",
     ),
     Check(
         "small-sample",
@@ -516,6 +519,7 @@ CHECKS = (
         small_sample,
         thresholds=(LEAST_RUNS,),
         remedy=f"Measure each at least {LEAST_RUNS:g} times.",
+        of_others="Read no order into figures within 5 % of each other.",
     ),
     Check(
         "users-scaling",
@@ -524,6 +528,6 @@ CHECKS = (
         "Do several users get no more than as many times one user?",
         users_scaling,
         thresholds=(USERS_SHARE,),
-        remedy="Look at clocks and temperature while the single user was measured: it may have come first.",
+        remedy="Look at clocks and temperature of the single user, and read it as a lower bound.",
     ),
 )

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Observed
 from sparkpub.review.checks.rules import (
