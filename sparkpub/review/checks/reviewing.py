@@ -14,12 +14,11 @@ from typing import TypeVar
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
-from sparkpub.review.checks.between import between_campaigns
 from sparkpub.review.checks.check import Check, Run
-from sparkpub.review.checks.copies import Recorded, recorded
+from sparkpub.review.checks.copies import Recorded, dependent, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.foreign import foreign_files
-from sparkpub.review.checks.integrity import damaged
+from sparkpub.review.checks.happened import damaged
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -149,8 +148,8 @@ def review(dataset: Dataset) -> Review:
         view, found = _happened(data, dataset.damage.get(name, ()))
         findings += _with_their_meaning(view, found)
         campaigns[name] = view.reviewed
-        kept += view.once(recorded)
-    findings += between_campaigns(kept)
+        kept += recorded(view)
+    findings += dependent(kept)
     findings += foreign_files(dataset)
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]

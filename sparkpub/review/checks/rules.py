@@ -12,10 +12,12 @@ Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Opera
 """
 
 import ast
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -24,17 +26,28 @@ import scipy
 from numpy.typing import NDArray
 
 from sparkpub.plan.requested import load_of, options_of
-from sparkpub.record import catalogue
+from sparkpub.record import catalogue, identity
 from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_units
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
+from sparkpub.review import physics
+from sparkpub.review.checks.check import Check, Run
 from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.integrity import damaged
+from sparkpub.review.checks.happened import damaged
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View
-from sparkpub.review.physics import machine_of, share_computed
+from sparkpub.review.physics import (
+    THROUGHPUT,
+    computed,
+    devices,
+    machine_of,
+    operations,
+    peak,
+    read_per_step,
+    share_computed,
+    traffic,
+)
 
 PerRun = NDArray[np.float64]
 """A figure of each run."""
@@ -116,6 +129,24 @@ UNSEEN_GIB = Threshold(
     "unseen gib",
     1.0,
     "GiB of a peak that the sampler may miss, because it lies between two samples.",
+)
+CLOCK_SECONDS = Threshold(
+    "clock seconds",
+    3.0,
+    "Allowed difference between times, which are recorded to the second.",
+)
+CLOCK_SHARE = Threshold(
+    "clock share",
+    0.01,
+    "Allowed relative difference between a run's duration and its wall-clock time, because clocks are corrected.",
+)
+SUSPICIOUS_SHARE = Threshold(
+    "roofline suspicious",
+    physics.SUSPICIOUS,
+    "Share of the nominal bandwidth from which a throughput is suspicious: good engines reach 60 to 85 %. Of the "
+    "nominal operations per second, 1,640 runs on a DGX Spark and a GPU of a data centre reached 64 %, but for two "
+    "with rates over a part of the time. Where only the publisher's number of parameters is known, which a name "
+    "rounds, it is 1.2.",
 )
 CARD = Threshold(
     "card limit share",
@@ -269,6 +300,8 @@ def figures(view: View, stored: Stored) -> dict[str, float | None]:
     told["host_memory_total_gib"] = record.machine.memory_total_gib
     told["limit_W"] = limit_of(record, "power_limit_watt")
     told["limit_MHz"] = limit_of(record, "clock_max_sm_mhz")
+    told |= _times(record)
+    told |= _needs(view, stored)
     # By how much the mean of products may be off the product of means, of a request's tokens and its time per token
     # (Cauchy and Schwarz), in milliseconds.
     if "tpot" in deviations and "output_tokens" in deviations:
@@ -290,6 +323,52 @@ def _sampled(
         used = samples.known("gpu_memory_used_gib")
         if len(used):
             yield "gpu_memory_peak_gib", float(used.max())
+
+
+def _times(record: Record) -> Iterator[tuple[str, float | None]]:
+    """Seconds of a run: from start to end, by the monotonic clock, and those that it was measured for."""
+    if record.ended is not None and record.ended.zone == record.started.zone:
+        start, end = (
+            datetime.fromisoformat(moment.value)
+            for moment in (record.started, record.ended)
+        )
+        yield "wall", (end - start).total_seconds()
+    yield "lasted", record.duration_seconds
+    phases = [phase.end_seconds for phase in record.phases]
+    measured = (record.value("measured_time_ms") or 0.0) / 1e3
+    observed = record.observed.measured_seconds or 0.0
+    yield "measured_for", max(measured, observed, *phases, 0.0)
+
+
+def _needs(view: View, stored: Stored) -> Iterator[tuple[str, float | None]]:
+    """What the figures of a run need of its machine, in GiB, GB/s and TFLOP/s, and what that has."""
+    record = stored.record
+    model = identity.expected(record.requested)
+    shown = identity.shown(record.observed, record.metrics).get("weight_bytes")
+    if weights := shown or (model and model.weight_bytes):
+        yield "model_gib", weights / GIB
+    facts, samples = machine_of(record), view.evidence.of(stored).samples
+    if facts is not None:
+        # The bandwidth of all GPUs, at the memory clock that samples show.
+        clock = samples and samples.clock("gpu_clock_mem_mhz")
+        clocked = min(1.0, (clock or math.inf) / (facts.memory_clock_mhz or math.inf))
+        share = clocked if clock and facts.memory_clock_mhz else 1.0
+        yield "bandwidth", share * facts.bandwidth_bytes_s * devices(record) / 1e9
+    if once := read_per_step(record, 1):
+        yield "weights_once_gb", once.at_least / 1e9
+    if flow := traffic(record):
+        yield "traffic_at_least", flow.at_least / 1e9
+        yield "traffic_expected", flow.expected / 1e9
+        yield "traffic_suspicious", flow.step.suspicious
+    token, most = operations(record), peak(record)
+    if token is not None and most is not None:
+        yield "peak_any_format", most.any_format / 1e12
+        yield "peak_own_format", most.own_format / 1e12
+        yield "suspicious", token.suspicious
+        for metric, rate in computed(record):
+            yield f"{metric}_expected", token.expected * rate / 1e12
+            if not token.is_nominal:
+                yield f"{metric}_at_least", token.at_least * rate / 1e12
 
 
 def _numbers(fields: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -640,7 +719,108 @@ POSSIBLE = tuple(
     for metric in METRICS.values()
     if (rules := tuple(_possible(metric)))
 )
+TIMES = (
+    Rules(
+        "error",
+        "impossible times",
+        (
+            Rule("wall >= 0", "it ended {left:.0f} s after it started"),
+            Rule(
+                "wall == lasted",
+                "it lasted {right:.1f} s by the monotonic clock but {left:.0f} s from start to end",
+                where="wall >= 0",
+                share="clock_share",
+                off="clock_seconds",
+            ),
+            Rule(
+                "measured_for <= lasted",
+                "it lasted {right:.1f} s but measured for {left:.1f} s",
+                off="clock_seconds",
+            ),
+        ),
+    ),
+)
+FITS = (
+    Rules(
+        "error",
+        "a model that is larger than the memory of the machine",
+        (
+            Rule(
+                "model_gib + known(kv_cache_gib, 0) <= gpu_memory_total_gib",
+                "weights take {model_gib:.1f} GiB, with the KV cache {left:.1f} GiB, and the machine has "
+                "{right:.1f} GiB",
+            ),
+        ),
+    ),
+)
+RATES = ("prompt_throughput_tok_s", THROUGHPUT, "ttft_mean_ms", "ttft_p50_ms")
+"""Figures that tell how fast tokens were computed."""
+ROOFLINE = (
+    Rules(
+        "error",
+        "more memory traffic than the machine has: a different model must have run",
+        (
+            Rule(
+                "traffic_at_least <= bandwidth",
+                "{left:,.0f} GB/s, and the machine has {right:,.0f} GB/s",
+            ),
+        ),
+    ),
+    *(
+        Rules(
+            "error",
+            "more arithmetic than the machine has in any format",
+            (
+                Rule(
+                    f"{metric}_at_least <= peak_any_format",
+                    "{left:,.0f} TFLOP/s, and the machine has {right:,.0f} TFLOP/s",
+                ),
+            ),
+            {"metric": metric},
+            "Look for tokens that came from a cache, for another model, and for a time that is too short.",
+        )
+        for metric in RATES
+    ),
+    Rules(
+        "error",
+        "first tokens that came before the weights can have been read once",
+        (
+            Rule(
+                "ttft_p50_ms >= 1e3 * weights_once_gb / bandwidth",
+                "{left:.3g} ms, and {weights_once_gb:.3g} GB take {right:.3g} ms",
+            ),
+        ),
+    ),
+    Rules(
+        "warning",
+        "nearly all memory traffic that the machine has, or more: engines rarely come that close",
+        (
+            Rule(
+                "traffic_expected <= traffic_suspicious * bandwidth",
+                "{left:,.0f} GB/s, and the machine has {bandwidth:,.0f} GB/s",
+            ),
+        ),
+        remedy="Look whether the weights have fewer bits, or the model fewer parameters, than the record says.",
+    ),
+    *(
+        Rules(
+            "warning",
+            "nearly all arithmetic that the machine has with numbers as wide as its weights, or more",
+            (
+                Rule(
+                    f"{metric}_expected <= suspicious * peak_own_format",
+                    "{left:,.0f} TFLOP/s, and the machine has {peak_own_format:,.0f} TFLOP/s",
+                ),
+            ),
+            {"metric": metric},
+            "Look for prompts from a cache, time that the client left out, fewer parameters or narrower numbers.",
+        )
+        for metric in RATES
+    ),
+)
 THRESHOLDS: Mapping[str, Threshold] = {
+    "clock_seconds": CLOCK_SECONDS,
+    "clock_share": CLOCK_SHARE,
     "report": REPORT,
     "definition": DEFINITION,
     "rounded": ROUNDED,
@@ -734,14 +914,9 @@ def ask(view: View, check: str, table: Sequence[Rules]) -> Iterator[Finding]:
             (view.happened[place], "; ".join(wrong[place][:3]))
             for place in sorted(wrong)
         ]
-        yield from view.cases(
-            check,
-            kind.severity,
-            cases,
-            f"has {kind.happened}",
-            f"have {kind.happened}",
-            remedy=kind.remedy,
-            **kind.about,
+        text = f"{{}} has|have {kind.happened}"
+        yield from view.tell(
+            check, kind.severity, text, cases, remedy=kind.remedy, **kind.about
         )
 
 
@@ -753,21 +928,15 @@ def _of_readers(view: View) -> Iterator[tuple[int, list[str]]]:
             yield place, list(answer.problems)
 
 
-def inconsistent_report(view: View) -> Iterator[Finding]:
-    """Reports whose figures cannot all be true; where nothing is worse, loads lighter than their label, tokens that
-    nobody counted and coarse times; and, as notes, figures that mean less than they seem to."""
-    return ask(view, "inconsistent-report", INCONSISTENT)
-
-
-def memory_bookkeeping(view: View) -> Iterator[Finding]:
-    """Parts of memory that are larger than their whole, and bytes told twice."""
-    return ask(view, "memory-bookkeeping", BOOKKEEPING)
-
-
 def unit(view: View) -> Iterator[Finding]:
     """Figures outside what is physically possible, whatever their unit says."""
     yield from damaged(view.campaign.name, view.damage, units=True)
     yield from ask(view, "unit", POSSIBLE)
+
+
+def by(name: str, table: Sequence[Rules]) -> Run:
+    """A check that asks a table of rules."""
+    return lambda view: ask(view, name, table)
 
 
 CHECKS = (
@@ -785,7 +954,7 @@ CHECKS = (
         "meaning",
         ("error",),
         "Do the memory figures add up?",
-        memory_bookkeeping,
+        by("memory-bookkeeping", BOOKKEEPING),
         thresholds=(MEMORY, MEMORY_GIB, UNSEEN_GIB),
         remedy="Check whether the source of the figures means GB or GiB.",
     ),
@@ -794,7 +963,7 @@ CHECKS = (
         "meaning",
         ("error", "warning", "info"),
         "Can the figures of each run all be true?",
-        inconsistent_report,
+        by("inconsistent-report", INCONSISTENT),
         thresholds=(
             REPORT,
             DEFINITION,
@@ -809,5 +978,22 @@ CHECKS = (
             LAST_ANSWER,
             STREAMED,
         ),
+    ),
+    Check(
+        "does-not-fit",
+        "meaning",
+        ("error",),
+        "Do weights and KV cache fit into memory?",
+        by("does-not-fit", FITS),
+        remedy="Look in the log for the weights that were loaded, and correct the model's name.",
+    ),
+    Check(
+        "roofline",
+        "meaning",
+        ("error", "warning"),
+        "Are the figures possible with the machine's memory bandwidth and arithmetic?",
+        by("roofline", ROOFLINE),
+        thresholds=(SUSPICIOUS_SHARE,),
+        remedy="Look in the log for the model, its weights, cached prompts and the number of requests.",
     ),
 )

@@ -70,6 +70,7 @@ Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
+_EITHER = re.compile(r"(\w+)\|(\w+)")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -242,6 +243,40 @@ class View:
         campaign = self.campaign.name
         return Finding(check, severity, campaign, *about, words, evidence, remedy)
 
+    def found(self, problems: Callable[["View", Stored], Iterable[str]]) -> list[Case]:
+        """The runs that happened and in which `problems` finds any, each with what it finds."""
+        told = [(run, "; ".join(problems(self, run))) for run in self.happened]
+        return [(run, detail) for run, detail in told if detail]
+
+    def tell(
+        self,
+        check: str,
+        severity: Severity,
+        text: str,
+        cases: Sequence[Case],
+        **evidence: Any,
+    ) -> Iterator[Finding]:
+        """The same fault in several runs as one finding; none where there is no run.
+
+        `text` has `{}` in the place of words for the runs, and `has|have` where one run has and several have. What is
+        wrong with a run in particular follows it: `Iteration 4 of a/b/c started hot: 51 °C.`
+        """
+        if not cases:
+            return
+        runs, detail = [run for run, _ in cases], cases[0][1]
+        words, cells = self.where(runs)
+        about: dict[str, Any] = {"run": runs[0]}
+        if len(runs) > 1:
+            whole = len(cells) > 1 and len(runs) == len(self.runs)
+            about = ({} if whole else about_cells(cells)) | {"runs": ids(runs)}
+        said = either(text, several=len(runs) > 1)
+        said = capital(said.replace("{}", words, 1))
+        if detail:
+            about["details"] = {run.run_id: detail for run, detail in cases}
+            example = f". For example {self.where(runs[:1])[0]}"
+            said += f"{example if len(runs) > 1 else ''}: {detail}"
+        yield self.finding(check, severity, f"{said}.", **about, **evidence)
+
     def together(
         self,
         check: str,
@@ -348,6 +383,11 @@ class View:
             if found:
                 cases.append((stored, "; ".join(found)))
         yield from self.cases(check, severity, cases, happened, several, **more)
+
+
+def either(text: str, *, several: bool) -> str:
+    """What is said of one run, or of several: of `has|have` the first or the second."""
+    return _EITHER.sub(r"\2" if several else r"\1", text)
 
 
 def listed(names: Sequence[str], what: str) -> str:

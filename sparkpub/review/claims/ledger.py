@@ -20,7 +20,7 @@ from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Key, MetricName, Record
 from sparkpub.record.text import listed
-from sparkpub.review.checks.facts import differences
+from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.expectations import Decided, Expect, Expected, UnitVerdict
 from sparkpub.review.claims.facts import FactSource

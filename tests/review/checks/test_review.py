@@ -448,9 +448,7 @@ def test_without_a_matrix_cells_are_held_against_each_other(tmp_path: Path) -> N
     )
     found = {finding.check: finding for finding in reviewed(tmp_path).findings}
     assert set(found) == {"unbalanced", "time-consistency"}
-    assert found["time-consistency"].evidence["missing"] == [
-        faults.cell(clean_runs(seed=7))[9].position
-    ]
+    assert found["time-consistency"].message.startswith("1 of 40 places")
     finding = found["unbalanced"]
     assert finding.cell == "dense/native/w"
     assert "9 good runs and other cells have 10" in finding.message

@@ -17,7 +17,6 @@ from sparkpub.record.record import (
     Memory,
     MemoryLedger,
     MetricValue,
-    Moment,
     Observed,
     Phase,
     Plan,
@@ -36,15 +35,11 @@ from sparkpub.review.checks.conditions import (
     throttled,
 )
 from sparkpub.review.checks.evidence import Warned
-from sparkpub.review.checks.machines import mixed_machines
 from sparkpub.review.checks.prefix_cache import prefix_cache
-from sparkpub.review.checks.proofs import identity
 from sparkpub.review.checks.repetitions import repetitions
 from sparkpub.review.checks.reports import failed_requests
-from sparkpub.review.checks.rules import inconsistent_report, memory_gib, unit
 from sparkpub.review.checks.samples import foreign_telemetry
 from sparkpub.review.checks.tenants import foreign_tenant
-from sparkpub.review.checks.timing import time_consistency
 from sparkpub.review.checks.view import View
 from tests.review.checks.in_memory import (
     a_run,
@@ -337,54 +332,6 @@ def test_figures_of_the_sampler_need_its_samples() -> None:
 CARD = Machine(gpus=(Gpu(name="G", power_limit_watt=100.0, memory_total_gib=80.0),))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "unit_of", "machine", "words"),
-    [
-        (TPUT, 0.0, "tok/s", Machine(), "a value above zero"),
-        (TPUT, 0.5, "tok/s", Machine(), None),
-        ("gpu_power_mean_watt", 110.0, "W", CARD, None),
-        (
-            "gpu_power_mean_watt",
-            110.5,
-            "W",
-            CARD,
-            "110.5 W, and the GPU's limit is 100",
-        ),
-        ("gpu_power_mean_watt", 500.0, "W", WITH_GPU, None),
-        ("gpu_clock_sm_mean_mhz", 1100.0, "MHz", WITH_GPU, None),
-        ("gpu_clock_sm_mean_mhz", 1101.0, "MHz", WITH_GPU, "limit is 1000"),
-        ("gpu_memory_peak_gib", 80.0, "GiB", CARD, None),
-        ("gpu_memory_peak_gib", 80.1, "GiB", CARD, "the machine has 80 GiB"),
-        ("gpu_memory_peak_gib", 80.1, "GiB", Machine(), None),
-        ("startup_seconds", 9e9, "s", CARD, None),
-    ],
-)
-def test_figures_are_physically_possible(
-    name: str, value: float, unit_of: str, machine: Machine, words: str | None
-) -> None:
-    metrics = {name: MetricValue(value=value, unit=unit_of, source="log")}
-    said(unit, a_view(with_metrics(metrics, machine=machine)), words)
-
-
-def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> None:
-    two = Machine(
-        memory_total_gib=200.0,
-        gpus=(
-            Gpu(name="a", memory_total_gib=80.0),
-            Gpu(name="b", memory_total_gib=40.0),
-            Gpu(name="c"),
-        ),
-    )
-    one = two.model_copy(update={"unified_memory": True})
-    assert memory_gib(a_run(machine=two).record) == 120.0
-    assert memory_gib(a_run(machine=one).record) == 200.0
-    cpu = Observed(device="cpu")
-    assert memory_gib(a_run(machine=two, observed=cpu).record) == 200.0
-    seen = Observed(device_total_gib=79.0)
-    assert memory_gib(a_run(machine=one, observed=seen).record) == 79.0
-    assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None
-
-
 def ledger(gpu_used: float | None) -> MemoryLedger:
     memory = Memory(
         total_gib=9.0,
@@ -467,119 +414,6 @@ def test_nobody_knows_what_was_before_a_run_without_samples() -> None:
     said(foreign_tenant, a_view(a_run(machine=CARD), samples=quiet()), None)
 
 
-def at(second: str) -> Moment:
-    return Moment(value=f"2026-11-20T10:{second}Z", zone="utc")
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"ended": at("01:00")}, None),
-        ({"ended": at("00:59")}, "it ended 1 s before it started"),
-        ({"ended": at("02:44"), "duration_seconds": 100.0}, None),
-        (
-            {"ended": at("02:45"), "duration_seconds": 100.0},
-            "100.0 s by the monotonic clock but 105 s",
-        ),
-        ({"ended": at("02:36"), "duration_seconds": 100.0}, None),
-        (
-            {"ended": at("02:35"), "duration_seconds": 100.0},
-            "but 95 s from start to end",
-        ),
-        ({"duration_seconds": 10.0, "observed": Observed(measured_seconds=13.0)}, None),
-        (
-            {"duration_seconds": 10.0, "observed": Observed(measured_seconds=13.1)},
-            "it lasted 10.0 s but measured for 13.1 s",
-        ),
-        (
-            {
-                "duration_seconds": 10.0,
-                "phases": (Phase(name="measure", start_seconds=1, end_seconds=14),),
-            },
-            "measured for 14.0 s",
-        ),
-        ({"run_id": "c_20261120T100100Z"}, None),
-        ({"run_id": "c_20261120T100100"}, None),
-        (
-            {"run_id": "c_20261120T100101Z"},
-            "it started at 20261120T100101Z according to its id",
-        ),
-    ],
-)
-def test_the_times_of_a_run_agree(fields: dict[str, Any], words: str | None) -> None:
-    run = a_run(minute=0, **({"started": at("01:00")} | fields))
-    said(time_consistency, a_view(run), words)
-
-
-def test_hours_are_told_as_hours() -> None:
-    run = a_run(minute=0, ended=Moment(value="2026-11-20T09:00:00Z", zone="utc"))
-    said(time_consistency, a_view(run), "it ended 1.0 h before it started")
-
-
-EPOCH = 1_795_168_800.0
-"""2026-11-20T10:00:00Z."""
-
-
-@pytest.mark.parametrize(
-    ("late", "words"),
-    [
-        (-3.0, None),
-        (-4.0, "4 s off its start"),
-        (3.5, None),
-        (13.0, None),
-        (14.0, "its report was begun at 2026-11-20T10:00:14Z, 14 s off its start"),
-    ],
-)
-def test_the_tool_ran_within_three_seconds_of_its_run(
-    late: float, words: str | None
-) -> None:
-    run = a_run(minute=0, duration_seconds=10.0)
-    answer = answered(epoch=EPOCH + late)
-    said(time_consistency, a_view(run, answer=answer), words)
-    endless = a_run(minute=0)
-    found = told(time_consistency, a_view(endless, answer=answer))
-    assert len(found) == (abs(late) > 3)
-    unknown = Moment(value="2026-11-20T10:00:00", zone="unknown")
-    elsewhere = a_run(minute=0, duration_seconds=10.0, started=unknown)
-    assert told(time_consistency, a_view(elsewhere, answer=answer)) == []
-
-
-def on_gpu(minute: int, lasted: float | None, gpu: str = "g", **fields: Any) -> Any:
-    machine = Machine(id="m1", gpus=(Gpu(name="G", id=gpu),))
-    given = {"machine": machine, "duration_seconds": lasted} | fields
-    return a_run(iteration=minute + 1, minute=minute, **given)
-
-
-def test_runs_on_one_gpu_do_not_overlap() -> None:
-    first = on_gpu(0, 63.0)
-    assert told(time_consistency, a_view(first, on_gpu(1, 9.0))) == []
-    first = on_gpu(0, 64.0)
-    said(
-        time_consistency,
-        a_view(first, on_gpu(1, 9.0)),
-        "it started 4 s before c-native_m_1_0 was over",
-    )
-    assert told(time_consistency, a_view(first, on_gpu(1, 9.0, "h"))) == []
-    assert (
-        told(time_consistency, a_view(first, on_gpu(1, 9.0, machine=Machine()))) == []
-    )
-    unended = on_gpu(1, None)
-    assert told(time_consistency, a_view(first, unended, on_gpu(2, 9.0))) == []
-
-
-def test_containers_of_one_host_do_not_measure_at_once() -> None:
-    def of(machine: str, boot: str | None) -> dict[str, Any]:
-        return {"machine": Machine(id=machine, boot=boot)}
-
-    one = on_gpu(0, 90.0, **of("m1", "b"))
-    both = a_view(one, on_gpu(1, 9.0, **of("m2", "b")))
-    text = "error: 2 machines (m1 and m2) are parts of one host, and 1 of their runs"
-    assert any(words.startswith(text) for words in told(mixed_machines, both))
-    for other in (on_gpu(1, 9.0, **of("m2", "c")), on_gpu(2, 9.0, **of("m2", "b"))):
-        words = "\n".join(told(mixed_machines, a_view(one, other)))
-        assert "one host" not in words
-
-
 NOISE = "Found ulimit of … and failed to automatically increase"
 JIT = "Triton kernel JIT compilation during inference: _compute_slot_mapping_kernel"
 PREEMPTED = "Request … is preempted by PreemptionMode.RECOMPUTE mode because there is not enough KV cache space"
@@ -614,94 +448,6 @@ def test_what_the_engine_warns_of_while_it_is_measured_is_told_by_its_cause(
     for line, part in zip(found, words, strict=True):
         assert line.startswith("warning: Iteration 1 of m/native/w ran on")
         assert part in line
-
-
-def test_zones_that_are_known_for_some_runs_leave_their_order_open() -> None:
-    unknown = {"started": Moment(value="2026-11-20T10:01:00", zone="unknown")}
-    one, other = a_run(minute=0), a_run(iteration=2, minute=1, **unknown)
-    said(time_consistency, a_view(one, other), "warning: The time zone of iteration 2")
-    lasting = on_gpu(0, 30.0), on_gpu(1, 30.0, **unknown)
-    said(time_consistency, a_view(*lasting), "warning: The time zone of iteration 2")
-    ended = Moment(value="2026-11-20T10:00:30", zone="unknown")
-    said(time_consistency, a_view(on_gpu(0, None, ended=ended)), None)
-    alone = a_run(minute=0, started=unknown["started"])
-    assert told(time_consistency, a_view(alone)) == []
-
-
-def attempt(number: int, **fields: Any) -> Any:
-    plan = Plan(position=0, order="interleaved", attempt=number)
-    return a_run(minute=number, plan=plan, **fields)
-
-
-def test_an_attempt_follows_the_ones_before_it() -> None:
-    assert told(time_consistency, a_view(attempt(1), attempt(2))) == []
-    said(
-        time_consistency,
-        a_view(attempt(1), attempt(3)),
-        "it is attempt 3, and attempt 2 is missing",
-    )
-    other_cell = attempt(1, environment="container")
-    said(time_consistency, a_view(other_cell, attempt(2)), "attempt 1 is missing")
-
-
-def test_places_in_the_order_without_a_record_are_missing() -> None:
-    said(
-        time_consistency,
-        a_view(a_run(minute=0), a_run(iteration=2, minute=2)),
-        "1 of 3 places in the order of runs have no record, the first of them number 1",
-    )
-    assert (
-        told(time_consistency, a_view(a_run(minute=0), a_run(iteration=2, minute=1)))
-        == []
-    )
-
-
-@pytest.mark.parametrize(
-    ("metrics", "words"),
-    [
-        ({"weights_gib": 10.05, "allocated_peak_gib": 10.0}, None),
-        (
-            {"weights_gib": 10.1, "allocated_peak_gib": 10.0},
-            "weights loaded is 10.1 GiB, more than peak allocated (PyTorch): 10 GiB",
-        ),
-        ({"device_used_peak_gib": 11.0, "gpu_memory_peak_gib": 10.0}, None),
-        (
-            {"device_used_peak_gib": 11.1, "gpu_memory_peak_gib": 10.0},
-            "more than GPU memory peak (NVML)",
-        ),
-        ({"weights_gib": 6.0, "kv_cache_gib": 4.04, "allocated_peak_gib": 10.0}, None),
-        (
-            {"weights_gib": 6.0, "kv_cache_gib": 4.06, "allocated_peak_gib": 10.0},
-            "weights loaded + KV cache is 10.06, more than",
-        ),
-        (
-            {
-                "kv_cache_gib": 10.0,
-                "kv_cache_tokens": 1_084_587,
-                "kv_bytes_per_token": 10_000,
-            },
-            None,
-        ),
-        (
-            {
-                "kv_cache_gib": 10.0,
-                "kv_cache_tokens": 1_000_000,
-                "kv_bytes_per_token": 10_000,
-            },
-            ": 9.31323 GiB (GB was taken for GiB)",
-        ),
-        (
-            {
-                "kv_cache_gib": 10.0,
-                "kv_cache_tokens": 500_000,
-                "kv_bytes_per_token": 10_000,
-            },
-            ": 4.65661 GiB.",
-        ),
-    ],
-)
-def test_figures_of_memory_add_up(metrics: dict[str, float], words: str | None) -> None:
-    said("memory-bookkeeping", a_view(a_run(metrics, machine=CARD)), words)
 
 
 REQUESTS = "request_throughput_req_s"
@@ -748,192 +494,6 @@ def test_failed_requests_flag_the_cells_of_their_runs_and_no_other() -> None:
     assert "up to 34 %" in many.message
     assert many.evidence["percents"] == {runs[0].run_id: 2.0, runs[2].run_id: 34.0}
     assert few.cells == ("d/native/w",)
-
-
-@pytest.mark.parametrize(
-    ("metrics", "observed", "asked", "words"),
-    [
-        ({TPUT: 128.0, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
-        ({TPUT: 128.1, REQUESTS: 1.0}, {"output_tokens_mean": 128.0}, {}, None),
-        # Two decimals of 0.01 requests a second say little: 1.28 tokens, from half to one and a half of it.
-        ({TPUT: 1.5, REQUESTS: 0.01}, {"output_tokens_mean": 128.0}, {}, None),
-        # 0.0925 to 0.0935 requests of 494 tokens are 45.70 to 46.19 tokens, and 45.7 are 45.65 to 45.75.
-        ({TPUT: 45.7, REQUESTS: 0.093}, {"output_tokens_mean": 494.0}, {}, None),
-        (
-            {TPUT: 158.4, REQUESTS: 1.23456},
-            {"output_tokens_mean": 128.0},
-            {},
-            "output throughput is 158.4 tok/s, and request throughput × output tokens: 158.024 tok/s",
-        ),
-        (
-            {TPUT: 130.0, REQUESTS: 1.0},
-            {"output_tokens_mean": 128.0},
-            {},
-            "output throughput is 130 tok/s, and request throughput × output tokens: 128 tok/s",
-        ),
-        (
-            {TPUT: 130.0, REQUESTS: 1.0},
-            {},
-            {"output_tokens": 128},
-            "× output tokens: 128",
-        ),
-        ({REQUESTS: 2.0, "measured_time_ms": 5000.0}, {"requests": 10}, {}, None),
-        (
-            {REQUESTS: 2.0, "measured_time_ms": 6000.0},
-            {"requests": 10},
-            {},
-            "requests served is 10, and request throughput × measured seconds: 12",
-        ),
-        (
-            {REQUESTS: 2.0, "request_latency_mean_ms": 4000.0},
-            {"concurrency_mean": 8.0},
-            {},
-            None,
-        ),
-        (
-            {REQUESTS: 2.0, "request_latency_mean_ms": 5000.0},
-            {"concurrency_mean": 8.0},
-            {},
-            "× mean latency is 10",
-        ),
-        # 8 were in flight on average, and one in five of them failed: 2 a second for 3.2 s are the other 6.4.
-        (
-            {REQUESTS: 2.0, "request_latency_mean_ms": 3200.0, FAILED: 20.0},
-            {"concurrency_mean": 8.0},
-            {},
-            None,
-        ),
-        ({TPUT: 10.0, "total_throughput_tok_s": 10.0}, {}, {}, None),
-        (
-            {TPUT: 10.0, "total_throughput_tok_s": 9.9},
-            {},
-            {},
-            "total throughput is 9.9 tok/s, less than output throughput: 10 tok/s",
-        ),
-        # 500 tokens of prompt; at 1,000 a second, 1,000 ms are enough for twice as many, and 250 ms for half.
-        ({PROMPTS: 1000.0, "ttft_mean_ms": 1000.0}, {}, ALONE, None),
-        (
-            {PROMPTS: 1000.0, "ttft_mean_ms": 1010.0},
-            {},
-            ALONE,
-            "1010 ms pass until the first token, and the prompts take 500 ms",
-        ),
-        ({PROMPTS: 1000.0, "ttft_mean_ms": 1010.0}, {}, ALONE | {"depth": 500}, None),
-        (
-            {PROMPTS: 1000.0, "ttft_mean_ms": 7900.0},
-            {},
-            ALONE | {"concurrency": 8},
-            None,
-        ),
-        ({PROMPTS: 1000.0, "ttft_mean_ms": 9000.0}, {}, {"input_tokens": 500}, None),
-        ({PROMPTS: 1000.0, "ttft_mean_ms": 251.0}, {}, ALONE, None),
-        # A cache gave nine tenths of the prompt, or an unknown part.
-        (
-            {
-                PROMPTS: 1000.0,
-                "ttft_mean_ms": 50.0,
-                "prefix_cache_hit_percent": 90.0,
-            },
-            {},
-            ALONE,
-            None,
-        ),
-        (
-            {PROMPTS: 1000.0, "ttft_mean_ms": 50.0},
-            {},
-            ALONE | {"prefix_caching": True},
-            None,
-        ),
-        (
-            {PROMPTS: 1000.0, "ttft_mean_ms": 249.0},
-            {},
-            ALONE,
-            "error: Iteration 1 of m/native/w has figures that contradict each other: TTFT is 249 ms, and the prompt "
-            "takes 2 × 250 ms",
-        ),
-        ({"ttft_p50_ms": 5.0, "ttft_p90_ms": 5.0}, {}, {}, None),
-        (
-            {"ttft_p50_ms": 5.1, "ttft_p90_ms": 5.0},
-            {},
-            {},
-            "median time to first token is 5.1 ms, more than P90 time to first token: 5 ms",
-        ),
-        ({"ttft_min_ms": 5.0, "ttft_mean_ms": 5.0, "ttft_max_ms": 5.0}, {}, {}, None),
-        (
-            {"ttft_min_ms": 5.0, "ttft_mean_ms": 4.9},
-            {},
-            {},
-            "more than mean time to first token: 4.9 ms",
-        ),
-        (
-            {"ttft_mean_ms": 5.1, "ttft_max_ms": 5.0},
-            {},
-            {},
-            "mean time to first token is 5.1 ms, more than maximum",
-        ),
-        (
-            {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0},
-            {"requests": 100},
-            {},
-            "info: Iteration 1 of m/native/w has a P99 that is the slowest of 100",
-        ),
-        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {"requests": 101}, {}, None),
-        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, {}, {"requests": 101}, None),
-        ({"ttft_p99_ms": 5.0, "ttft_max_ms": 6.0}, {"requests": 100}, {}, None),
-    ],
-)
-def test_figures_of_one_report_agree_to_their_last_digit(
-    metrics: dict[str, float],
-    observed: dict[str, Any],
-    asked: dict[str, Any],
-    words: str | None,
-) -> None:
-    run = a_run(metrics, observed=Observed(**observed), workload=asked)
-    said(inconsistent_report, a_view(run), words)
-
-
-TIMES = {
-    "request_latency_mean_ms": 1100.0,
-    "ttft_mean_ms": 100.0,
-    "itl_mean_ms": 100.0,
-}
-"""A second after the first token, in ten chunks."""
-USER = "output_throughput_per_user_tok_s"
-GENERATED = {"output_tokens_mean": 11.0}
-
-
-@pytest.mark.parametrize(
-    ("metrics", "observed", "asked", "words"),
-    [
-        # Eleven tokens: one in the first chunk, and one in each of ten.
-        ({}, GENERATED, {}, None),
-        ({}, {"output_tokens_mean": 9.0}, {}, None),
-        ({}, {"output_tokens_mean": 8.0}, {}, "warning: Iteration 1 of m/native/w has an ITL that is too short"),
-        ({}, {"output_tokens_mean": 8.0}, {}, "mean inter-token latency is 100 ms, less than"),
-        # A length that was forced: twelve further tokens at least would take 1,200 ms.
-        ({"itl_mean_ms": 80.0}, GENERATED, {"output_tokens": 11}, "error: "),
-        # The payload of ours has a token a step, and so a thousandth of tolerance.
-        ({"itl_mean_ms": 99.95}, GENERATED, {"type": "generate", "output_tokens": 11}, None),
-        ({"itl_mean_ms": 99.0}, GENERATED, {"type": "generate", "output_tokens": 11}, "inter-token latency is 99 ms"),
-        # 11 tokens by 1.1 s are 10 tok/s for each; by 0.5 s, the shortest latency, 22.
-        ({USER: 12.0, "request_latency_min_ms": 500.0}, GENERATED, {"output_tokens": 11}, None),
-        ({USER: 9.0}, GENERATED, {"output_tokens": 11}, "output throughput per user is 9 tok/s, less than"),
-        (
-            {USER: 23.0, "request_latency_min_ms": 500.0},
-            GENERATED,
-            {"output_tokens": 11},
-            "output throughput per user is 23 tok/s, more than",
-        ),
-    ],
-)  # fmt: skip
-def test_chunks_and_what_a_user_gets_are_held_to_the_latency(
-    metrics: dict[str, float],
-    observed: dict[str, Any],
-    asked: dict[str, Any],
-    words: str | None,
-) -> None:
-    run = a_run(TIMES | metrics, observed=Observed(**observed), workload=asked)
-    said(inconsistent_report, a_view(run), words)
 
 
 @pytest.mark.parametrize(
@@ -1002,13 +562,6 @@ def test_the_repetitions_that_lie_furthest_apart_are_told() -> None:
     said(repetitions, a_view(near, far), "For example iteration 2 of m/native/w")
 
 
-def test_what_the_parser_noticed_counts_where_the_report_is_whole() -> None:
-    answer = answered(problems=("two tables",))
-    said(inconsistent_report, a_view(a_run(), answer=answer), "two tables")
-    torn = answered(problems=("two tables",), complete=False)
-    said(inconsistent_report, a_view(a_run(), answer=torn), None)
-
-
 MEASURED = (Phase(name="measure", start_seconds=10.0, end_seconds=20.0),)
 APART = (*range(10), *range(21, 40))
 """Seconds outside of it."""
@@ -1074,19 +627,6 @@ def test_recorded_figures_of_the_sampler_are_in_its_samples() -> None:
 
 def test_without_a_measured_phase_samples_are_not_judged_by_it() -> None:
     said(foreign_telemetry, a_view(a_run(), samples=quiet()), None)
-
-
-def test_what_only_the_server_says_of_its_model_is_a_note() -> None:
-    """A log shows sizes; of a server that ran before there is only the name that it gives itself."""
-    served = {"type": "llama-benchy", "url": "http://x"}
-    metrics = {"output_throughput_tok_s": 100.0}
-    run = a_run(metrics, workload=served, observed=Observed(model_path="/models/m"))
-    (found,) = told(identity, a_view(run))
-    assert found.startswith("info: Only the server's own word says which model ran in")
-    assert found.endswith("/models/m.")
-    silent = a_run(metrics, workload=served)
-    (found,) = told(identity, a_view(silent))
-    assert found.startswith("warning: ")
 
 
 @pytest.mark.parametrize(
