@@ -10,8 +10,8 @@ from pydantic import BaseModel, TypeAdapter
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.store import write_atomic
+from sparkpub.review.claims.claim import Claim
 from sparkpub.review.claims.facts import Fact
-from sparkpub.review.claims.ledger import Claim
 from sparkpub.tools.language import ResultMapping
 
 FOLDER = ".schemas"

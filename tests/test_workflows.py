@@ -13,7 +13,7 @@ import yaml
 
 from sparkpub.site import starter
 from tests.record.test_repository import plant
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 ROOT = Path(__file__).parent.parent
 OURS = sorted((ROOT / ".github/workflows").glob("*.yml"))

@@ -191,7 +191,7 @@ def _doctor_on(declared: "Matrix | None", address: str, as_json: bool) -> None:
     from sparkpub.collect.fleet import doctor
 
     found = doctor.examine(declared, address)
-    print_as(as_json, doctor.document, doctor.lines, found)
+    print_as(as_json, dict, doctor.lines, found)
     finish(failed=doctor.fails(found))
 
 

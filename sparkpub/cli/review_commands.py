@@ -137,16 +137,15 @@ def changes(
 
     Example: sparkpub changes ../main/data/comprehensive
     """
-    from sparkpub.review import against_base, changes_told
+    from sparkpub.review.changes import as_markdown, as_text
+    from sparkpub.review.changes import changes as changes_between
 
     sources = _beside(data, sources)
     claims = None
     if sources is not None:
         claims = sources / "claims.yaml"
-    found = against_base.changes(base, data, claims)
-    told = changes_told.as_text
-    if markdown:
-        told = changes_told.as_markdown
+    found = changes_between(base, data, claims)
+    told = as_markdown if markdown else as_text
     print_as(as_json, found.document, partial(told, found))
 
 

@@ -3,27 +3,27 @@
 Only who keeps the books writes to the campaign's folder and commits, wherever the runs are measured.
 """
 
-import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 
-from sparkpub.collect.bench import Order
-from sparkpub.collect.cells import headline, look, outliers
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
+from sparkpub.collect.job import Job
 from sparkpub.collect.lasting import alike, lasts
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.workloads import server_pages
 from sparkpub.record import store
-from sparkpub.record.record import Record
+from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
+from sparkpub.review.statistics.outliers import grubbs
 from sparkpub.tools import reading
 
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200
@@ -77,40 +77,6 @@ def known_records(folder: Path) -> list[Record]:
     return [stored.record for stored in store.read_folder(folder)]
 
 
-def missing(
-    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
-) -> list[PlannedRun]:
-    """Those of the runs that are still to do."""
-    found = states(shown, records, runs)
-    return [run for run in runs if found[run] in ("missing", "retry")]
-
-
-def states(
-    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
-) -> Mapping[PlannedRun, coverage.State]:
-    """The state of every run of the plan that these runs are of."""
-    machines = sorted({run.machine for run in runs if run.machine is not None})
-    return coverage.states(shown, records, machines=machines)
-
-
-def failed_before(
-    shown: Matrix, records: Sequence[Record], runs: Sequence[PlannedRun]
-) -> frozenset[str]:
-    """Ids of the records whose failures used up the retries of these runs."""
-    found = states(shown, records, runs)
-    given_up = [run for run in runs if found[run] == "failed"]
-    return frozenset(
-        record.run_id
-        for record in records
-        if any(attempted(record, run) for run in given_up)
-    )
-
-
-def without(records: Sequence[Record], ids: Collection[str]) -> list[Record]:
-    """The records with other ids."""
-    return [record for record in records if record.run_id not in ids]
-
-
 def attempted(record: Record, run: PlannedRun) -> bool:
     """Whether a record is of a planned run, or of a repeat of it."""
     here = run.machine is None or record.machine.id == run.machine
@@ -119,22 +85,21 @@ def attempted(record: Record, run: PlannedRun) -> bool:
 
 @dataclass
 class Books:
-    """The state of one collection."""
+    """The state of one collection. `records` are those that the campaign has already."""
 
+    matrix: Matrix
     shown: Matrix
     """The matrix as records and campaign.json show it."""
-    folder: Path
     choice: Choice
     records: list[Record]
     committer: Committer
     progress: Progress
-    given_up: frozenset[str] = frozenset()
-    """Runs of earlier collections that failed and do not count as attempts now."""
-    measured: int = 0
-    failed: int = 0
     row: Callable[[Record], str] | None = None
     """What is said of a good run, where it is a row of a table."""
+    measured: int = 0
+    failed: int = 0
     refused: set[PlannedRun] = field(default_factory=set)
+    """Runs that a gate kept from starting."""
     hopeless: set[tuple[str, str, str]] = field(default_factory=set)
     """Cells of which a run failed for a reason that the next attempt would meet again."""
     planned: Sequence[PlannedRun] = ()
@@ -142,39 +107,63 @@ class Books:
     """Those of the plan that were chosen."""
     todo: list[PlannedRun] = field(default_factory=list)
     """Those of the chosen that are open, in the order of the plan."""
-    leases: dict[str | None, Order] = field(default_factory=dict)
+    leases: dict[str | None, Job] = field(default_factory=dict)
     """What each machine, by its id, measures now."""
+    forgiven: frozenset[str] = frozenset()
+    """Runs of earlier collections that failed and do not count as attempts now."""
 
-    def schedule(
-        self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]
-    ) -> None:
-        """Have these runs done, of this plan. What is not over yet goes on."""
-        self.planned, self.wanted = planned, wanted
-        self.todo = [run for run in self.missing(wanted) if not self.is_tried(run)]
+    def __post_init__(self) -> None:
+        if self.choice.retry_failed:
+            failed = [item for item in self.records if item.status != "ok"]
+            self.forgiven = frozenset(item.run_id for item in failed)
 
-    def next(self, machine: str | None) -> Order | None:
+    def schedule(self, machines: Sequence[str]) -> None:
+        """Have what was chosen done; where the campaign is repeated on each machine, on these."""
+        self.planned = plan(self.matrix, machines)
+        self.wanted = [run for run in self.planned if self.choice.wants(run)]
+        states = self.states(machines)
+        self.todo = [
+            run
+            for run in self.wanted
+            if states[run] in ("missing", "retry") and not self.is_tried(run)
+        ]
+
+    def states(
+        self, machines: Sequence[str] | None = None
+    ) -> Mapping[PlannedRun, coverage.State]:
+        """The state of every planned run."""
+        if machines is None:
+            machines = sorted({run.machine for run in self.planned if run.machine})
+        return coverage.states(self.shown, self._attempts, machines=machines)
+
+    @property
+    def _attempts(self) -> list[Record]:
+        """The records that count as attempts now."""
+        return [item for item in self.records if item.run_id not in self.forgiven]
+
+    def next(self, machine: str | None) -> Job | None:
         """The next attempt of a machine, which has its lease from now on; None where there is nothing for it now."""
-        order = self.pending(machine)
-        if order is not None:
-            self.leases[machine] = order
-        return order
+        job = self.pending(machine)
+        if job is not None:
+            self.leases[machine] = job
+        return job
 
-    def pending(self, machine: str | None) -> Order | None:
+    def pending(self, machine: str | None) -> Job | None:
         """What a machine without a lease would be given: a run with its retries, at last repeats of outliers."""
         if self.full(len(self.leases)):
             return None
         run = next(iter(self.open_for(machine)), None)
         if run is not None:
-            return self.order(run, machine)
-        for run, odd in self.repeats(self.planned, self.wanted):
+            return self.job(run, machine)
+        for run, odd in self.repeats():
             here = machine is None or odd.machine.id in (None, machine)
             if here and not self.is_tried(run):
-                return self.order(run, machine, odd.run_id)
+                return self.job(run, machine, odd.run_id)
         return None
 
     def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
         """Runs that a machine may take, in the order in which it takes them."""
-        taken = {order.run for order in self.leases.values()}
+        taken = {job.run for job in self.leases.values()}
         for run in self.todo:
             if run not in taken and run.machine in (None, machine):
                 yield run
@@ -190,46 +179,30 @@ class Books:
 
     def to_do(self, run: PlannedRun) -> bool:
         """Whether a run has neither a good record nor used up its retries."""
-        return coverage.state(self.shown, self.attempts, run) in ("missing", "retry")
+        return coverage.state(self.shown, self._attempts, run) in ("missing", "retry")
 
-    def missing(self, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
-        """Those of the runs that are still to do."""
-        return missing(self.shown, self.attempts, runs)
-
-    @property
-    def attempts(self) -> list[Record]:
-        """The records that count as attempts now."""
-        return without(self.records, self.given_up)
-
-    def order(
+    def job(
         self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
-    ) -> Order:
+    ) -> Job:
         """The next attempt at a run, on the machine with this id."""
-        attempts = 1
-        took = []
+        attempts, took, ends = 1, [], []
         for record in self.records:
             if attempted(record, run) and record.repeat_of == repeat_of:
                 attempts += 1
             if record.cell == run.cell and record.duration_seconds:
                 took.append(record.duration_seconds)
-        return Order(
+            # When the machine was last at work, whichever collector ran it.
+            here = record.machine.id in (None, machine)
+            if here and record.ended and record.ended.zone == "utc":
+                ends.append(record.ended.value)
+        return Job(
+            self.matrix,
             run,
             attempts,
             repeat_of,
-            statistics.fmean(took) if took else None,
-            self._last_ended(machine),
+            expected_seconds=fmean(took) if took else None,
+            last_ended=datetime.fromisoformat(max(ends)) if ends else None,
         )
-
-    def _last_ended(self, machine: str | None) -> datetime | None:
-        """When the machine was last at work: the end of its last run of the campaign, whichever collector ran it."""
-        ends = [
-            record.ended.value
-            for record in self.records
-            if record.ended
-            and record.ended.zone == "utc"
-            and record.machine.id in (None, machine)
-        ]
-        return datetime.fromisoformat(max(ends)) if ends else None
 
     def keep(self, machine: str | None, stored: Stored) -> None:
         """Take in the run of a machine's lease, which is written."""
@@ -240,13 +213,13 @@ class Books:
         self.refused.add(self.leases.pop(machine).run)
         self._strike()
 
-    def enter(self, order: Order, stored: Stored) -> None:
+    def enter(self, job: Job, stored: Stored) -> None:
         """Take in a run that is written: count it, say what it came to, commit it."""
         self.measured += 1
         self.records.append(stored.record)
-        self._report(order.label, stored.record)
+        self._report(job.label, stored.record)
         self.committer.add_run(stored)
-        self._strike(order.run)
+        self._strike(job.run)
 
     def _strike(self, measured: PlannedRun | None = None) -> None:
         """Take what is finished with off the list."""
@@ -255,17 +228,17 @@ class Books:
                 self.todo.remove(run)
                 self.progress.finished()
 
-    def repeats(
-        self, planned: Sequence[PlannedRun], wanted: Sequence[PlannedRun]
-    ) -> Iterator[tuple[PlannedRun, Record]]:
+    def repeats(self) -> Iterator[tuple[PlannedRun, Record]]:
         """Runs that stand out in a finished cell of the wanted ones, each as often as it is still to be repeated."""
         wish = self.shown.repeat_outliers
         if wish is None:
             return
-        for machine, cell in dict.fromkeys((run.machine, run.cell) for run in wanted):
+        for machine, cell in dict.fromkeys(
+            (run.machine, run.cell) for run in self.wanted
+        ):
             of_cell = {
                 run.iteration: run
-                for run in planned
+                for run in self.planned
                 if (run.machine, run.cell) == (machine, cell)
             }
             if any(self.to_do(run) for run in of_cell.values()):
@@ -282,42 +255,42 @@ class Books:
                 for _ in range(wish.repeat - again):
                     yield of_cell[odd.iteration], odd
 
-    def outcome(self, wanted: Sequence[PlannedRun], stopped: str | None) -> Outcome:
-        """What it came to, once nothing more is measured: a last try to commit, and what each cell shows."""
+    def outcome(self, stopped: str | None) -> Outcome:
+        """What it came to, once nothing more is measured, with a last try to commit."""
         uncommitted = self.committer.finish()
-        if self.row is None:
-            for line in look(self.records):
-                self.progress.line(line)
-        found = states(self.shown, self.attempts, wanted)
-        still = [found[run] for run in wanted]
+        found = self.states()
+        still = [found[run] for run in self.wanted]
         left = sum(state in ("missing", "retry") for state in still)
-        lacking = left + still.count("failed")
         if stopped is None and self.refused:
             skipped = counted(len(self.refused), "run")
             stopped = f"{skipped} skipped because a gate was not met"
-        limited = bool(left) and self.full()
         return Outcome(
-            self.measured, self.failed, left, stopped, lacking, uncommitted, limited
+            self.measured,
+            self.failed,
+            left,
+            stopped,
+            left + still.count("failed"),
+            uncommitted,
+            limited=bool(left) and self.full(),
         )
 
     def _report(self, label: str, record: Record) -> None:
         took = duration(record.duration_seconds or 0.0)
-        name = headline([record])
+        name = headline(record)
         value = record.value(name)
-        shown = ""
+        line = f"{label}: {record.status} in {took}"
         if record.status != "ok":
             self.failed += record.status != "interrupted"
             log, said = self._log(record)
-            shown = f": {record.status_reason}{_last_words(log, said)}"
+            line += f": {record.status_reason}{_last_words(log, said)}"
             if lasts(record, said):
                 self.hopeless |= set(alike(self.shown, record))
-                shown += "; not tried again now, since it would end the same way"
+                line += "; not tried again now, since it would end the same way"
+        elif self.row is not None:
+            line = self.row(record)
         elif value is not None:
             self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
-            shown = f", {name} {value:g}"
-        line = f"{label}: {record.status} in {took}{shown}"
-        if self.row is not None and record.status == "ok":
-            line = self.row(record)
+            line += f", {name} {value:g}"
         self.progress.line(line)
         for event in record.events:
             # The others were said when they were noted, and the model's answer is for the review.
@@ -330,7 +303,7 @@ class Books:
         evidence = record.file("log")
         if evidence is None:
             return None, []
-        log = self.folder / evidence.path
+        log = self.choice.data / self.matrix.campaign / evidence.path
         with suppress(OSError):
             lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
             return log, [line.strip() for line in lines if line.strip()]
@@ -344,3 +317,30 @@ def _last_words(log: Path | None, said: Sequence[str]) -> str:
     if not said:
         return f"; see {log}"
     return f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"
+
+
+def outliers(
+    records: Sequence[Record], cell: tuple[str, str, str], metric: str
+) -> list[Record]:
+    """Good runs of a cell that Grubbs' test flags by a metric; repeats are not looked at."""
+    values = {}
+    for record in records:
+        first = record.repeat_of is None and record.status == "ok"
+        value = record.value(metric)
+        if first and record.cell == cell and value is not None:
+            values[record.run_id] = (record, value)
+    found = list(values.values())
+    return [found[index][0] for index in grubbs([value for _, value in found])]
+
+
+def headline(record: Record) -> str:
+    """The first metric with which the workload itself answers a question of the study, memory last: a run is not
+    about that. Never a sensor's, nor what describes the model, such as its weights. Empty where there is none."""
+    answers = []
+    for name, item in record.metrics.items():
+        metric = metric_of(name, item)
+        measured = item.source != "sampler" and item.value is not None
+        if measured and metric.role == "primary":
+            answers.append(metric)
+    answers.sort(key=lambda metric: metric.memory_of is not None)
+    return answers[0].name if answers else ""

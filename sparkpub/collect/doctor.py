@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparkpub.collect import endpoints, lock, watch
-from sparkpub.collect.bench import obstacles, unprepared
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
@@ -24,6 +23,7 @@ from sparkpub.collect.machine import (
     proc,
     processes,
 )
+from sparkpub.collect.obstacles import obstacles, unprepared
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.plan.plan import plan

@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from sparkpub.collect import endpoints
-from sparkpub.collect.bench import Order, prepare
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
+from sparkpub.collect.job import Job
 from sparkpub.collect.progress import current, duration
 from sparkpub.collect.public import public
 from sparkpub.plan import coverage
@@ -77,7 +77,7 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
         if options.server is not None:
             argv = options.server.argv
         with suppress(WorkloadError):  # `collect` and `doctor` say it
-            server = prepare(matrix, Order(run)).server
+            server = Job(matrix, run).server
             argv = argv if server is None else server.argv
         found.append(
             {

@@ -25,8 +25,6 @@ class Progress:
     def __init__(
         self,
         campaign: str,
-        planned: int,
-        done: int,
         say: Callable[[str], None] | None = None,
         *,
         phases: bool = True,
@@ -34,18 +32,19 @@ class Progress:
         """`phases`: where there is no live line, each phase of a run is a line."""
         self._stream, self._say, self._phases = sys.stdout, say, phases
         self._live = say is None and self._stream.isatty() and _moves_its_cursor()
-        self._campaign, self._planned, self._done, self._seen = (
-            campaign,
-            planned,
-            done,
-            done,
-        )
+        self._campaign = campaign
+        self._planned = self._done = self._seen = 0
         self._began = time.monotonic()
         self._shown = ""
         self._phase = ""
         self._throttles: set[str] = set()
         self.figure = ""
         """What the last good run came to, shown beside the one that is in progress."""
+
+    def counts(self, done: int, planned: int) -> None:
+        """How many of the runs are done before the first of them."""
+        self._done = self._seen = done
+        self._planned = planned
 
     def line(self, text: str) -> None:
         """A line that stays."""

@@ -45,7 +45,12 @@ def public(matrix: Matrix) -> tuple[Matrix, Redactor]:
 
 def published(record: Record, redactor: Redactor) -> Record:
     """The record as it may be published: every text in it redacted, its names and files as they are."""
-    document = record.model_dump()
+    document = without_private(record.model_dump(), redactor)
+    return Record.model_validate(document, strict=False)
+
+
+def without_private(document: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """The same of the fields of a record."""
     # A password may be the name of a tool: the record still says which tool ran.
     redactor = redactor.also({}, words=_schema_words())
     changed = {
@@ -53,13 +58,13 @@ def published(record: Record, redactor: Redactor) -> Record:
         for name, value in document.items()
         if name not in IDENTITY
     }
-    facts = document["reproducibility"]
+    facts = document.get("reproducibility")
     if facts is not None:  # packages are called google-auth
         packages = {
             name: redactor.text(text) for name, text in facts["packages"].items()
         }
         changed["reproducibility"]["packages"] = packages
-    return Record.model_validate(document | changed, strict=False)
+    return document | changed
 
 
 def _refuse_secrets(matrix: Matrix) -> None:

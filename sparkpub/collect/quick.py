@@ -17,10 +17,10 @@ from typing import Any
 import yaml
 
 from sparkpub.collect import endpoints, session
-from sparkpub.collect.bench import refuse_obstacles
 from sparkpub.collect.books import Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
 from sparkpub.plan.environments import HostOptions

@@ -1,26 +1,31 @@
-"""One run: its draft, what was seen of it, the answer it gave, and the record of all that."""
+"""One run: its folder and draft are on disk before it starts, the draft is filled in place, and becomes its record."""
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from sparkpub import __version__
-from sparkpub.collect import journal, phases
-from sparkpub.collect.bench import Bench, Order, RunJob, gpu_indices
-from sparkpub.collect.following import Followed, follow, for_run
-from sparkpub.collect.gates import Passed
+from sparkpub.collect import journal, phases, sampling
+from sparkpub.collect.environments.base import Exit, Launch, Running
+from sparkpub.collect.gates import floor_gib
 from sparkpub.collect.git import own_commit
-from sparkpub.collect.journal import Sealed, seal
-from sparkpub.collect.public import published
+from sparkpub.collect.job import Job
+from sparkpub.collect.journal import Log, Sealed
+from sparkpub.collect.progress import duration
+from sparkpub.collect.public import without_private
 from sparkpub.collect.server import SERVER_START, LiveServer
+from sparkpub.collect.standstill import Clocks, clocks_parted
+from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
-from sparkpub.plan.matrix import Matrix, Model
-from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.matrix import Model
+from sparkpub.plan.references import filled
 from sparkpub.plan.workloads import architecture, server_pages
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import sampled_metrics
@@ -35,10 +40,11 @@ from sparkpub.record.record import (
     Architecture,
     Container,
     Event,
+    Gate,
+    Isolation,
     Machine,
     MetricValue,
     Moment,
-    Observed,
     Phase,
     Plan,
     Record,
@@ -48,54 +54,393 @@ from sparkpub.record.record import (
     stem_of,
 )
 from sparkpub.record.store import Stored
+from sparkpub.record.telemetry import Telemetry
 
+if TYPE_CHECKING:
+    from sparkpub.collect.station import Station
+
+TICK = 0.25
+"""Seconds between looks at a run; its end wakes us at once."""
 OF_ANOTHER_MACHINE = (
     "the server runs on another machine, which the collector does not see"
 )
 
 
-def measure(
-    bench: Bench, job: RunJob, passed: Passed, server: LiveServer | None = None
-) -> Stored:
-    """Run it, as a client of `server` where there is one. The record is written whatever the run does; raises
-    CollectError where nothing could be started."""
-    draft = _draft(bench, job, passed)
-    place = journal.begin(bench.folder, draft)
-    try:
-        for path, content in job.command.files().items():
-            target = place / WORK / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        followed = follow(bench, job, draft, place, server)
-        sealed = seal(
-            place,
-            bench.folder,
-            draft.stem,
-            job.command.outputs,
-            bench.redactor,
-            cut=followed.log_cut,
+class Run:
+    """One run of a station, as a client of `server` where there is one. A context over the run's folder: whatever goes
+    wrong within, the run has a record, unless nothing could be started.
+
+    `fields` are those of the record, as far as they are known. Times are in seconds since the launch.
+    """
+
+    def __init__(
+        self,
+        station: "Station",
+        job: Job,
+        gates: tuple[Gate, ...],
+        server: LiveServer | None,
+    ) -> None:
+        self.station, self.job, self.server = station, job, server
+        self.place = station.folder / journal.FOLDER
+        given = (dict(job.command.variables) | dict(job.options.env)).items()
+        work = str((self.place / WORK).resolve())
+        self.redactor = station.redactor.also(
+            {name: filled(value) for name, value in given}, {work: "<workdir>"}
         )
-        return journal.finish(
-            bench.folder, _record(bench, job, draft, followed, sealed, server)
+        self.fields = _draft(station, job, gates)
+        self.watch = Watch(
+            min(filter(None, _clocks(station.machine)), default=None),
+            lambda kind, text: station.progress.event(job.label, kind, text),
         )
-    except NeverStartedError:
-        journal.drop(bench.folder)
-        raise
-    except BaseException as error:
+        self.exit: Exit | None = None
+        self.stopped: tuple[Status, str] | None = None
+        """Why the collector ended the run, or could not start it: status and reason."""
+        self.isolation: Isolation | None = None
+        self.argv = job.command.argv
+        self.launched_epoch = 0.0
+        self.ended = datetime.now(UTC)
+        self.duration = 0.0
+        self.measuring_began: float | None = None
+        """When the line that begins the measurement was printed."""
+        self.measuring_ended: float | None = None
+        """Likewise for the line that ends it."""
+        self.telemetry = Telemetry({})
+        self.sealed = Sealed()
+
+    def __enter__(self) -> "Run":
+        folder, outputs = self.station.folder, self.job.command.outputs
+        journal.begin(folder, self.record(), outputs, self.redactor)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.watch.close()
+        if error is None:
+            return
+        folder, redactor = self.station.folder, self.station.redactor
+        if isinstance(error, NeverStartedError):
+            journal.drop(folder)
+            return
         # Whatever went wrong here, the run was on: it has a record, now or from the next collector.
         with suppress(Exception):  # what went wrong first is what is said
-            journal.recover(
-                bench.folder,
-                bench.redactor,
-                f"the collector failed: {_described(error)}",
-            )
+            why = f"the collector failed: {_described(error)}"
+            journal.recover(folder, redactor, why)
         if isinstance(error, OSError):
-            what = f"run {draft.run_id} cannot be written: {error.strerror or error}"
+            run = self.fields["run_id"]
+            what = f"run {run} cannot be written: {error.strerror or error}"
             remedy = "make room or correct the rights; the next collector records what is there"
             raise CollectError(
-                what, where=str(error.filename or bench.folder), remedy=remedy
+                what, where=str(error.filename or folder), remedy=remedy
             ) from None
-        raise
+
+    def record(self) -> Record:
+        """The fields as the record of the run, without what is private.
+
+        A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept.
+        """
+        try:
+            return self._validated()
+        except ValidationError as error:
+            problem = "; ".join(field_problems(error))
+        found = self.fields["metrics"].items()
+        sampled = {name: item for name, item in found if item.source == "sampler"}
+        self.fields |= {"metrics": sampled, "samples": {}}
+        self.fields |= {"status": "invalid", "status_reason": problem[:1000]}
+        return self._validated()
+
+    def _validated(self) -> Record:
+        document = without_private(to_jsonable_python(self.fields), self.redactor)
+        return Record.model_validate(document, strict=False)
+
+    def follow(self) -> None:
+        """Launch the command, watch it to its end, or bring that about, and note what was seen.
+
+        Raises NeverStartedError where the environment cannot start any run now.
+        """
+        command, server = self.job.command, self.server
+        for path, content in command.files().items():
+            target = self.place / WORK / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        with ExitStack() as stack:
+            log = Log(
+                self.place / "log",
+                begins=command.measured_from,
+                ends=command.measured_until,
+            )
+            stack.callback(log.close)
+            if server is not None:
+                stack.callback(server.quiet)
+                log.write_served(server.heard.start())
+                if server.problem is not None:
+                    self.stopped = ("failed", server.problem)
+                    return
+                server.heard.pass_on(log.write_served)
+            self._follow(log)
+
+    def _follow(self, log: Log) -> None:
+        tree = None if self.server is None else self.server.tree
+        path = self.place / "telemetry.csv"
+        with sampling.sampling(
+            path,
+            self.station.matrix.telemetry.interval,
+            self.job.gpus,
+            None if tree is None else tree.pid,
+            port=self.job.port,
+        ) as sampler:
+            for row in sampler.fresh():
+                self.watch.sample(row)
+            launched, self.launched_epoch = time.monotonic(), time.time()
+            try:
+                running = self._launch(log)
+            except NeverStartedError:
+                raise
+            except CollectError as error:
+                self.stopped = ("failed", error.lines()[0])
+                self.ended = datetime.now(UTC)
+                return
+            try:
+                sampler.launched(running.pid, launched)
+                clocks = Clocks.now()
+                self._watch(running, sampler, launched)
+                self.duration = time.monotonic() - launched
+                self.ended = datetime.now(UTC)
+            except BaseException:
+                running.stop()  # nobody would watch it any more
+                raise
+            finally:
+                running.close()
+        self.argv, self.isolation = running.argv, running.isolation
+        for text in clocks_parted(clocks, Clocks.now()):
+            self.watch.note("note", text)
+        log.close()
+        if log.problem is not None:
+            what = f"the log could not be written to its end: {log.problem}"
+            self.watch.note("note", what)
+        self.measuring_began = None if log.began is None else log.began - launched
+        self.measuring_ended = None if log.ended is None else log.ended - launched
+        self.telemetry = sampling.read(path)
+        if self.server is None and self.job.port is None:
+            self.watch.left_behind(self.telemetry)
+        self.watch.kernel(self.duration)
+
+    def _launch(self, log: Log) -> Running:
+        """Start the command. Raises CollectError where that fails, as NeverStartedError where it would for any run."""
+        environment, options = self.job.client
+        launch = Launch(
+            self.job.command,
+            self.place / WORK,
+            log.write,
+            self.fields["run_id"],
+            server=None if self.server is None else self.server.running,
+        )
+        try:
+            return environment.launch(launch, options)
+        except CollectError as error:
+            if environment.obstacles(options):
+                raise NeverStartedError(
+                    error.what, where=error.where, remedy=error.remedy
+                ) from None
+            raise
+
+    def _watch(
+        self, running: Running, sampler: sampling.Sampling, launched: float
+    ) -> None:
+        """Wait for the end, or bring it about."""
+        job, temperature = self.job, ""
+        while True:
+            self.exit = running.wait(TICK)
+            elapsed = time.monotonic() - launched
+            for row in sampler.fresh():
+                self.watch.sample(row)
+                celsius = row["gpu_temp_celsius"]
+                temperature = f"{celsius} °C" if celsius else ""
+            self.watch.kernel(elapsed)
+            if self.exit is not None:
+                return
+            if not sampler.alive():
+                what = "the sampler ended before the run; telemetry stops there"
+                self.watch.note("note", what, elapsed)
+            self.stopped = self._must_stop(elapsed)
+            if self.stopped is not None:
+                self.exit = running.stop()
+                return
+            share = None
+            if job.expected_seconds:
+                share = elapsed / job.expected_seconds
+            detail = f"{duration(elapsed)} {temperature}".strip()
+            self.station.progress.live(job.label, "running", detail, share)
+
+    def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:
+        """Why the run must be ended now, as status and reason."""
+        station, watch = self.station, self.watch
+        gates, limit = station.matrix.gates, station.matrix.timeout
+        if station.interruption.stop:
+            return "interrupted", f"stopped by {station.interruption.reason}"
+        if elapsed > limit:
+            text = f"still running after {duration(limit)}"
+            watch.note("timeout", text, elapsed)
+            return "timeout", text
+        floor, left = floor_gib(gates, station.machine.unified_memory), watch.available
+        if floor is not None and left is not None and left < floor:
+            text = (
+                f"MemAvailable fell to {left:.2f} GiB, below the floor of {floor:g} GiB"
+            )
+            watch.note("memory-floor", text, elapsed)
+            return "failed", text
+        gone = None if self.server is None else self.server.ended()
+        return None if gone is None else ("failed", gone)
+
+    def seal(self) -> None:
+        """Log, telemetry and outputs, beside where the record will be, without what is private."""
+        folder, stem = self.station.folder, self._stem
+        outputs = self.job.command.outputs
+        self.sealed = journal.seal(self.place, folder, stem, outputs, self.redactor)
+
+    @property
+    def _stem(self) -> str:
+        run_id: str = self.fields["run_id"]
+        return run_id.removeprefix(f"{self.station.matrix.campaign}-")
+
+    def finish(self) -> Stored:
+        """Read what the command answered, and write the record."""
+        job, server, content = self.job, self.server, self.sealed.content
+        files = {role: text for role, text in content.items() if role != "log"}
+        answer = job.workload.parse(content.get("log", b""), files, job.asked)
+        status, reason = self._status(answer)
+        if reason is not None:
+            reason = self.redactor.text(reason)[:1000]
+        stretches = self._phases(answer)
+        sampled = self._sampled(answer, stretches)
+        observed = answer.observed
+        if server is not None:
+            settings = observed.settings | {"server": server.name}
+            observed = observed.model_copy(update={"settings": settings})
+        machine = self.station.machine
+        self.fields |= {
+            "status": status,
+            "status_reason": reason,
+            "ended": Moment.at(self.ended),
+            "duration_seconds": round(self.duration, 6),
+            "argv": self.argv,
+            "exit_code": None if self.exit is None else self.exit.code,
+            "observed": observed,
+            "metrics": dict(answer.metrics) | sampled,
+            "samples": dict(answer.samples),
+            "phases": stretches,
+            "events": (*self.watch.events, *self._noted(answer, status)),
+            "container": self._container,
+            "machine": self._with_gpus_used(machine),
+            "isolation": self.isolation,
+            "memory": sampled_metrics.ledger(
+                self.telemetry, machine.memory_total_gib or 0.0
+            ),
+            "evidence": self.sealed.evidence,
+            "unavailable": self._unavailable(),
+        }
+        if job.elsewhere:
+            self._leave_sensors_out(answer)
+        return journal.finish(self.station.folder, self.record())
+
+    def _status(self, answer: Answer) -> tuple[Status, str | None]:
+        if self.stopped is not None:
+            return self.stopped
+        assert self.exit is not None
+        if self.exit.code != 0:
+            reason = self.exit.error or f"exit status {self.exit.code}"
+            return "failed", "; ".join((reason, *answer.problems))
+        if not answer.complete:
+            why = "; ".join(answer.problems)
+            return "invalid", why or "the command ended without its result"
+        return "ok", None
+
+    def _phases(self, answer: Answer) -> tuple[Phase, ...]:
+        """The phases of a run: as its payload timed them, else by what was printed."""
+        if answer.phases:
+            return phases.timed_by_payload(answer, self.launched_epoch)
+        return phases.seen_in_log(
+            answer, self.measuring_began, self.measuring_ended, self.duration
+        )
+
+    def _sampled(
+        self, answer: Answer, stretches: tuple[Phase, ...]
+    ) -> dict[str, MetricValue]:
+        """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's
+        start."""
+        server = self.server
+        why = phases.why_unknown(answer, self.measuring_began, self.measuring_ended)
+        found = sampled_metrics.metrics(
+            self.telemetry,
+            self.duration,
+            phases.measured(stretches) or why,
+            served=server is not None or self.job.port is not None,
+        )
+        if server is not None and server.first_run is None and server.start_seconds:
+            found[SERVER_START] = MetricValue(
+                value=server.start_seconds, unit="s", source="sampler"
+            )
+        return found
+
+    def _noted(self, answer: Answer, status: Status) -> list[Event]:
+        """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the
+        model said before it was timed."""
+        texts = [*answer.problems, *answer.notes] if status == "ok" else []
+        if self.server is not None and self.server.answer is not None:
+            texts.append(f"{server_pages.ANSWERED}{self.server.answer}")
+        asked = self.fields["requested"]
+        for odd in contradictions(asked, answer.observed, answer.metrics):
+            texts.append(f"observed identity is not the requested one: {odd}")
+        return [Event(at_seconds=None, kind="note", text=text) for text in texts]
+
+    @property
+    def _container(self) -> Container | None:
+        """The container that ran the command, else that of the server, whose client runs outside."""
+        if self.exit is not None and self.exit.container is not None:
+            return self.exit.container
+        return None if self.server is None else self.server.container
+
+    def _unavailable(self) -> dict[str, str]:
+        """What the record lacks, and why."""
+        reasons = self.watch.unavailable | self.sealed.unavailable
+        if self._container is None:
+            reasons |= {"container": self.job.environment.no_container}
+        if self.server is not None and self.server.first_run is not None:
+            first = f"measured once for this server, in run {self.server.first_run}"
+            reasons |= {SERVER_START: first}
+        return reasons
+
+    def _with_gpus_used(self, machine: Machine) -> Machine:
+        """The machine with the GPUs that the run used, of several that are there."""
+        indices = self.job.gpus
+        if indices is None or len(machine.gpus) < 2:
+            return machine
+        used = tuple(gpu for gpu in machine.gpus if gpu.index in indices)
+        return machine.model_copy(
+            update={"gpus": used, "gpus_there": len(machine.gpus)}
+        )
+
+    def _leave_sensors_out(self, answer: Answer) -> None:
+        """Nothing was seen of the machine where the server is."""
+        kept = []
+        for item in self.sealed.evidence:
+            if item.role == "telemetry":
+                (self.station.folder / item.path).unlink(missing_ok=True)
+            else:
+                kept.append(item)
+        events = self.fields["events"]
+        why = {"telemetry": OF_ANOTHER_MACHINE, "machine": OF_ANOTHER_MACHINE}
+        self.fields |= {
+            "metrics": dict(answer.metrics),
+            "machine": Machine(),
+            "memory": None,
+            "events": [item for item in events if item.kind in ("note", "timeout")],
+            "evidence": tuple(kept),
+            "unavailable": self.fields["unavailable"] | why,
+        }
 
 
 def _described(error: BaseException) -> str:
@@ -105,80 +450,58 @@ def _described(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
-def _draft(bench: Bench, job: RunJob, passed: Passed) -> Record:
-    """The record as it is if nothing more becomes of the run."""
-    run, matrix = job.order.run, bench.matrix
+def _clocks(machine: Machine) -> list[float | None]:
+    """The highest SM clock of each GPU, in MHz."""
+    return [card.clock_max_sm_mhz for card in machine.gpus]
+
+
+def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:
+    """The fields of the record as they are if nothing more becomes of the run."""
+    run, matrix, shown = job.run, station.matrix, station.shown
     while True:
         now = datetime.now(UTC)
         started = Moment.at(now)
         stem = stem_of(run.cell, run.iteration, started)
         if run.machine is not None:
             stem += f"_{run.machine[:8]}"  # others measure the same within the second
-        if not (bench.folder / f"{stem}.json").exists():
+        if not (station.folder / f"{stem}.json").exists():
             break
         # A retry within the second: the address must be new.
         time.sleep(1.05 - now.microsecond / 1e6)
-    draft = interrupted(
-        matrix,
-        bench.public,
-        job.order,
-        stem=stem,
-        started=started,
-        status_reason=journal.KILLED,
-        argv=bench.redactor.argv(job.command.argv),
-        gates=passed.gates,
-        machine=Machine() if job.elsewhere else bench.machine,
-        reproducibility=_reproducibility(bench, job),
-    )
-    return published(draft, bench.redactor)
-
-
-def interrupted(
-    matrix: Matrix,
-    shown: Matrix,
-    order: Order,
-    *,
-    stem: str,
-    **more: Any,
-) -> Record:
-    """The record of a run of the plan of which nothing is known but what it is to measure. `shown` is the matrix as
-    records show it, and `more` are further fields."""
-    run = order.run
-    plan = Plan(
-        position=run.position,
-        order=matrix.order,
-        seed=matrix.seed,
-        attempt=order.attempt,
-        analysis=matrix.analysis,
-    )
-    return Record(
-        run_id=f"{matrix.campaign}-{stem}",
-        campaign=matrix.campaign,
-        model=run.model,
-        environment=run.environment,
-        workload=run.workload,
-        iteration=run.iteration,
-        repeat_of=order.repeat_of,
-        specification=shown.fingerprint(*run.cell),
-        status="interrupted",
-        plan=plan,
-        requested=_requested(matrix, shown, run),
-        metrics={},
-        **more,
-    )
-
-
-def _requested(matrix: Matrix, shown: Matrix, run: PlannedRun) -> Requested:
-    """What a run is to measure; `shown` is the matrix as records show it."""
-    model = matrix.models[run.model]
-    return Requested(
-        model_id=shown.models[run.model].id,
-        model_path=shown.models[run.model].path,
-        random_weights=model.has_random_weights,
-        architecture=declared_architecture(model),
-        workload=shown.declared_workload(run.workload),
-        environment=shown.declared_environment(run.environment),
-    )
+    model = shown.models[run.model]
+    return {
+        "run_id": f"{matrix.campaign}-{stem}",
+        "campaign": matrix.campaign,
+        "model": run.model,
+        "environment": run.environment,
+        "workload": run.workload,
+        "iteration": run.iteration,
+        "repeat_of": job.repeat_of,
+        "specification": shown.fingerprint(*run.cell),
+        "status": "interrupted",
+        "status_reason": journal.KILLED,
+        "started": started,
+        "argv": job.command.argv,
+        "plan": Plan(
+            position=run.position,
+            order=matrix.order,
+            seed=matrix.seed,
+            attempt=job.attempt,
+            analysis=matrix.analysis,
+        ),
+        "requested": Requested(
+            model_id=model.id,
+            model_path=model.path,
+            random_weights=model.has_random_weights,
+            architecture=declared_architecture(matrix.models[run.model]),
+            workload=shown.declared_workload(run.workload),
+            environment=shown.declared_environment(run.environment),
+        ),
+        "metrics": {},
+        "gates": gates,
+        "machine": Machine() if job.elsewhere else station.machine,
+        "reproducibility": _reproducibility(station, job),
+    }
 
 
 def declared_architecture(model: Model) -> Architecture | None:
@@ -192,216 +515,20 @@ def declared_architecture(model: Model) -> Architecture | None:
     return found or model.architecture
 
 
-def _reproducibility(bench: Bench, job: RunJob) -> Reproducibility:
+def _reproducibility(station: "Station", job: Job) -> Reproducibility:
     commit, clean = own_commit()
-    inherited = job.environment.inherited(job.environment_options)
-    variables = (
-        dict(inherited)
-        | dict(job.command.variables)
-        | dict(job.environment_options.env)
-    )
-    packages: dict[str, str] = {}
-    why_none = None
-    known = bench.packages.get(job.order.run.environment, "not asked")
-    if isinstance(known, str):
-        why_none = known
-    else:
-        packages = known
+    inherited = job.environment.inherited(job.options)
+    variables = dict(inherited) | dict(job.command.variables) | dict(job.options.env)
+    known = station.packages.get(job.run.environment, "not asked")
+    packages: Mapping[str, str] = {} if isinstance(known, str) else known
+    seed = station.matrix.seed
     return Reproducibility(
         sparkpub_version=__version__,
         sparkpub_commit=commit,
         sparkpub_clean=clean,
-        packages=packages,
-        packages_unavailable=why_none,
-        variables=bench.redactor.variables(variables),
-        other_variables=bench.redactor.other_names(variables),
-        seeds={"workload": bench.matrix.seed, "order": bench.matrix.seed},
+        packages=dict(packages),
+        packages_unavailable=known if isinstance(known, str) else None,
+        variables=station.redactor.variables(variables),
+        other_variables=station.redactor.other_names(variables),
+        seeds={"workload": seed, "order": seed},
     )
-
-
-def _record(
-    bench: Bench,
-    job: RunJob,
-    draft: Record,
-    followed: Followed,
-    sealed: Sealed,
-    server: LiveServer | None,
-) -> Record:
-    """What was asked, seen and answered, as the record of the run."""
-    files = {role: content for role, content in sealed.content.items() if role != "log"}
-    answer = job.workload.parse(
-        sealed.content.get("log", b""), files, job.workload_options
-    )
-    stretches = _phases(answer, followed)
-    sampled = _sampled(answer, followed, stretches, job.runs_already, server)
-    status, reason = _status(followed, answer)
-    if reason is not None:
-        reason = bench.redactor.text(reason)[:1000]
-    fields = dict(draft) | {
-        "status": status,
-        "status_reason": reason,
-        "ended": Moment.at(followed.ended),
-        "duration_seconds": round(followed.duration, 6),
-        "argv": for_run(bench, job, bench.folder / journal.FOLDER).argv(followed.argv),
-        "exit_code": None if followed.exit is None else followed.exit.code,
-        "observed": _observed(answer, server),
-        "metrics": dict(answer.metrics) | sampled,
-        "samples": dict(answer.samples),
-        "phases": stretches,
-        "events": (*followed.events, *_noted(bench, draft, answer, status, server)),
-        "container": _container(followed, server),
-        "machine": _with_gpus_used(draft.machine, gpu_indices(job.environment_options)),
-        "isolation": followed.isolation,
-        "memory": sampled_metrics.ledger(
-            followed.telemetry, bench.machine.memory_total_gib or 0.0
-        ),
-        "evidence": sealed.evidence,
-        "unavailable": _unavailable(job, followed, sealed, server),
-    }
-    if job.elsewhere:
-        sampled = {}
-        fields |= _without_sensors(fields, answer, bench.folder)
-    return published(_valid(fields, sampled), bench.redactor)
-
-
-def _valid(fields: dict[str, Any], sampled: Mapping[str, MetricValue]) -> Record:
-    """A payload may claim what no record may hold (a rate of minus one). The run is then invalid, and still kept."""
-    try:
-        return Record(**fields)
-    except ValidationError as error:
-        problem = "; ".join(field_problems(error))
-    instead = {
-        "metrics": sampled,
-        "samples": {},
-        "status": "invalid",
-        "status_reason": problem[:1000],
-    }
-    return Record(**fields | instead)
-
-
-def _container(followed: Followed, server: LiveServer | None) -> Container | None:
-    """The container that ran the command, else that of the server, whose client runs outside."""
-    if followed.exit is not None and followed.exit.container is not None:
-        return followed.exit.container
-    return None if server is None else server.container
-
-
-def _with_gpus_used(machine: Machine, indices: Sequence[int] | None) -> Machine:
-    """The machine with the GPUs that the run used, of several that are there."""
-    if indices is None or len(machine.gpus) < 2:
-        return machine
-    used = tuple(gpu for gpu in machine.gpus if gpu.index in indices)
-    return machine.model_copy(update={"gpus": used, "gpus_there": len(machine.gpus)})
-
-
-def _without_sensors(
-    fields: Mapping[str, Any], answer: Answer, folder: Path
-) -> dict[str, Any]:
-    """What changes in the record of a run whose server is on another machine: nothing was seen of that one."""
-    kept = []
-    for item in fields["evidence"]:
-        if item.role == "telemetry":
-            (folder / item.path).unlink(missing_ok=True)
-        else:
-            kept.append(item)
-    events = [event for event in fields["events"] if event.kind in ("note", "timeout")]
-    why = {"telemetry": OF_ANOTHER_MACHINE, "machine": OF_ANOTHER_MACHINE}
-    return {
-        "metrics": dict(answer.metrics),
-        "memory": None,
-        "events": tuple(events),
-        "evidence": tuple(kept),
-        "unavailable": fields["unavailable"] | why,
-    }
-
-
-def _observed(answer: Answer, server: LiveServer | None) -> Observed:
-    """What the run showed, and which start of a server served it."""
-    if server is None:
-        return answer.observed
-    settings = answer.observed.settings | {"server": server.name}
-    return answer.observed.model_copy(update={"settings": settings})
-
-
-def _noted(
-    bench: Bench,
-    draft: Record,
-    answer: Answer,
-    status: Status,
-    server: LiveServer | None,
-) -> list[Event]:
-    """As notes what is doubtful in the figures (of a run that failed its reason says so already), and what the model
-    said before it was timed."""
-    texts = [*answer.problems, *answer.notes] if status == "ok" else []
-    if server is not None and server.answer is not None:
-        texts.append(f"{server_pages.ANSWERED}{server.answer}")
-    for odd in contradictions(draft.requested, answer.observed, answer.metrics):
-        texts.append(f"observed identity is not the requested one: {odd}")
-    return [
-        Event(at_seconds=None, kind="note", text=bench.redactor.text(text))
-        for text in texts
-    ]
-
-
-def _unavailable(
-    job: RunJob, followed: Followed, sealed: Sealed, server: LiveServer | None
-) -> dict[str, str]:
-    """What the record lacks, and why."""
-    reasons = followed.unavailable | sealed.unavailable
-    if _container(followed, server) is None:
-        reasons |= {"container": job.environment.no_container}
-    if server is not None and server.first_run is not None:
-        reasons |= {
-            SERVER_START: f"measured once for this server, in run {server.first_run}"
-        }
-    return reasons
-
-
-def _phases(answer: Answer, followed: Followed) -> tuple[Phase, ...]:
-    """The phases of a run: as its payload timed them, else by what was printed."""
-    if answer.phases:
-        return phases.timed_by_payload(answer, followed.launched_epoch)
-    return phases.seen_in_log(
-        answer, followed.measuring_began, followed.measuring_ended, followed.duration
-    )
-
-
-def _sampled(
-    answer: Answer,
-    followed: Followed,
-    stretches: tuple[Phase, ...],
-    runs_already: bool,
-    server: LiveServer | None,
-) -> dict[str, MetricValue]:
-    """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's start."""
-    why = phases.why_unknown(answer, followed.measuring_began, followed.measuring_ended)
-    phase = phases.measured(stretches) or why
-    found = sampled_metrics.metrics(
-        followed.telemetry,
-        followed.duration,
-        phase,
-        served=runs_already or server is not None,
-    )
-    if (
-        server is not None
-        and server.first_run is None
-        and server.start_seconds is not None
-    ):
-        found[SERVER_START] = MetricValue(
-            value=server.start_seconds, unit="s", source="sampler"
-        )
-    return found
-
-
-def _status(followed: Followed, answer: Answer) -> tuple[Status, str | None]:
-    if followed.stopped is not None:
-        return followed.stopped
-    assert followed.exit is not None
-    if followed.exit.code != 0:
-        reason = followed.exit.error or f"exit status {followed.exit.code}"
-        return "failed", "; ".join((reason, *answer.problems))
-    if not answer.complete:
-        return "invalid", "; ".join(
-            answer.problems
-        ) or "the command ended without its result"
-    return "ok", None

@@ -10,23 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sparkpub.collect import workdir
-from sparkpub.collect.environments.base import (
-    Environment,
-    Exit,
-    Launch,
-    Running,
-)
+from sparkpub.collect.environments.base import Exit, Launch, Running
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.job import Job
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan.address import LOOPBACK
-from sparkpub.plan.environments import LaunchOptions, Server
-from sparkpub.plan.workloads.base import Command
+from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Container, Moment, Record
@@ -79,27 +73,17 @@ class Heard:
         self._cut += gone
 
 
-@dataclass(frozen=True)
-class Serves:
-    """What tells one server from another: where it runs, and with which command."""
-
-    environment: str
-    options: LaunchOptions
-    command: Command
-
-    @property
-    def server(self) -> Server:
-        """The server as the matrix declares it."""
-        assert self.options.server is not None
-        return self.options.server
-
-
 class LiveServer:
     """A server that was started. `problem` says why it cannot be used, and is None once it is ready."""
 
-    def __init__(self, serves: Serves, name: str, folder: Path) -> None:
-        self.serves = serves
+    def __init__(self, job: Job, name: str, folder: Path) -> None:
+        """The server that a run wants."""
+        assert job.server is not None
+        assert job.options.server is not None
+        self.declared: Server = job.options.server
+        """As the matrix has it."""
         self.name = name
+        self._job, self._command = job, job.server
         self.problem: str | None = None
         self.start_seconds: float | None = None
         self.ready_at: datetime | None = None
@@ -114,15 +98,15 @@ class LiveServer:
         self._folder = folder
         self._running: Running | None = None
 
-    def start(
-        self,
-        environment: Environment,
-        interruption: Interruption,
-        say: Callable[[str], object],
-    ) -> None:
+    def serves(self, job: Job) -> bool:
+        """Whether it is the server that a run wants: it runs in the same place, with the same command."""
+        same_place = job.run.environment == self._job.run.environment
+        return same_place and job.server == self._command
+
+    def start(self, interruption: Interruption, say: Callable[[str], object]) -> None:
         """Launch it and wait until it is ready, has ended, took too long, or nothing new may be started any more."""
-        server = self.serves.server
-        shared = environment.shares_ports(self.serves.options)
+        server = self.declared
+        shared = self._job.environment.shares_ports(self._job.options)
         if shared and _answers(LOOPBACK, server):
             self.problem = (
                 f"something else listens on port {server.port} of this machine already; stop it, or give the server "
@@ -130,7 +114,7 @@ class LiveServer:
             )
             return
         launched = time.monotonic()
-        running = self._launch(environment)
+        running = self._launch()
         if running is None:
             return
         if not running.address:
@@ -141,14 +125,15 @@ class LiveServer:
             return
         self.problem = self._why_not_ready(running, shared, launched, interruption, say)
 
-    def _launch(self, environment: Environment) -> Running | None:
+    def _launch(self) -> Running | None:
         """Its processes or container; None where they could not be started, with the reason as the problem."""
         work = workdir.new(self._folder)
-        launch = Launch(self.serves.command, work, self.heard.write, self.name)
+        environment, options = self._job.environment, self._job.options
+        launch = Launch(self._command, work, self.heard.write, self.name)
         try:
-            self._running = environment.launch(launch, self.serves.options)
+            self._running = environment.launch(launch, options)
         except CollectError as error:
-            if environment.obstacles(self.serves.options):
+            if environment.obstacles(options):
                 raise  # a reason that lasts would fail every later run too
             self.problem = error.lines()[0]
             return None
@@ -165,7 +150,7 @@ class LiveServer:
         say: Callable[[str], object],
     ) -> str | None:
         """Wait until it is ready; else why it is not. `shared`: whether its port is one of this machine."""
-        server = self.serves.server
+        server = self.declared
         while (took := time.monotonic() - launched) < server.ready_timeout:
             ended = running.wait(PACE)
             if ended is not None:
@@ -185,12 +170,12 @@ class LiveServer:
             )
         return late
 
-    def ask(self, *, random_weights: bool) -> None:
+    def ask(self) -> None:
         """Keep one greedy answer of the model. An empty one, or a page, is why nothing is measured, unless the weights
         are random."""
         if self._running is None or self.problem is not None:
             return
-        url = f"http://{self._running.address}:{self.serves.server.port}"
+        url = f"http://{self._running.address}:{self.declared.port}"
         names = pages.listed(pages.ask(url, pages.MODELS).document)
         if not names:
             return
@@ -200,7 +185,8 @@ class LiveServer:
             return
         self.answer = " ".join(found["text"].split())
         none = pages.no_answer(found["text"])
-        if none is not None and not random_weights:
+        model = self._job.matrix.models[self._job.run.model]
+        if none is not None and not model.has_random_weights:
             self.problem = f"the model's answer makes no sense: {none}"
 
     @property
@@ -244,7 +230,7 @@ class Servers:
         self._names: Counter[str] = Counter()
         self.live: LiveServer | None = None
 
-    def serving(self, serves: Serves | None) -> LiveServer | None:
+    def serving(self, job: Job) -> LiveServer | None:
         """The live server, where it is the one that a run wants and can be used; any other is stopped."""
         live = self.live
         if live is None:
@@ -252,42 +238,31 @@ class Servers:
         ended = live.ended()
         if ended is not None:
             self._progress.line(f"{live.name}: {ended}")
-        if ended is not None or live.problem is not None or live.serves != serves:
+        if ended is not None or live.problem is not None or not live.serves(job):
             self.stop()
         return self.live
 
-    def _new_name(self, environment: str, model: str) -> str:
+    def _new_name(self, job: Job) -> str:
         """A name that no other start of this collection has: one that fails is over within a second."""
-        name = f"{environment}_{model}_server_{Moment.at(datetime.now(UTC)).compact}"
+        now = Moment.at(datetime.now(UTC)).compact
+        name = f"{job.run.environment}_{job.run.model}_server_{now}"
         before = self._names[name]
         self._names[name] += 1
         return f"{name}-{before + 1}" if before else name
 
-    def start(
-        self,
-        serves: Serves,
-        model: str,
-        environment: Environment,
-        *,
-        random_weights: bool,
-    ) -> LiveServer:
+    def start(self, job: Job) -> LiveServer:
         """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
         self.stop()
-        live = LiveServer(
-            serves, self._new_name(serves.environment, model), self._folder
-        )
-        self.live = live
-        label = f"{model}/{serves.environment}"
+        self.live = live = LiveServer(job, self._new_name(job), self._folder)
+        label = f"{job.run.model}/{job.run.environment}"
         live.start(
-            environment,
             self._interruption,
             lambda took: self._progress.live(label, "starting the server", took),
         )
         if live.start_seconds is not None:
-            self._progress.line(
-                f"{label}: server ready after {duration(live.start_seconds)}"
-            )
-            live.ask(random_weights=random_weights)
+            ready = duration(live.start_seconds)
+            self._progress.line(f"{label}: server ready after {ready}")
+            live.ask()
         return live
 
     def stop(self) -> None:

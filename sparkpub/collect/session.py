@@ -5,27 +5,20 @@ from contextlib import ExitStack
 from typing import Protocol
 
 from sparkpub.collect import station
-from sparkpub.collect.bench import Order, refuse_obstacles
-from sparkpub.collect.books import (
-    Books,
-    Outcome,
-    failed_before,
-    known_records,
-    missing,
-    without,
-)
+from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare, refuse_another_campaign
 from sparkpub.collect.gates import Say, company
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.job import Job
 from sparkpub.collect.lock import folder_locked, locked
 from sparkpub.collect.machine import inventory
+from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import plan
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 
@@ -52,53 +45,38 @@ def collect(
 
         records = known_records(folder)
         refuse_another_campaign(shown, records, folder)
-        planned = plan(matrix, _here(matrix))
-        wanted = [run for run in planned if choice.wants(run)]
-        given_up: frozenset[str] = frozenset()
-        if choice.retry_failed:
-            given_up = failed_before(shown, records, wanted)
-        to_do = missing(shown, without(records, given_up), wanted)
-        refuse_obstacles(matrix, to_do)
-
-        done = len(wanted) - len(to_do)
-        progress = Progress(matrix.campaign, len(wanted), done, say, phases=row is None)
+        progress = Progress(matrix.campaign, say, phases=row is None)
         stack.callback(progress.close)
-        for line in cleaned:
-            progress.line(line)
-        for line in declare(folder, shown):
+        committer = Committer(folder, choice.commit, choice.push, progress)
+        books = Books(matrix, shown, choice, records, committer, progress, row)
+        # Where the campaign is repeated on each machine, a collector on this one plans for itself.
+        own = inventory.machine_id() if matrix.machines == "replicate" else None
+        books.schedule([] if own is None else [own])
+        refuse_obstacles(matrix, books.todo)
+
+        progress.counts(len(books.wanted) - len(books.todo), len(books.wanted))
+        for line in (*cleaned, *declare(folder, shown)):
             progress.line(line)
         busy = company(matrix.gates)
-        if busy is not None and to_do:
+        if busy is not None and books.todo:
             progress.line(busy)
-        committer = Committer(folder, choice.commit, choice.push, progress)
         committer.catch_up()
-
         here = stack.enter_context(
             station.opened(matrix, shown, folder, redactor, interruption, progress)
         )
-        books = Books(
-            shown, folder, choice, records, committer, progress, given_up, row=row
-        )
-        books.schedule(planned, wanted)
         work(here, books, interruption)
         stopped = None
         if interruption.finish:
             stopped = f"stopped by {interruption.reason}"
-        outcome = books.outcome(wanted, stopped)
+        outcome = books.outcome(stopped)
         progress.line(outcome.summary)
         return outcome
-
-
-def _here(matrix: Matrix) -> list[str]:
-    """The machines for which a collector on this one plans: itself, where the campaign is repeated on each."""
-    own = inventory.machine_id() if matrix.machines == "replicate" else None
-    return [] if own is None else [own]
 
 
 class Ledger(Protocol):
     """Who says what a machine measures next, and keeps what it measured: the books, here or on another machine."""
 
-    def next(self, machine: str | None, /) -> Order | None:
+    def next(self, machine: str | None, /) -> Job | None:
         """The next attempt of this machine, on lease; None where there is nothing for it now."""
 
     def keep(self, machine: str | None, stored: Stored, /) -> None:
@@ -110,9 +88,9 @@ class Ledger(Protocol):
 
 def work(here: Station, ledger: Ledger, interruption: Interruption) -> None:
     """The loop of one machine: the next run, until there is none or nothing new may be started any more."""
-    machine = here.bench.machine.id
-    while not interruption.finish and (order := ledger.next(machine)) is not None:
-        ended = here.measure(order)
+    machine = here.machine.id
+    while not interruption.finish and (job := ledger.next(machine)) is not None:
+        ended = here.measure(job)
         if isinstance(ended, Stored):
             ledger.keep(machine, ended)
         elif ended == "skipped":

@@ -5,31 +5,24 @@ A collection on this machine has one station; one that is spread over several ma
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from sparkpub.collect import journal
-from sparkpub.collect.bench import (
-    Bench,
-    Order,
-    RunJob,
-    gpu_indices,
-    prepare,
-    refuse_obstacles,
-)
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import Gatekeeper, Passed
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.job import Job
 from sparkpub.collect.machine import cgroup, controls, inventory, nvml, processes
+from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.collect.packages import installed
 from sparkpub.collect.progress import Progress
-from sparkpub.collect.run import measure
+from sparkpub.collect.run import Run
 from sparkpub.collect.server import LiveServer, Servers, clear_server
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError
-from sparkpub.record.record import Gate
+from sparkpub.record.record import Gate, Machine
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import Stored
 
@@ -75,9 +68,19 @@ def opened(
         machine = inventory.facts(gpus, controlled)
         servers = Servers(folder, interruption, progress)
         stack.callback(servers.stop)
-        bench = Bench(matrix, shown, folder, machine, redactor, interruption, progress)
         keeper = Gatekeeper(matrix.gates, why_no_gpu, folder.parent)
-        yield Station(bench, keeper, controlled, servers)
+        yield Station(
+            matrix,
+            shown,
+            folder,
+            machine,
+            redactor,
+            interruption,
+            progress,
+            keeper,
+            controlled,
+            servers,
+        )
 
 
 def _not_set(controlled: Sequence[Gate]) -> list[str]:
@@ -98,49 +101,54 @@ def _not_set(controlled: Sequence[Gate]) -> list[str]:
 class Station:
     """One machine, set up for a campaign."""
 
-    bench: Bench
+    matrix: Matrix
+    shown: Matrix
+    """The matrix as records and campaign.json show it: without home folders and host names."""
+    folder: Path
+    machine: Machine
+    redactor: Redactor
+    interruption: Interruption
+    progress: Progress
     keeper: Gatekeeper
     controlled: tuple[Gate, ...]
     servers: Servers
+    packages: dict[str, "dict[str, str] | str"] = field(default_factory=dict)
+    """Environment to its packages, or to why they are not known."""
 
-    def measure(self, order: Order) -> Stored | NotMeasured:
+    def measure(self, job: Job) -> Stored | NotMeasured:
         """Gates, the server where the run needs one, the run, its record.
 
         Raises CollectError where nothing can be measured here any more.
         """
-        bench, run = self.bench, order.run
-        job = prepare(bench.matrix, order)
-        if run.environment not in bench.packages:
-            bench.packages[run.environment] = installed(
-                job.environment, job.environment_options, bench.interruption
+        place = job.run.environment
+        if place not in self.packages:
+            self.packages[place] = installed(
+                job.environment, job.options, self.interruption
             )
         gates = self.controlled
-        server = self.servers.serving(job.serves)
-        if job.serves is not None and server is None:
+        server = self.servers.serving(job)
+        if job.server is not None and server is None:
             # The idle machine's conditions first, then those of any run that a server serves.
-            passed = self._passed(job, None)
+            passed = self.wait(job, None)
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
-            model = bench.matrix.models[run.model]
-            server = self.servers.start(
-                job.serves,
-                run.model,
-                job.environment,
-                random_weights=model.has_random_weights,
-            )
-            if bench.interruption.finish:
+            server = self.servers.start(job)
+            if self.interruption.finish:
                 return "interrupted"
         if server is None or server.problem is None:
-            passed = self._passed(job, server)
+            passed = self.wait(job, server)
             if not isinstance(passed, Passed):
                 return passed
             gates += passed.gates
         try:
-            stored = measure(bench, job, Passed(gates), server)
+            with Run(self, job, gates, server) as run:
+                run.follow()
+                run.seal()
+                stored = run.finish()
         except CollectError as error:
             # A reason that lasts would fail every later run: then the collection stops here, and can be resumed.
-            refuse_obstacles(bench.matrix, [run])
+            refuse_obstacles(self.matrix, [job.run])
             raise error from None
         if server is not None:
             server.served(stored.record)
@@ -148,46 +156,33 @@ class Station:
                 self.servers.stop()
         return stored
 
-    def _passed(self, job: RunJob, server: LiveServer | None) -> Passed | NotMeasured:
+    def wait(self, job: Job, server: LiveServer | None) -> Passed | NotMeasured:
         """The gates before a run, or before its server starts; or why the run may not start."""
-        progress = self.bench.progress
 
         def waiting(text: str) -> None:
-            progress.live(
-                job.order.label, text.partition(",")[0].partition(" (")[0], text
-            )
+            phase = text.partition(",")[0].partition(" (")[0]
+            self.progress.live(job.label, phase, text)
 
+        ends = (job.last_ended, None if server is None else server.ready_at)
+        last = max((moment for moment in ends if moment is not None), default=None)
         tree = None if server is None else server.tree
-        ended = _later(
-            job.order.last_ended, None if server is None else server.ready_at
-        )
-        with nvml.opened(gpu_indices(job.environment_options)) as (gpus, _):
-            passed = self.keeper.passed(
-                gpus, ended, self.bench.interruption, waiting, tree
-            )
+        with nvml.opened(job.gpus) as (gpus, _):
+            passed = self.keeper.passed(gpus, last, self.interruption, waiting, tree)
         if passed.interrupted:
             return "interrupted"
         return passed if self._may_run(job, passed) else "skipped"
 
-    def _may_run(self, job: RunJob, passed: Passed) -> bool:
+    def _may_run(self, job: Job, passed: Passed) -> bool:
         """What the matrix says of a gate that is not known to hold: run, skip or stop."""
         if not passed.unmet:
             return True
-        action, why = self.bench.matrix.gates.on_unmet, passed.why_unmet
+        action, why = self.matrix.gates.on_unmet, passed.why_unmet
         if action == "stop":
             remedy = "fix the machine, or set on_unmet: run or skip"
-            raise CollectError(
-                f"stopped before {job.order.label}: {why}", where="gates", remedy=remedy
-            )
+            what = f"stopped before {job.label}: {why}"
+            raise CollectError(what, where="gates", remedy=remedy)
         if action == "run":
-            self.bench.progress.line(
-                f"{job.order.label}: {why}; running anyway (recorded)"
-            )
+            self.progress.line(f"{job.label}: {why}; running anyway (recorded)")
             return True
-        self.bench.progress.line(f"{job.order.label}: skipped: {why}")
+        self.progress.line(f"{job.label}: skipped: {why}")
         return False
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later of two moments that are known."""
-    return max((moment for moment in (one, other) if moment is not None), default=None)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from sparkpub.record.record import Event
-from sparkpub.record.redaction import Redactor
 from sparkpub.record.telemetry import (
     LEAK_GIB,
     LOAD_PERCENT,
@@ -33,14 +32,14 @@ class Watch:
 
     def __init__(
         self,
-        redactor: Redactor,
         clock_max_mhz: float | None,
         say: Callable[[str, str], None] = lambda _, __: None,
     ) -> None:
         self.events: list[Event] = []
         self.unavailable: dict[str, str] = {}
-        self.available_gib: float | None = None
-        self._redactor, self._clock_max, self._say = redactor, clock_max_mhz, say
+        self.available: float | None = None
+        """MemAvailable of the last sample, in GiB."""
+        self._clock_max, self._say = clock_max_mhz, say
         self._said: set[tuple[str, str]] = set()
         self._slow = 0
         self._kernel: int | None = None
@@ -64,7 +63,7 @@ class Watch:
     def sample(self, row: Mapping[str, str]) -> None:
         """Look at one telemetry row; rows from before the launch count only as a baseline."""
         at = float(row["elapsed_seconds"])
-        self.available_gib = _number(row["mem_available_gib"])
+        self.available = _number(row["mem_available_gib"])
         if at < 0:
             return
         mask = int(row["gpu_throttle_reasons"] or "0", 16)
@@ -116,7 +115,7 @@ class Watch:
                 continue
             text = entry.partition(";")[2].partition("\n")[0]
             if _KERNEL.search(text):
-                self.note(_kind(text), self._redactor.text(text)[:500], at)
+                self.note(_kind(text), text[:500], at)
 
     def close(self) -> None:
         """Let go of the kernel's log."""

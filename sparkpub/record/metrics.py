@@ -179,6 +179,10 @@ _MIXED_UP = {
 _MIXED_UP_TOLERANCE = 0.005
 
 
+TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
+"""Units of figures that come from a clock."""
+
+
 def mixed_units(one: float, other: float) -> str:
     """A hint in brackets where two figures that should agree lie apart by the ratio of two units, else nothing."""
     small, large = sorted((abs(one), abs(other)))

@@ -78,6 +78,11 @@ class Redactor:
         other._set_hosts()
         return other
 
+    @property
+    def replaced(self) -> dict[str, str]:
+        """Each text that is replaced as a whole, and what stands for it: to be kept where only its owner reads."""
+        return dict(self._exact)
+
     def _learn(self, variables: Mapping[str, str]) -> None:
         """Look for these variables' secrets, as they are and as JSON and addresses write them."""
         known = dict(self._exact)

@@ -103,6 +103,22 @@ _BEFORE_WITH = re.compile(r"\b(?:of|in|for|at) (?=with(?:out)? )")
 """What the text of a check says before an environment, and a name that begins with a preposition does without."""
 
 
+def in_environment(environment: str) -> str:
+    """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
+    if environment == "native":
+        return "natively"
+    if environment.startswith(WITH):
+        return environment
+    return f"in {environment}"
+
+
+def runs_of(environment: str) -> str:
+    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
+    if environment.startswith(WITH):
+        return f"runs {environment}"
+    return environment
+
+
 class Names:
     """The names of everything in a dataset. Every method takes the campaign, since keys belong to one."""
 

@@ -13,9 +13,10 @@ from sparkpub.plan.workloads.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review
-from sparkpub.review.checks.prefix_cache import is_less_work
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names
+from sparkpub.review.offered import is_less_work
+from sparkpub.review.repeated import repeated
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.setup import Setup, setup_of
 
@@ -126,7 +127,7 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
                 figures=of_cell,
                 records=records,
                 doubts=_doubts(findings),
-                questioned=_questioned("/".join(cell), findings),
+                questioned=_questioned("/".join(cell), findings) | _apart(records),
             )
         )
     return found
@@ -150,3 +151,9 @@ def _questioned(cell: str, findings: Iterable[Finding]) -> dict[str, str]:
         if is_told and isinstance(metric, str):
             found.setdefault(metric, finding.check)
     return found
+
+
+def _apart(records: Iterable[Record]) -> dict[str, str]:
+    """The metrics whose repetitions lie so far apart that their mean says nothing, each with the check that says so."""
+    every = (each for record in records for each in repeated(record))
+    return {each.metric: "repetitions" for each in every if each.says_nothing}

@@ -13,7 +13,6 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
 from sparkpub.review.claims import ledger
-from sparkpub.review.claims.facts import Fact
 from sparkpub.review.dataset import Dataset
 from sparkpub.site import prose
 from sparkpub.site.prose import Passage, Typed
@@ -21,15 +20,13 @@ from sparkpub.site.reading import (
     CHECK,
     Speak,
     claims,
-    facts,
     read_page,
     unreadable_page,
     verdict,
 )
 from sparkpub.site.signs import against_sign
-from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, FRONT
+from sparkpub.site.sources import CLAIMS_FILE, FRONT
 
-_BRACES = re.compile(r"\{[^{}]*\}")
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
 _EVIDENCE = re.compile(r"(?:^|/)evidence/([a-z0-9][a-z0-9.-]*)/([A-Za-z0-9][\w.-]*)$")
@@ -52,7 +49,8 @@ def with_prose(review: Review, sources: Path, speak: Speak | None = None) -> Rev
 def unbound_number(
     sources: Path, _review: Review, speak: Speak | None
 ) -> Iterator[Finding]:
-    """Figures and verdicts that somebody typed: they go stale in silence."""
+    """Figures and verdicts that somebody typed, which go stale in silence, and directions against the figures beside
+    them."""
     for page, uri, source in prose.pages(sources):
         for passage in _passages(source, uri):
             for said in prose.typed(passage):
@@ -60,11 +58,13 @@ def unbound_number(
                 yield _finding(
                     "unbound-number", page, prose.line_of(source, said), text
                 )
+    for page, line, text in _against_signs(sources, speak):
+        yield _finding("unbound-number", page, line, text)
     path = sources / CLAIMS_FILE
     for statement in claims(sources):
-        for said in prose.typed(Passage(_BRACES.sub(prose.JUDGED, statement.says))):
+        for said in prose.typed(Passage(statement.says or "")):
             line = prose.line_of(documents.text_of(path, ClaimError), said)
-            text = f"{said.text!r} is typed into claim {statement.id}; name the figure of its expectation in braces."
+            text = f"{said.text!r} is typed into claim {statement.id}; a figure is tested: write it into expect."
             yield _finding("unbound-number", path, line, text)
 
 
@@ -98,40 +98,7 @@ def _advice(said: Typed, speak: Speak | None) -> str:
     return f"{what}. A figure from elsewhere belongs in facts.yaml with its source: {{{{ fact(…) }}}}"
 
 
-_RANGE = re.compile(
-    r"(?P<before>\b(?:interval\s[^.{}|]*from|from|between)\s+|\[)?(?P<first>\{\{[^{}]*\}\})\s*(?P<join>to|and|–|-|,)\s*(?P<second>\{\{[^{}]*\}\})",
-    re.IGNORECASE,
-)
-_LISTS = (("", "and"), ("", ","))
 _LINKED = re.compile(r"^\[([^\]]*)\]\(.*", re.DOTALL)
-_AT_THE_FRONT = re.compile(r"[+−-]?\d[\d,]*(?:\.\d+)?")
-
-
-def wrong_sentence(
-    sources: Path, _review: Review, speak: Speak | None
-) -> Iterator[Finding]:
-    """Intervals from high to low between two expressions, words against the expressions beside them, and facts that
-    their source does not hold."""
-    for page, uri, source in prose.pages(sources):
-        for found in _RANGE.finditer(source):
-            joined = (found["before"] or "").strip().lower(), found["join"]
-            if speak is None or joined[0] == "from" or joined in _LISTS:
-                continue  # a change may go down, and a list goes as it likes
-            first = _rendered_number(found["first"], source, uri, speak)
-            second = _rendered_number(found["second"], source, uri, speak)
-            if first is not None and second is not None and first > second:
-                text = f"The interval {first:g} to {second:g} is turned round: name the lower end first."
-                line = source.count("\n", 0, found.start()) + 1
-                yield _finding("wrong-sentence", page, line, text)
-    path = sources / FACTS_FILE
-    for page, line, text in _against_signs(sources, speak):
-        yield _finding("wrong-sentence", page, line, text)
-    for fact in facts(sources).values():
-        problem = _against_source(fact, sources.parent)
-        if problem:
-            text = documents.text_of(path, ClaimError)
-            line = text.count("\n", 0, text.find(f"id: {fact.id}\n")) + 1
-            yield _finding("wrong-sentence", path, line, problem)
 
 
 def _against_signs(
@@ -156,37 +123,6 @@ def _rendered(expression: str, page: str, uri: str, speak: Speak) -> str | None:
     except SparkpubError:
         return None
     return _LINKED.sub(r"\1", said[len(head) :])
-
-
-def _rendered_number(
-    expression: str, page: str, uri: str, speak: Speak
-) -> float | None:
-    """The figure that an expression of a page gives; None where it gives no single one."""
-    number = _AT_THE_FRONT.match(_rendered(expression, page, uri, speak) or "")
-    return None if number is None else _number(number[0])
-
-
-def _against_source(fact: Fact, repository: Path) -> str | None:
-    """What a fact says otherwise than the file of the repository that it names; None for a source from elsewhere."""
-    file = fact.source.file(repository)
-    if file is None:
-        return None
-    text = file.read_text(encoding="utf-8", errors="replace")
-    named = file.relative_to(repository)
-    said = {
-        round(abs(_number(found)), fact.decimals)
-        for found in _AT_THE_FRONT.findall(text)
-    }
-    for value in (fact.value, fact.upper):
-        if value is not None and round(abs(value), fact.decimals) not in said:
-            return f"Fact {fact.id} is {fact.text}, and {named} has no such figure."
-    names = (fact.unit, *_ALSO_WRITTEN.get(fact.unit, ()))
-    if not any(name in text for name in names):
-        return f"Fact {fact.id} is in {fact.unit}, and {named} has no such unit."
-    return None
-
-
-_ALSO_WRITTEN = {"%": ("percent", "per cent"), "times": ("×",), "°C": ("celsius",)}
 
 
 def _number(text: str) -> float:
@@ -297,7 +233,6 @@ def _finding(
 READERS: dict[str, Callable[[Path, Review, Speak | None], Iterator[Finding]]] = {
     CHECK: unreadable_page,
     "unbound-number": unbound_number,
-    "wrong-sentence": wrong_sentence,
     "claim": claim,
     "dead-evidence": dead_evidence,
 }

@@ -4,8 +4,8 @@ A page is read as it is shown: its expressions are filled in (each by a mark in 
 HTML, and the text of the HTML is searched. So a figure is found in a heading, a table, a caption or an alternative
 text, whatever markup stands between the number and its unit.
 
-One rule holds for every page, whatever it is about. Some numbers are no results and may be typed: dates, versions,
-names of models and machines, ordinals, numbering, counts in words up to twelve, settings in code, code blocks.
+One rule holds for every page, whatever it is about: a digit is typed unless it stands in a date, in a name or in code.
+Of numbers in words those are figures that stand before a unit, or say a share or a multiple.
 """
 
 import re
@@ -38,149 +38,37 @@ EXTENSIONS = (
 )
 """Of the Markdown in mkdocs.yml, what decides which text a reader sees."""
 
-# -- words of measurement --------------------------------------------------------------------------------------
+# -- what counts as typed --------------------------------------------------------------------------------------
 
 UNITS = (
-    *(
-        "GiB",
-        "GB",
-        "GiB/s",
-        "GB/s",
-        "MiB",
-        "MB",
-        "KiB",
-        "kB",
-        "TiB",
-        "TB",
-        "TB/s",
-        "B/s",
-        "B/token",
-        "bytes",
-    ),
-    *(
-        "tok/s",
-        "tokens/s",
-        "tokens/sec",
-        "tokens/second",
-        "req/s",
-        "requests/s",
-        "tokens per second",
-        "tokens a second",
-        "tokens each second",
-        "requests per second",
-        "requests a second",
-    ),
-    *("gibibytes", "gigabytes", "mebibytes", "megabytes", "terabytes"),
-    *(
-        "ns",
-        "µs",
-        "μs",
-        "ms",
-        "s",
-        "sec",
-        "seconds",
-        "min",
-        "minutes",
-        "h",
-        "hours",
-        "milliseconds",
-        "days",
-    ),
-    *(
-        "°C",
-        "celsius",
-        "degrees",
-        "W",
-        "kW",
-        "watts",
-        "J",
-        "kJ",
-        "joules",
-        "MHz",
-        "GHz",
-        "GFLOP/s",
-        "TFLOP/s",
-    ),
-    *(
-        "%",
-        "percent",
-        "per cent",
-        "percentage points",
-        "×",
-        "x",
-        "times",
-        "fold",
-        "-fold",
-    ),
-)
+    *("GiB", "GB", "MiB", "MB", "KiB", "kB", "TiB", "TB", "bytes", "B/s", "GB/s", "TB/s"),
+    *("B/token", "GiB/s", "tok/s", "tokens/s", "req/s", "requests/s", "tokens", "%", "×"),
+    *("ns", "µs", "ms", "s", "min", "h", "°C", "W", "kW", "J", "kJ", "MHz", "GHz"),
+    *("GFLOP/s", "TFLOP/s"),
+)  # fmt: skip
+"""Signs of units: behind a name, `Qwen 119.8 tok/s`, a number with one is a figure and no part of the name."""
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_WORD_UNIT = "|".join(
-    re.escape(unit)
-    for unit in sorted(UNITS, key=len, reverse=True)
-    if len(unit) > 1 or unit == "%"
-)
-"""Units that may follow a number in words: `one s` is no second."""
-_SMALL = (
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
-"""Words that count things, and are figures only before a unit."""
-_LARGE = (
-    *(
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-        "thirty",
-        "forty",
-    ),
-    *(
-        "fifty",
-        "sixty",
-        "seventy",
-        "eighty",
-        "ninety",
-        "hundred",
-        "hundreds",
-        "thousand",
-        "thousands",
-        "million",
-    ),
-    *("millions", "billion", "billions", "dozen", "dozens"),
-)
 _DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
-_NUMBER = rf"[+\-~≈±<>≤≥]?\s?{_DIGITS}(?:\s?[–—-]\s?{_DIGITS}|\s?[/⁄]\s?{_DIGITS})?"
 _FIGURE = re.compile(
-    rf"(?<![\w.^])({_NUMBER})(?:[\s-]?({_UNIT})(?![\w/])|([kKMGT])(?!\w))?"
+    rf"(?<![\w.^])[+\-~≈±<>≤≥]?\s?(?:{_DIGITS}\s?[–—/⁄-]\s?)?({_DIGITS})(?:[\s-]?({_UNIT})(?![\w/]))?"
+)
+_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|°C)(?![\w/])")
+"""In code within a sentence a figure has a unit; other numbers there are settings and names."""
+_COUNT = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    "|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
 )
 _SPELLED = re.compile(
-    rf"\b(?:(?:{'|'.join(_SMALL)})[\s-]?(?:{_WORD_UNIT})(?![\w/])"
-    rf"|(?:{'|'.join(_LARGE)})\b(?!-(?:first|second|third|\w+th)\b)(?:[\s-](?:{_WORD_UNIT})(?![\w/]))?"
-    rf"|(?:{'|'.join(_SMALL)})[\s-]?fold\b|factor\sof\s(?:{'|'.join(_SMALL)})"
-    rf"|(?:{'|'.join(_SMALL)})\s(?:in|out\sof)\s(?:every\s)?(?:{'|'.join(_SMALL)})"
-    r"|twice|thrice|halve[sd]?|halving|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)"
-    r"|doubl(?:e[sd]?|ing)(?![\s-](?:count|precision|quote|click))"
-    r"|half\san?\s(?:second|minute|hour|day)\b"
-    r"|(?:a|one|the other|by)[\s-]half|half(?=\s(?:of|the|as|that|its|again|more|less)\b)"
-    rf"|(?:a|{'|'.join(_SMALL)})[\s-](?:third|quarter|fifth|sixth|seventh|eighth|ninth|tenth)s?(?=\s(?:of|more|less|as|slower|faster)\b|[.,;:)]|$))",
+    rf"\b(?:twice|thrice|halve[sd]?|halving|doubl(?:e[sd]|ing)(?! count)|tripl(?:e[sd]|ing)|\w+-?fold|dozens?"
+    r"|(?:hundred|thousand|million|billion)s?"
+    r"|(?:half|double) (?:of|the|as|that|its|again|more|less|an? (?:second|minute|hour|day))"
+    r"|(?:an?|one|the other|by) half"
+    rf"|(?:an?|{_COUNT})[ -](?:third|quarter|fifth|tenth)s?(?= (?:of|more|less|as|slower|faster)\b|[.,;:)]|$)"
+    rf"|factor of (?:{_COUNT})|(?:{_COUNT}) (?:in|out of) (?:{_COUNT})"
+    rf"|(?:{_COUNT})[ -](?:per ?cent|times|degrees|\w*(?:seconds?|minutes?|hours?|bytes|watts|joules)))\b",
     re.IGNORECASE,
 )
-_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|tok/s|°C)(?![\w/])")
-"""In code within a sentence a figure has a unit; other numbers there are settings and names."""
+"""Numbers in words that are figures; `three models` counts things, and may be typed."""
 _VERDICT = re.compile(
     r"\b(?:faster|slower|quicker|(?:is|are) (?:the )?(?:fastest|slowest)|equally fast"
     r"|equivalent|outperforms?|outperformed|supported|refuted|undecided|confounded"
@@ -188,53 +76,38 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|«[^»]*»")
-
-# -- numbers that are no results -------------------------------------------------------------------------------
-
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_SOFTWARE = (
-    r"(?:CUDA|Python|PyTorch|torch|kernel|Linux|Ubuntu|Debian|driver|Docker|MkDocs|Material|Vega|Vega-Lite|Altair|NumPy"
-    r"|SciPy|vLLM|SGLang|TensorRT-LLM|TensorRT|llama\.cpp|transformers|NVML|Node(?:\.js)?|Chromium|Firefox|WebKit|version"
-    r"|JCGM|WebKitGTK|release|build|cgroups?|control groups|schema|CTranslate2|aiperf|RFC|ISO|PCIe|MIT"
-    r"|Llama|Qwen|Phi|Gemma|GPT)"
-)
-_FAMILY = (
-    r"(?:Llama|Qwen|Phi|Gemma|GPT|Claude|Command|DeepSeek|Devstral|Codestral|ERNIE|EXAONE|Falcon|GLM|Granite|Grok"
-    r"|Hunyuan|InternLM|Kimi|Magistral|MiniMax|Ministral|Mistral|Mixtral|Nemotron|OLMo|SmolLM|StarCoder|Yi)"
-)
-"""Families of models: a number behind one, and behind at most two words of its name, is part of the name."""
 _NUMBERED = (
-    r"(?:parts?|sections?|chapters?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
-    r"|appendix|tests?|versions?|ports?|status|no\.|compute capability)"
+    r"(?:parts?|sections?|steps?|issues?|questions?|figures?|tables?|pages?|phases?|iterations?|lines?|items?|proposals?"
+    r"|tests?|versions?|ports?|status)"
 )
-_PROCESSOR = r"(?:GeForce|RTX|GTX|Quadro|Tesla|Radeon|Instinct|Jetson|EPYC|Ryzen|Threadripper|Xeon)"
-"""Families of processors, which are numbered as models are."""
-_LICENCE = r"(?:Apache|[AL]?GPL|MPL|EPL|CC(?: BY)?(?:-[A-Z]{2})*)"
+_NO_NAME = (
+    "(?:A|An|The|In|On|At|Of|By|To|For|From|With|Between|After|About|Over|Under|All|Only|Some|Each|And|Or|It|We"
+    "|These|Those|That|This|Its|Mean|Median)"
+)
+"""Words that begin a sentence in front of a figure."""
 _NAMING = re.compile(
     "|".join(
         (
             r"\b\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?\b",
             rf"\b(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},)?(?: \d{{4}})?",
-            r"(?<![\d.,])(?:1[89]\d\d|20[0-3]\d)(?![\d.,]*\d|\s?(?:tok|GiB|GB|MiB|MB|ms|%|req|×))",
+            rf"(?<![\d.,])(?:19|20)\d\d(?![\d.,]*\d| ?(?:{_UNIT})(?!\w))",
+            r"\b\d\d?:\d\d(?::\d\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
             r"\bv?\d+\.\d+\.\d+[\w.+-]*",
-            rf"\b{_SOFTWARE}[ /-]v?\d[\w.+-]*\b(?! ?(?:{_UNIT})(?!\w))",
-            rf"\b{_FAMILY}(?: [A-Z][a-z]+){{0,2}} \d+(?:\.\d+)?\b(?! ?(?:{_UNIT})(?!\w))",
-            rf"\b{_PROCESSOR}(?: [A-Z][A-Za-z]+){{0,2}} \d{{3,5}}\b(?! ?(?:{_UNIT})(?!\w))",
-            rf"\b{_LICENCE}[ -]v?\d\.\d\b(?! ?(?:{_UNIT})(?!\w))",
-            r"\b(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
+            rf"\b(?!{_NO_NAME}\b)[a-z]{{0,2}}[A-Z][\w.+-]*(?: [A-Z][\w-]*){{0,2}}[ -]v?\d[\w.+-]*\b"
+            rf"(?! ?(?:{_UNIT})(?![\w/]))",
             rf"(?i:\b{_NUMBERED}|(?<!\w)#)\s?\d+(?:\.\d+)?(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
             r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
-            r"\b(?:\d+x)?\d+(?:\.\d+)?[BbM](?:-[A-Za-z]\w*)*(?![\w/])",
-            r"\b\d+(?:,\d{3})*\^?(?:st|nd|rd|th)\b",
-            r"\b\d+-bit\b",
+            r"\b(?:\d+x)?\d+(?:\.\d+)?[BM](?:-[A-Za-z]\w*)*(?![\w/])",
+            r"\b\d+(?:,\d{3})*\^?(?:st|nd|rd|th)\b|\b\d+-bit\b",
             r"\b(?:90|95|99) ?% (?=confidence|interval|CI\b)",
             r"^\s*\(?\d{1,2}[.)](?=\s)|\(\d\)",
         )
     ),
     re.MULTILINE,
 )
-"""Dates, times of day, versions, licences, numbering, words with a digit in them, names and sizes of models (`7B`),
-names of processors, ordinals, names of intervals."""
+"""What may hold digits: dates, times of day, versions, names (`Llama 3.1`, `RTX 4090`, `P99`), numbering, sizes of
+models (`7B`), ordinals, widths, and the levels of intervals."""
 
 
 # -- a page as it is read --------------------------------------------------------------------------------------
@@ -282,22 +155,17 @@ def typed(passage: Passage) -> Iterator[Typed]:
     """What of a passage is typed and should be bound: any number, numbers in words, and words of a verdict where no
     verdict stands."""
     text = _plain(passage.text)
-    for code in passage.code:
-        for found in _IN_CODE.finditer(_plain(code)):
-            yield _figure(found, _plain(code))
-    for code in sorted(passage.code, key=len, reverse=True):
-        text = text.replace(_plain(code), " " * len(_plain(code)))
-    prose = _NAMING.sub(_blank_names, text)
-    spelled = list(_SPELLED.finditer(text))
-    for found in spelled:
-        yield Typed("figure", found[0].strip(), text[: found.start()])
-    for found in _FIGURE.finditer(prose):
-        if not any(other.start() <= found.start() < other.end() for other in spelled):
-            yield _figure(found, text)
+    for code in sorted(map(_plain, passage.code), key=len, reverse=True):
+        for found in _IN_CODE.finditer(code):
+            yield _figure(found, code)
+        text = text.replace(code, " " * len(code))
+    for found in _SPELLED.finditer(text):
+        yield Typed("figure", found[0], text[: found.start()])
+    for found in _FIGURE.finditer(_NAMING.sub(_blank_names, text)):
+        yield _figure(found, text)
     if JUDGED not in text:
-        for found in _VERDICT.finditer(
-            _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
-        ):
+        quoted = _QUOTED.sub(lambda quote: " " * len(quote[0]), text)
+        for found in _VERDICT.finditer(quoted):
             yield Typed("verdict", found[0], text[: found.start()])
 
 
@@ -307,18 +175,12 @@ def _blank_names(found: re.Match[str]) -> str:
 
 
 def _figure(found: re.Match[str], text: str) -> Typed:
-    whole = found[0].strip()
+    whole = text[found.start() : found.end()].strip()
     digits = re.search(_DIGITS, whole)
     assert digits is not None
-    number = float(digits[0].replace(",", "").replace("\u202f", "").replace(" ", ""))
+    number = float(re.sub(r"[,\u202f ]", "", digits[0]))
     unit = whole[digits.end() :].strip(" -–—") or None
-    return Typed(
-        "figure",
-        text[found.start() : found.end()].strip(),
-        text[: found.start()],
-        number,
-        unit,
-    )
+    return Typed("figure", whole, text[: found.start()], number, unit)
 
 
 def _plain(text: str) -> str:

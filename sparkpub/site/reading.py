@@ -12,6 +12,7 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.reviewing import Review
 from sparkpub.review.claims import facts as facts_file
 from sparkpub.review.claims import ledger
+from sparkpub.review.claims.claim import Claim
 from sparkpub.site import prose
 from sparkpub.site.content import POSTS, Content
 from sparkpub.site.pages import blog
@@ -52,7 +53,7 @@ def unreadable_page(
         yield Finding(CHECK, "error", "", None, None, text, where)
 
 
-def claims(sources: Path) -> list[ledger.Claim]:
+def claims(sources: Path) -> list[Claim]:
     """The claims, none where they cannot be read."""
     try:
         return ledger.read(sources / CLAIMS_FILE)
@@ -60,7 +61,7 @@ def claims(sources: Path) -> list[ledger.Claim]:
         return []
 
 
-def verdict(claim: ledger.Claim, review: Review) -> ledger.Verdict:
+def verdict(claim: Claim, review: Review) -> ledger.Verdict:
     """The verdict on a claim. Raises ClaimError where it names what its campaign does not have.
 
     Those of the last review are kept: claims are proofread, judged for the pages, and judged again in a preview.

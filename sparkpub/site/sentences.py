@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
 from sparkpub.record.text import (
@@ -24,11 +23,12 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import WITH, Names
+from sparkpub.review.names import WITH, Names, in_environment
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding_difference
+from sparkpub.tools.shapes.llama_benchy import FALLBACK
 
 MOST_NAMES = 3
 SMALLEST = 0.05
@@ -179,22 +179,6 @@ def _sides(names: Names, rows: Sequence[TableRow]) -> tuple[str, str]:
         names.environment(row.campaign, row.candidate),
         names.environment(row.campaign, row.baseline),
     )
-
-
-def in_environment(environment: str) -> str:
-    """Where something was measured: `in Docker`, `natively`, `with CUDA graphs`."""
-    if environment == "native":
-        return "natively"
-    if environment.startswith(WITH):
-        return environment
-    return f"in {environment}"
-
-
-def runs_of(environment: str) -> str:
-    """What is compared with an environment, for `against …`: `native`, `runs without CUDA graphs`."""
-    if environment.startswith(WITH):
-        return f"runs {environment}"
-    return environment
 
 
 def mean_of(environment: str) -> str:

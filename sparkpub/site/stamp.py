@@ -19,10 +19,8 @@ from mkdocs.utils.yaml import yaml_load
 from pydantic_core import to_json
 
 from sparkpub.record import package
-from sparkpub.record.errors import ClaimError
 from sparkpub.record.store import everything, file_sha256, write_atomic
 from sparkpub.review import committed
-from sparkpub.review.claims import facts
 from sparkpub.site import sources
 from sparkpub.site.cache import key, program
 from sparkpub.site.content import SiteOptions
@@ -85,11 +83,6 @@ def read_files(
                 yield f"template {path.relative_to(templates)}", path
     for name in config.hooks:
         yield f"hook {name}", Path(config.config_file_path).parent / name
-    with suppress(ClaimError):  # which stops the build
-        for fact in facts.read(options.sources / sources.FACTS_FILE).values():
-            document = fact.source.file(options.sources.parent)
-            if document is not None:
-                yield f"document {fact.source.document}", document
 
 
 def _named(setting: object) -> str:

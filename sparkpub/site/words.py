@@ -427,8 +427,7 @@ class Words:
         return intercept.say(predicted, decimals)
 
     def claim(self, name: str) -> str:
-        """A claim in its own sentence, with the verdict behind it: it cannot say something else than it tests. Of what
-        is undecided the bound comes before the verdict."""
+        """The sentence of a claim with the verdict behind it; of what is undecided the bound comes before."""
         told = [reference.bound(self._verdict(name)), self._word(name)]
         said = self.says(name).rstrip(".")
         return f"{said} ({'; '.join(filter(None, told))})."
@@ -450,8 +449,8 @@ class Words:
         return self._link(text, f"{LEDGER}#{name}", f".sp-verdict .sp-{word}")
 
     def says(self, name: str) -> str:
-        """What a claim says, in our words."""
-        return plain(self._verdict(name).claim.sentence)
+        """The sentence of a claim, as its test makes it."""
+        return plain(self._verdict(name).says)
 
     def evidence(self, name: str) -> str:
         """The figures behind a verdict, in one sentence."""

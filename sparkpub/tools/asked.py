@@ -9,6 +9,7 @@ from typing import Any
 from sparkpub.record.secrets import without_secrets
 from sparkpub.tools import cells, reading
 from sparkpub.tools.language import ResultMapping, Term
+from sparkpub.tools.shapes import SHAPES
 from sparkpub.tools.where import at, holds
 
 _MOST = 2**53
@@ -33,7 +34,7 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     """By all terms; the first one counts of those for an option, and of those for a part of the name. Raises CellError
     for a number that is none."""
     options: dict[str, Any] = {}
-    fits: dict[str, tuple[object, ...]] = {}
+    fits = dict(SHAPES[mapping.shape].fits(document))
     parts: dict[str, Any] = {}
     for term in mapping.load:
         value = _value(term, document)
@@ -71,7 +72,9 @@ def key_of(parts: Mapping[str, Any]) -> str:
 
 def _short(value: Any) -> str:
     known = reading.number(value)
-    return str(value) if known is None else f"{known:g}"
+    if isinstance(value, int) or known is None:
+        return str(value)
+    return f"{known:g}"
 
 
 def _notes(note: str, value: Any) -> Iterator[str]:

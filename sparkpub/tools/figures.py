@@ -18,8 +18,8 @@ from sparkpub.tools.cells import CellError
 from sparkpub.tools.language import FigurePlace, MetricPlace, ResultMapping, TimesPlace
 from sparkpub.tools.where import at, holds
 
-FigureSource = Literal["published", "report"]
-"""A table, or what a tool reports."""
+FigureSource = Literal["published", "report", "log"]
+"""A table, or what a tool reports or prints."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
         repeated = PlacedValue(str(metric.values), at(document, metric.values), source)
         if metric.values is not None:
             counts.add(len(repeated.numbers))
-        if cell.found is None and source == "report":
+        if cell.found is None and source != "published":
             continue
         value, scale = cell.value(mapping, name, metric.unit)
         found.metrics[name] = value
@@ -75,7 +75,7 @@ class PlacedValue:
         """The repetitions in a cell that holds a list; empty for any other."""
         if not isinstance(self.found, list):
             return []
-        if self.source == "report":
+        if self.source != "published":
             return reading.numbers(self.found)
         said = [self._number(str(item)) for item in self.found if item is not None]
         return [number for number in said if number is not None]
@@ -85,7 +85,7 @@ class PlacedValue:
         """The figure, or the mean of several; None for an empty cell."""
         if isinstance(self.found, list):
             return fmean(self.numbers) if self.numbers else None
-        if self.source == "report" and not isinstance(self.found, str):
+        if self.source != "published" and not isinstance(self.found, str):
             return reading.number(self.found)
         said = cells.text(self.found)
         return None if said is None else self._number(said.partition("±")[0].strip())
@@ -105,9 +105,9 @@ class PlacedValue:
         with."""
         scale = _scale(mapping, name, unit)
         number = self.number
-        if self.source == "report" and name in METRICS:
+        if self.source != "published" and name in METRICS:
             said = self.found if number is None else number
-            return reading.metric(name, said, "report", scale=scale), scale
+            return reading.metric(name, said, self.source, scale=scale), scale
         reason = None
         if number is None:
             reason = self.reason or f"the {_NAMES[self.source]} has no value"
@@ -128,7 +128,7 @@ class PlacedValue:
 
     def _number(self, said: str) -> float | None:
         found = reading.number(said)
-        if self.source == "report":
+        if self.source != "published":
             return found
         if found is None or "," in said:
             what = f"column {self.column!r} has {cells.shown(said)}"
@@ -143,7 +143,11 @@ class PlacedValue:
             raise CellError(f"{what}, and {name} can be {bounds}; correct cell or unit")
 
 
-_NAMES: Mapping[FigureSource, str] = {"published": "table", "report": "report"}
+_NAMES: Mapping[FigureSource, str] = {
+    "published": "table",
+    "report": "report",
+    "log": "log",
+}
 
 
 def _scale(mapping: ResultMapping, name: str, unit: str | None) -> float:
@@ -216,7 +220,7 @@ def _distribution(
     if times.statistics:
         paths = statistics_of(stem, times)
         said = {name: at(document, path) for name, path in paths.items()}
-        return reading.metrics(said, "report", scale)
+        return reading.metrics(said, source, scale)
     cell = PlacedValue(str(times.at), at(document, times.at), source)
     values = [scale * value for value in cell.numbers]
     return reading.distribution(stem, values, source)

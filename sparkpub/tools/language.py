@@ -68,6 +68,8 @@ class Same(SetupPlaces):
 
     model: Where | None = None
     """Key or name of the model."""
+    model_path: Where | None = None
+    """Its file or folder, as the tool was told."""
     environment: Where | None = None
     """Where it ran: native, container, ..."""
     workload: Where | None = None
@@ -241,8 +243,8 @@ class ResultMapping(Declared):
     """What writes such results, where it is a tool that others use, too."""
     reads: str | None = None
     """The workload that it is: its reader adds what logs beside a report say."""
-    forms: Literal["printed", "llama-benchy"] | None = None
-    """What is read besides JSON: the table that a client prints, or the tables of llama-benchy."""
+    shape: Literal["llama-bench", "llama-benchy", "printed"] | None = None
+    """How files become runs where a run is not a JSON object: `printed` reads the table that a client prints, too."""
     files: str = "*"
     """Names of the files that are results, with `*` for any letters; nothing has to be said of others."""
     others: tuple[str, ...] = ()
@@ -327,7 +329,7 @@ class ResultMapping(Declared):
 
 
 _OF_TOOLS = (
-    *("reads", "forms", "files", "others", "around", "sizes"),
+    *("reads", "shape", "files", "others", "around", "sizes"),
     *("facts", "failed", "deviations", "agree", "problems"),
 )
 _OF_TABLES = ("path", "long", "repeats")

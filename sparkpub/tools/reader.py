@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sparkpub.record.record import MetricValue
+from sparkpub.record.record import MetricValue, Observed
 from sparkpub.tools import reading
 from sparkpub.tools.agreement import contradictions
 from sparkpub.tools.asked import noted
-from sparkpub.tools.figures import Figures, figures, scale_of
+from sparkpub.tools.figures import Figures, FigureSource, figures, scale_of
 from sparkpub.tools.language import FactPlace, ResultMapping, of_tools
 from sparkpub.tools.where import at, holds
 
@@ -21,6 +21,7 @@ class ReportReading:
 
     mapping: ResultMapping
     document: Mapping[str, Any]
+    source: FigureSource = "report"
 
     @cached_property
     def metrics(self) -> dict[str, MetricValue]:
@@ -34,7 +35,7 @@ class ReportReading:
     def facts(self) -> dict[str, Any]:
         """Fields of `Observed`."""
         places = self.mapping.facts
-        return {name: self._fact(place) for name, place in places.items()}
+        return {name: self._fact(name, place) for name, place in places.items()}
 
     @property
     def deviations(self) -> dict[str, float]:
@@ -70,7 +71,7 @@ class ReportReading:
     @cached_property
     def figures(self) -> Figures:
         """Figures with the repetitions or the deviations behind them."""
-        return figures(self.mapping, self.document, "report")
+        return figures(self.mapping, self.document, self.source)
 
     @property
     def _counts(self) -> tuple[float | None, float | None]:
@@ -82,10 +83,15 @@ class ReportReading:
             return float(sum(1 for item in failed if item)), reading.number(went_well)
         return reading.number(failed), reading.number(went_well)
 
-    def _fact(self, place: FactPlace) -> float | None:
-        """A number, by another where the mapping says so; whole where it is. None for zero, which tools give where
-        nothing happened."""
-        number = reading.number(at(self.document, place.at))
+    def _fact(self, name: str, place: FactPlace) -> Any:
+        """A word, a truth or settings, as the field is; else a number, by another where the mapping says so, and whole
+        where it is. None for zero, which tools give where nothing happened."""
+        found = at(self.document, place.at)
+        if name in _TEXTS:
+            return reading.word(found)
+        if isinstance(found, bool | dict):
+            return found
+        number = reading.number(found)
         if not number or not holds(self.document, place.when):
             return None
         if place.per is not None:
@@ -94,6 +100,20 @@ class ReportReading:
         if number is not None and number.is_integer():
             return int(number)
         return number
+
+
+_TEXTS = {
+    name
+    for name, field in Observed.model_fields.items()
+    if field.annotation == str | None
+}
+"""Facts that are words."""
+
+
+def of_tool(tool: str) -> ResultMapping:
+    """The mapping of a tool with one form of reports."""
+    (mapping,) = of_tools()[tool]
+    return mapping
 
 
 def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | None:

@@ -29,7 +29,6 @@ READS_NOTHING = ("help", "init", "schemas")
 COMMANDS = sorted(cli.cli.commands)
 CLAIM = """\
 - id: same
-  says: Containers take no more memory.
   source: {document: the plan}
   about: data
   campaign: phase1

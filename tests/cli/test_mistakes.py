@@ -63,7 +63,6 @@ campaign: own
 """
 CLAIM = """\
 - id: same
-  says: Throughput is the same.
   source: {document: the plan}
   about: data
   campaign: own

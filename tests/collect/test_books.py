@@ -3,25 +3,18 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sparkpub.collect.bench import Order
-from sparkpub.collect.books import (
-    Books,
-    Outcome,
-    failed_before,
-    known_records,
-    missing,
-    without,
-)
+from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.job import Job
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.session import work
+from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.record.record import (
@@ -63,20 +56,21 @@ def books(
     *records: Record,
     matrix: Matrix | None = None,
     said: list[str] | None = None,
-    given_up: frozenset[str] = frozenset(),
     **choice: Any,
 ) -> Books:
-    lines: list[str] = [] if said is None else said
-    progress = Progress("small", 2, 0, lines.append)
-    return Books(
-        a_matrix() if matrix is None else matrix,
-        tmp_path,
-        Choice(tmp_path, commit=False, **choice),
+    progress = Progress("small", ([] if said is None else said).append)
+    declared = a_matrix() if matrix is None else matrix
+    kept = Books(
+        declared,
+        declared,
+        Choice(tmp_path, **({"commit": False} | choice)),
         list(records),
         Committer(tmp_path, False, False, progress),
         progress,
-        given_up,
     )
+    kept.schedule(coverage.machines_of(records))
+    kept.progress.counts(0, len(kept.wanted))
+    return kept
 
 
 # -- what it came to -------------------------------------------------------------------------------------
@@ -121,70 +115,43 @@ def test_an_outcome_is_one_line_and_an_exit_status(
     assert (outcome.exit_code, outcome.summary) == (exit_code, summary)
 
 
-def test_a_folder_that_is_not_there_has_no_records(tmp_path: Path) -> None:
-    assert known_records(tmp_path / "none") == []
-
-
 def test_the_outcome_counts_what_is_left_and_what_lacks_a_good_record(
     tmp_path: Path,
 ) -> None:
     """Of three runs one is good, one has used up its only attempt, and one is missing."""
+    assert known_records(tmp_path / "none") == []
     matrix = a_matrix(iterations=3)
     first, second, third = plan(matrix)
-    kept = books(tmp_path, a_run(first), a_run(second, **FAILED), matrix=matrix)
-    outcome = kept.outcome((first, second, third), None)
+    known = a_run(first), a_run(second, **FAILED)
+    kept = books(tmp_path, *known, matrix=matrix)
+    assert kept.todo == [third]
+    outcome = kept.outcome(None)
     assert (outcome.left, outcome.lacking, outcome.stopped) == (1, 2, None)
-    assert kept.outcome((first,), None).exit_code == 0
+    again = books(tmp_path, *known, matrix=matrix, retry_failed=True)
+    assert again.todo == [second, third]  # what failed before does not count now
+    only = books(tmp_path, *known, matrix=matrix, only={"iteration": {"1"}})
+    assert only.outcome(None).exit_code == 0
 
 
-def test_the_failures_that_used_up_the_retries_of_a_run_are_known() -> None:
-    """Of three runs the first failed for good, the second once and was good then, and the third has a retry left."""
-    matrix = a_matrix(iterations=3, retries=1)
-    first, second, third = plan(matrix)
-    given_up = [a_run(first, number, **FAILED) for number in (1, 2)]
-    others = [a_run(second, 1, **FAILED), a_run(second, 2), a_run(third, 1, **FAILED)]
-    records = [*given_up, *others]
-    found = failed_before(matrix, records, [first, second, third])
-    assert found == {record.run_id for record in given_up}
-    assert failed_before(matrix, records, [second, third]) == frozenset()
-    assert without(records, found) == others
-
-
-def test_a_machine_without_a_record_has_everything_to_do() -> None:
+def test_a_machine_without_a_record_has_everything_to_do(tmp_path: Path) -> None:
     matrix = a_matrix(machines="replicate")
     runs = plan(matrix, ["one", "two"])
-    done = a_run(runs[0], machine=Machine(id="one"))
-    assert missing(matrix, [done], runs) == list(runs[1:])
-
-
-def test_an_attempt_that_does_not_count_any_more_leaves_its_run_to_do(
-    tmp_path: Path,
-) -> None:
-    failed = a_run(**FAILED)
-    assert not books(tmp_path, failed).to_do(RUN)
-    again = books(tmp_path, failed, given_up=frozenset({failed.run_id}))
-    assert again.to_do(RUN)
-    assert again.outcome([RUN], None).left == 1
+    kept = books(tmp_path, a_run(runs[0], machine=Machine(id="one")), matrix=matrix)
+    kept.schedule(["one", "two"])
+    assert kept.todo == list(runs[1:])
 
 
 @pytest.mark.parametrize(("skipped", "words"), [(1, "1 run"), (2, "2 runs")])
-def test_skipped_runs_are_said_where_nothing_else_stopped(
+def test_skipped_runs_are_said_where_nothing_else_stopped_and_are_still_to_do(
     tmp_path: Path, skipped: int, words: str
 ) -> None:
     kept = books(tmp_path)
     kept.refused.update((RUN, SECOND)[:skipped])
+    assert (kept.is_tried(RUN), kept.to_do(RUN)) == (True, True)
+    assert kept.is_tried(SECOND) == (skipped == 2)
     expected = f"{words} skipped because a gate was not met"
-    assert kept.outcome([], None).stopped == expected
-    assert kept.outcome([], "stopped by SIGINT").stopped == "stopped by SIGINT"
-
-
-def test_a_run_that_was_skipped_is_not_open_but_still_to_do(tmp_path: Path) -> None:
-    kept = books(tmp_path)
-    assert not kept.is_tried(RUN)
-    kept.refused.add(RUN)
-    assert kept.is_tried(RUN)
-    assert kept.to_do(RUN)
-    assert not kept.is_tried(SECOND)
+    assert kept.outcome(None).stopped == expected
+    assert kept.outcome("stopped by SIGINT").stopped == "stopped by SIGINT"
 
 
 @pytest.mark.parametrize(
@@ -208,23 +175,29 @@ def test_runs_under_way_count_among_those_asked_for(
 # -- what is next ----------------------------------------------------------------------------------------
 
 
-def test_an_order_numbers_the_attempts_at_its_own_run(tmp_path: Path) -> None:
-    """Two attempts at the first run, one repeat of it, and one attempt at the second."""
+def test_a_job_numbers_the_attempts_and_expects_what_the_cell_took(
+    tmp_path: Path,
+) -> None:
+    """Two attempts at the first run, one repeat of it, and one attempt at the second. 10 and 20 seconds are 15 on
+    average; a run that says no time and one of another cell do not count."""
+    other = PlannedRun(0, "m", "native", "other", 1)
     kept = books(
         tmp_path,
-        a_run(number=1, **FAILED),
+        a_run(number=1, duration_seconds=10, **FAILED),
         a_run(number=2),
         a_run(number=3, repeat_of="small-native_w_1_2"),
-        a_run(SECOND, number=4),
+        a_run(SECOND, number=4, duration_seconds=20),
+        a_run(other, number=5, duration_seconds=900),
     )
-    assert kept.order(RUN, None).attempt == 3
-    assert kept.order(RUN, None, "small-native_w_1_2").attempt == 2
-    assert kept.order(SECOND, None).attempt == 2
-    order = kept.order(RUN, None, "small-native_w_1_2")
-    assert (order.run, order.repeat_of) == (RUN, "small-native_w_1_2")
+    again = kept.job(RUN, None, "small-native_w_1_2")
+    assert (again.run, again.repeat_of) == (RUN, "small-native_w_1_2")
+    jobs = (kept.job(RUN, None), again, kept.job(SECOND, None), kept.job(other, None))
+    assert [job.attempt for job in jobs] == [3, 2, 2, 2]
+    assert [job.expected_seconds for job in jobs] == [15, 15, 15, 900]
+    assert books(tmp_path).job(RUN, None).expected_seconds is None
 
 
-def test_an_order_on_a_machine_numbers_the_attempts_there(tmp_path: Path) -> None:
+def test_a_job_on_a_machine_numbers_the_attempts_there(tmp_path: Path) -> None:
     matrix = a_matrix(machines="replicate")
     here, *_ = plan(matrix, ["one"])
     kept = books(
@@ -233,21 +206,7 @@ def test_an_order_on_a_machine_numbers_the_attempts_there(tmp_path: Path) -> Non
         a_run(here, number=2, machine=Machine(id="two")),
         matrix=matrix,
     )
-    assert kept.order(here, "one").attempt == 2
-
-
-def test_a_run_is_expected_to_take_what_its_cell_took(tmp_path: Path) -> None:
-    """10 and 20 seconds are 15 on average; a run that says no time and one of another cell do not count."""
-    other = PlannedRun(0, "m", "native", "other", 1)
-    kept = books(
-        tmp_path,
-        a_run(number=1, duration_seconds=10),
-        a_run(SECOND, number=2, duration_seconds=20),
-        a_run(number=3),
-        a_run(other, number=4, duration_seconds=900),
-    )
-    assert kept.order(RUN, None).expected_seconds == 15
-    assert books(tmp_path).order(RUN, None).expected_seconds is None
+    assert kept.job(here, "one").attempt == 2
 
 
 def test_the_pause_counts_from_the_last_run_of_this_machine(tmp_path: Path) -> None:
@@ -269,11 +228,11 @@ def test_the_pause_counts_from_the_last_run_of_this_machine(tmp_path: Path) -> N
     running = a_run(number=6)
 
     kept = books(tmp_path, here, earlier, elsewhere, local, running)
-    assert kept.order(RUN, "one").last_ended == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert kept.job(RUN, "one").last_ended == datetime(2026, 11, 20, 10, tzinfo=UTC)
     kept.records.append(unnamed)
     half_past = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
-    assert kept.order(RUN, "one").last_ended == half_past
-    assert books(tmp_path, elsewhere).order(RUN, "one").last_ended is None
+    assert kept.job(RUN, "one").last_ended == half_past
+    assert books(tmp_path, elsewhere).job(RUN, "one").last_ended is None
 
 
 # -- repeats ---------------------------------------------------------------------------------------------
@@ -304,51 +263,36 @@ def test_what_stands_out_is_repeated_as_often_as_asked_for(tmp_path: Path) -> No
     found = one_in_ten()
     kept = books(tmp_path, *found, matrix=matrix)
     expected = [(runs[9], found[9])]
-    assert list(kept.repeats(runs, runs)) == expected * 2
-    kept.records.append(a_run(runs[9], number=2, repeat_of=found[9].run_id))
-    assert list(kept.repeats(runs, runs)) == expected
-    kept.records.append(a_run(runs[9], number=3, repeat_of=found[9].run_id))
-    assert list(kept.repeats(runs, runs)) == []
+    assert list(kept.repeats()) == expected * 2
+    for left in (1, 0):
+        again = a_run(runs[9], number=2 + left, repeat_of=found[9].run_id)
+        kept.records.append(again)
+        assert list(kept.repeats()) == expected * left
 
 
-def test_nothing_is_repeated_unasked(tmp_path: Path) -> None:
-    matrix = a_matrix(iterations=10)
-    runs = plan(matrix)
-    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
-    assert list(kept.repeats(runs, runs)) == []
-
-
-def test_a_cell_that_is_not_finished_is_not_judged(tmp_path: Path) -> None:
-    """Ten of eleven runs are there: the eleventh may change what stands out. It need not be among those wanted."""
-    matrix = repeating(11)
-    runs = plan(matrix)
-    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
-    assert list(kept.repeats(runs, runs[:10])) == []
-
-
-def test_only_wanted_cells_are_repeated(tmp_path: Path) -> None:
-    matrix = repeating()
-    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
-    assert list(kept.repeats(plan(matrix), [])) == []
-
-
-def test_a_run_that_the_plan_has_no_more_is_not_repeated(tmp_path: Path) -> None:
-    """The matrix asked for ten iterations before and asks for nine now; the tenth stands out."""
-    matrix = repeating(9)
-    runs = plan(matrix)
-    kept = books(tmp_path, *one_in_ten(), matrix=matrix)
-    assert list(kept.repeats(runs, runs)) == []
+@pytest.mark.parametrize(
+    ("matrix", "only"),
+    [
+        (a_matrix(iterations=10), {}),  # nobody asks for repeats
+        # The eleventh run may change what stands out, though it is not among those wanted.
+        (repeating(11), {"iteration": {"1", "2"}}),
+        (repeating(), {"model": {"other"}}),
+        (repeating(9), {}),  # the matrix asked for ten before, and the tenth stands out
+    ],
+    ids=["not asked for", "not finished", "not wanted", "not in the plan"],
+)
+def test_nothing_else_is_repeated(
+    tmp_path: Path, matrix: Matrix, only: dict[str, Any]
+) -> None:
+    kept = books(tmp_path, *one_in_ten(), matrix=matrix, only=only)
+    assert list(kept.repeats()) == []
 
 
 def test_each_machine_of_a_replicated_campaign_is_judged_alone(tmp_path: Path) -> None:
     matrix = repeating(machines="replicate")
-    runs = plan(matrix, ["one", "three"])
     here, there = one_in_ten(machine="one"), one_in_ten(odd=3, machine="three")
     kept = books(tmp_path, *here, *there, matrix=matrix)
-    found = [
-        (run.machine, run.iteration, odd.run_id)
-        for run, odd in kept.repeats(runs, runs)
-    ]
+    found = [(run.machine, run.iteration, odd.run_id) for run, odd in kept.repeats()]
     assert found == [("one", 10, here[9].run_id), ("three", 3, there[2].run_id)]
 
 
@@ -359,7 +303,7 @@ def said_of(tmp_path: Path, record: Record) -> tuple[Books, list[str]]:
     """The books after a run, and what they said of it."""
     said: list[str] = []
     kept = books(tmp_path, said=said)
-    kept.enter(Order(RUN), Stored(record, tmp_path / "run.json"))
+    kept.enter(Job(kept.matrix, RUN), Stored(record, tmp_path / "run.json"))
     return kept, said
 
 
@@ -399,7 +343,8 @@ def test_a_run_that_went_wrong_says_why_and_counts_unless_it_was_interrupted(
 def test_the_last_words_of_a_log_are_said(
     tmp_path: Path, content: bytes | None, words: str
 ) -> None:
-    log = tmp_path / "a.log"
+    log = tmp_path / "small" / "a.log"
+    log.parent.mkdir()
     if content is not None:
         log.write_bytes(content)
     evidence = Evidence(role="log", path="a.log", sha256="0" * 64, bytes=1)
@@ -427,15 +372,15 @@ class PlayedStation:
     """A machine whose runs end as `fates` say, one after the other."""
 
     def __init__(self, tmp_path: Path, *fates: str) -> None:
-        self.bench = SimpleNamespace(machine=Machine(id="here"))
+        self.machine = Machine(id="here")
         self.fates = list(fates)
         self.given: list[tuple[int, int, str | None]] = []
         self.folder = tmp_path
         self.interruption = Interruption()
 
-    def measure(self, order: Order) -> Stored | str:
-        run = order.run
-        self.given.append((run.iteration, order.attempt, order.repeat_of))
+    def measure(self, job: Job) -> Stored | str:
+        run = job.run
+        self.given.append((run.iteration, job.attempt, job.repeat_of))
         fate = self.fates.pop(0)
         if fate == "interrupted":
             self.interruption.finish = True
@@ -445,7 +390,7 @@ class PlayedStation:
         number = len(self.given)
         if fate == "failed":
             return Stored(a_run(run, number, **FAILED), self.folder / "x.json")
-        record = a_run(run, number, float(fate), repeat_of=order.repeat_of)
+        record = a_run(run, number, float(fate), repeat_of=job.repeat_of)
         return Stored(record, self.folder / "x.json")
 
 
@@ -461,11 +406,9 @@ def looped(
     kept = books(tmp_path, *known, matrix=matrix, said=said, **choice)
     played = PlayedStation(tmp_path, *fates)
     here: Any = played
-    runs = plan(matrix)
-    kept.schedule(runs, runs)
     work(here, kept, played.interruption)
     stopped = played.interruption.reason or None
-    outcome = kept.outcome(runs, stopped)
+    outcome = kept.outcome(stopped)
     assert played.fates == []
     return outcome, played, said
 
@@ -507,11 +450,9 @@ def test_runs_that_are_finished_with_are_counted(tmp_path: Path) -> None:
     matrix = a_matrix(iterations=3)
     kept = books(tmp_path, matrix=matrix, said=said, max_runs=1)
     played: Any = PlayedStation(tmp_path, "skipped", "5.0")
-    runs = plan(matrix)
-    kept.schedule(runs, runs)
     work(played, kept, played.interruption)
     kept.progress.live("m/native/w 3", "running", "")
-    assert said[-1] == "[2/2] m/native/w 3: running"
+    assert said[-1] == "[2/3] m/native/w 3: running"
 
 
 def test_what_stands_out_is_repeated_at_the_end_and_once(tmp_path: Path) -> None:

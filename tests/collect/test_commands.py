@@ -21,7 +21,7 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from tests.building import a_record
 from tests.calling import sparkpub
-from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
+from tests.collect.collecting import OPEN_GATES, a_matrix, run
 
 
 def process(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -146,7 +146,8 @@ def test_the_live_line_fits_and_keeps_what_is_new(
     monkeypatch.setattr(progress.sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("TERM", "xterm")
-    shown = Progress("c", planned=60, done=11)
+    shown = Progress("c")
+    shown.counts(11, 60)
     shown.figure = "138 tok/s"
     shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C", 0.5)
     (line,) = [part for part in terminal.text.split("\r\x1b[K") if part]
@@ -234,17 +235,6 @@ def test_doctor_runs_each_cell_once_and_keeps_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "small").exists()
 
 
-def test_a_cell_that_varies_is_pointed_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # 4, 5, 6: the mean is 5, the sample standard deviation 1, so the variation is 20 %.
-    script = f"n=$(cat {tmp_path}/n 2>/dev/null || echo 3); n=$((n+1)); echo $n > {tmp_path}/n; echo rate $n"
-    run(a_matrix(script, iterations=3), tmp_path)
-    assert [record.value("rate") for record in records(tmp_path)] == [4, 5, 6]
-    said = capsys.readouterr().out
-    assert "m/native/w: rate mean 5 over 3 runs, variation 20.00 %, over 5 %" in said
-
-
 class Terminal:
     """A terminal that keeps what it is sent."""
 
@@ -265,7 +255,8 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(progress.sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
-    shown = Progress("c", planned=4, done=1)
+    shown = Progress("c")
+    shown.counts(1, 4)
     shown.live("m/native/w 2", "running", "30s 61 °C", 0.5)
     assert terminal.text.startswith("\r\x1b[K[#####...............] [1/4]")
     assert "m/native/w 2: running [####....] 30s 61 °C" in terminal.text
@@ -286,7 +277,8 @@ def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
     monkeypatch.delenv("TERM", raising=False)
     if kind is not None:
         monkeypatch.setenv("TERM", kind)
-    shown = Progress("c", planned=4, done=1)
+    shown = Progress("c")
+    shown.counts(1, 4)
     for phase in ("cooling", "running", "running"):
         shown.live("m/native/w 2", phase, "30s 61 °C", 0.5)
     shown.line("done")

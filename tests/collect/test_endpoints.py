@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import endpoints, sampling
-from sparkpub.collect.bench import in_the_way
 from sparkpub.collect.doctor import examine
 from sparkpub.collect.environments import host
+from sparkpub.collect.obstacles import in_the_way
 from sparkpub.collect.overview import plan_lines
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan

@@ -1,4 +1,4 @@
-"""Logs that are capped, redaction that misses nothing and spares what is public."""
+"""Redaction that misses nothing and spares what is public; when a log says that the measurement began and ended."""
 
 from pathlib import Path
 
@@ -6,121 +6,6 @@ import pytest
 
 from sparkpub.collect.journal import Log
 from sparkpub.record.redaction import Redactor
-
-
-def written(
-    tmp_path: Path, chunks: list[bytes], cap: int = 10_000
-) -> tuple[bytes, bool]:
-    log = Log(tmp_path / "log", Redactor(), cap)
-    for chunk in chunks:
-        log.write(chunk)
-    log.close()
-    log.close()
-    return (tmp_path / "log").read_bytes(), log.truncated
-
-
-def test_a_log_is_kept_byte_for_byte(tmp_path: Path) -> None:
-    content = b"one\r two \xff\xfe\nthree\x1b[31m without an end"
-    assert written(tmp_path, [content[:5], content[5:9], content[9:]]) == (
-        content,
-        False,
-    )
-
-
-def test_a_log_over_the_cap_keeps_its_beginning_and_its_end_and_marks_the_cut(
-    tmp_path: Path,
-) -> None:
-    lines = [b"line %05d\n" % number for number in range(5000)]
-    content, truncated = written(tmp_path, lines)
-    assert truncated
-    assert len(content) <= 10_000
-    assert content.startswith(lines[0])
-    assert content.endswith(lines[-1])
-    before, mark, after = content.partition(b"\n[sparkpub: ")
-    assert mark
-    cut = int(after.split()[0])
-    kept = len(before) + len(after.partition(b"\n")[2])
-    assert cut + kept == sum(map(len, lines))
-
-
-HEAD, TAIL = 7_500, 2_300
-"""Of a log of 10,000 bytes: three quarters from the beginning, and the rest but 200 for the mark from the end."""
-
-
-def test_a_beginning_that_just_fits_is_kept(tmp_path: Path) -> None:
-    lines = [
-        b"h" * (HEAD - 1) + b"\n",
-        *(b"%d" % number * 999 + b"\n" for number in range(3)),
-    ]
-    content, truncated = written(tmp_path, lines)
-    assert truncated
-    assert content.startswith(lines[0] + b"\n[sparkpub: 1000 bytes cut here")
-    assert content.endswith(lines[2] + lines[3])
-
-
-def test_one_byte_that_was_cut_is_a_cut(tmp_path: Path) -> None:
-    content, truncated = written(
-        tmp_path, [b"h" * (HEAD - 1) + b"\n", b"\n", b"t" * (TAIL - 1) + b"\n"]
-    )
-    assert truncated
-    assert b"[sparkpub: 1 bytes cut here" in content
-
-
-def test_a_line_without_end_is_written_all_the_same(tmp_path: Path) -> None:
-    """All but its last 32 KiB: there a secret may have begun."""
-    log = Log(tmp_path / "log", Redactor())
-    log.write(b"x" * 70_000)
-    assert (tmp_path / "log").read_bytes() == b"x" * (70_000 - 2**15)
-    log.write(b"y")
-    log.close()
-    assert (tmp_path / "log").read_bytes() == b"x" * 70_000 + b"y"
-
-
-def test_a_long_line_of_words_is_written_up_to_a_word(tmp_path: Path) -> None:
-    """The secret lies where the line is cut that has no word: 32 KiB before its end."""
-    secret = b"hf_" + b"a" * 30
-    begin, end = b"x " * 20_000, b"y " * (2**14 - 8)
-    log = Log(tmp_path / "log", Redactor())
-    log.write(begin + secret + b" " + end + b"z")
-    assert (tmp_path / "log").read_bytes() == begin + b"<secret> " + end
-    log.close()
-    assert (tmp_path / "log").read_bytes() == begin + b"<secret> " + end + b"z"
-
-
-KEY = b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
-
-
-def test_a_private_key_holds_nothing_back_but_itself(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    log = Log(path, Redactor())
-    log.write(b"before\n" + KEY + b"between\n" + KEY[:60])
-    assert path.read_bytes() == b"before\n<secret>\nbetween\n"
-    log.write(KEY[60:] + b"after\n")
-    assert path.read_bytes() == b"before\n<secret>\nbetween\n<secret>\nafter\n"
-    log.close()
-
-
-def test_a_private_key_without_end_does_not_hold_the_log_back_for_ever(
-    tmp_path: Path,
-) -> None:
-    log = Log(tmp_path / "log", Redactor())
-    log.write(b"-----BEGIN PRIVATE KEY-----\n" + b"no key at all\n" * 5_000)
-    assert (tmp_path / "log").read_bytes().endswith(b"no key at all\n")
-    log.close()
-
-
-@pytest.mark.parametrize("before", [b"", b"x" * 300 + b"\n"])
-def test_the_value_of_a_flag_may_come_with_the_next_line(
-    tmp_path: Path, before: bytes
-) -> None:
-    """As an argument list is printed, one word a line."""
-    path = tmp_path / "log"
-    log = Log(path, Redactor())
-    log.write(before + b"--api-key\n")
-    assert path.read_bytes() == before
-    log.write(b"abcdefgh1x\n")
-    log.close()
-    assert path.read_bytes() == before + b"--api-key\n<secret>\n"
 
 
 @pytest.fixture
@@ -249,9 +134,7 @@ def test_a_log_says_when_the_measurement_began_and_ended(
     """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
     now = 100.0
     monkeypatch.setattr("sparkpub.collect.journal.time.monotonic", lambda: now)
-    log = Log(
-        tmp_path / "log", Redactor(), begins=r"\bProcessed prompts", ends=r"^test \d"
-    )
+    log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
     log.write(b"loading\nProcessed pro")
     assert log.began is None
     now = 101.0

@@ -137,7 +137,7 @@ def a_committer(repository: Path, timeout: float) -> tuple[Committer, list[str]]
     """A committer of the campaign that `a_run` is of, and what it says."""
     said: list[str] = []
     folder = repository / "data" / "small"
-    progress = Progress("small", 1, 0, said.append)
+    progress = Progress("small", said.append)
     return Committer(folder, True, False, progress, timeout), said
 
 

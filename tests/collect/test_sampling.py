@@ -16,7 +16,6 @@ from sparkpub.collect.machine import inventory, nvml, proc
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.collect.sampler import Sampler, TelemetryFile
 from sparkpub.collect.watch import Watch
-from sparkpub.record.redaction import Redactor
 from sparkpub.record.sampled_metrics import metrics
 from sparkpub.record.telemetry import COLUMNS, parse
 from tests.collect.fake_nvml import FakeNvml
@@ -181,7 +180,7 @@ def a_row(at: float, **values: str) -> dict[str, str]:
 
 @pytest.fixture
 def watching() -> Watch:
-    return Watch(Redactor(), clock_max_mhz=2000.0)
+    return Watch(clock_max_mhz=2000.0)
 
 
 def test_throttling_is_noted_once_at_its_first_time(watching: Watch) -> None:
@@ -238,7 +237,7 @@ def test_kernel_messages_become_events(
     ring = tmp_path / "kmsg"
     os.mkfifo(ring)
     monkeypatch.setattr(watch, "KMSG", str(ring))
-    reader = Watch(Redactor(), None)
+    reader = Watch(None)
     writer = os.open(ring, os.O_WRONLY)
     os.write(writer, f"3,100,200,-;{message}\n".encode())
     reader.kernel(7.0)
@@ -253,7 +252,7 @@ def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(watch, "KMSG", str(tmp_path / "absent"))
-    reader = Watch(Redactor(), None)
+    reader = Watch(None)
     reader.kernel(1.0)
     reader.close()
     assert "cannot be read" in reader.unavailable["kernel_log"]

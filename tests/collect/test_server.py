@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from sparkpub.collect import gates, overview, server
+from sparkpub.collect.books import Outcome
 from sparkpub.collect.gates import Gatekeeper
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import nvml, processes
@@ -104,31 +106,23 @@ def said(record: Record) -> list[str]:
     return [event.text for event in record.events if event.kind == "note"]
 
 
-def test_an_answer_of_the_model_is_kept_with_each_run(
-    tmp_path: Path, port: int
+@pytest.mark.parametrize(
+    ("behaviour", "random", "status"),
+    [("sense", False, "ok"), ("nonsense", False, "failed"), ("nonsense", True, "ok")],
+)
+def test_nothing_is_timed_of_a_model_that_makes_no_sense_unless_its_weights_are_random(
+    tmp_path: Path, port: int, behaviour: str, random: bool, status: str
 ) -> None:
-    run(served(port, serving(port, behaviour="sense")), tmp_path)
-    for record in records(tmp_path):
-        assert record.status == "ok"
-        kept = "the model answered before the test: Paris, on the river Seine."
-        assert kept in said(record)
-
-
-def test_nothing_is_timed_of_a_model_that_makes_no_sense(
-    tmp_path: Path, port: int
-) -> None:
-    run(served(port, serving(port, behaviour="nonsense")), tmp_path)
-    for record in records(tmp_path):
-        assert record.status == "failed"
+    models = {"m": {"id": "tiny/model", "random_weights": random}}
+    environment = serving(port, behaviour=behaviour)
+    run(served(port, environment, models=models, iterations=1), tmp_path)
+    (record,) = records(tmp_path)
+    assert record.status == status
+    kept = "the model answered before the test: Paris, on the river Seine."
+    assert (kept in said(record)) == (behaviour == "sense")
+    if status == "failed":
         assert "the model's answer makes no sense" in str(record.status_reason)
         assert record.value("rate") is None
-
-
-def test_random_weights_may_make_no_sense(tmp_path: Path, port: int) -> None:
-    models = {"m": {"id": "tiny/model", "random_weights": True}}
-    matrix = served(port, serving(port, behaviour="nonsense"), models=models)
-    run(matrix, tmp_path)
-    assert [record.status for record in records(tmp_path)] == ["ok", "ok"]
 
 
 def log_of(tmp_path: Path, record: Record) -> str:
@@ -192,7 +186,7 @@ def test_another_command_environment_or_none_stops_the_server(
 ) -> None:
     environments = {
         "one": serving(port),
-        "two": serving(port, "--other"),
+        "two": serving(port, "--other", "{iteration}"),
         "without": {"type": "host", "env": {"PORT": str(port)}},
     }
     nobody = f"import socket; print('rate', socket.socket().connect_ex(('127.0.0.1', {port})))"
@@ -222,51 +216,40 @@ def test_another_command_environment_or_none_stops_the_server(
     assert "server" not in without.observed.settings
 
 
-def test_the_iteration_in_its_command_gives_each_iteration_a_server(
-    tmp_path: Path, port: int
-) -> None:
-    run(served(port, serving(port, "{iteration}")), tmp_path)
-    first, second = records(tmp_path)
-    assert first.value("rate") != second.value("rate")
-    assert "server_start_seconds" in second.metrics
-
-
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
         ("broken", "the server ended before it was ready: exit status 1"),
         ("never", "the server was not ready after 1s"),
+        (
+            "somebody else's",
+            "something else listens on port {port} of this machine already; stop it, or give the server another port",
+        ),
     ],
 )
 def test_a_server_that_does_not_get_ready_fails_its_run(
     tmp_path: Path, port: int, behaviour: str, reason: str
 ) -> None:
-    environment = serving(
-        port,
-        behaviour=behaviour,
-        ready_timeout="60s" if behaviour == "broken" else "1s",
-    )
-    outcome = run(served(port, environment, iterations=1), tmp_path)
+    with ExitStack() as stack:
+        if behaviour == "somebody else's":
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        outcome = _not_ready(tmp_path, port, behaviour)
     assert (outcome.measured, outcome.failed) == (1, 1)
     (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == ("failed", reason)
+    expected = reason.format(port=port)
+    assert (record.status, record.status_reason) == ("failed", expected)
     assert record.exit_code is None
     assert "server_start_seconds" not in record.metrics
     log = log_of(tmp_path, record)
-    assert log.startswith("loading weights\n")
+    assert log.startswith("loading weights\n") == (behaviour in ("broken", "never"))
     assert ("no such model" in log) == (behaviour == "broken")
     assert left_over() == []
 
 
-def test_somebody_elses_server_is_never_measured(tmp_path: Path, port: int) -> None:
-    with socket.create_server(("127.0.0.1", port)):
-        run(served(port, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    assert record.status == "failed"
-    assert (
-        record.status_reason
-        == f"something else listens on port {port} of this machine already; stop it, or give the server another port"
-    )
+def _not_ready(tmp_path: Path, port: int, behaviour: str) -> Outcome:
+    timeout = "60s" if behaviour == "broken" else "1s"
+    environment = serving(port, behaviour=behaviour, ready_timeout=timeout)
+    return run(served(port, environment, iterations=1), tmp_path)
 
 
 def test_a_server_that_ends_fails_the_run_and_the_next_gets_a_new_one(
@@ -326,14 +309,6 @@ def test_the_server_of_a_killed_collector_is_ended_by_the_next(
     run(waiting.matrix.model_copy(update={"timeout": 0.5}), tmp_path)
     assert [record.status for record in records(tmp_path)] == ["interrupted", "timeout"]
     assert list((tmp_path / "small").glob(".*")) == []
-
-
-def test_a_signal_ends_the_server_too(tmp_path: Path, waiting: Any) -> None:
-    waiting.collector.send_signal(signal.SIGTERM)
-    _, err = waiting.collector.communicate(timeout=LIMIT)
-    assert err == ""
-    assert [record.status for record in records(tmp_path)] == ["interrupted"]
-    assert processes.start_ticks(waiting.pid) is None
 
 
 def test_ctrl_c_while_the_server_starts_leaves_no_record(

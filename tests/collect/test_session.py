@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from sparkpub.collect import journal, state
-from sparkpub.collect.cells import headline
+from sparkpub.collect.books import headline
 from sparkpub.collect.choice import Choice, axes
 from sparkpub.collect.overview import plan_document, status_document
 from sparkpub.collect.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
-from sparkpub.record.store import file_sha256, read_campaign, to_json
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import file_sha256, read_campaign
 from sparkpub.record.telemetry import parse
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -51,8 +52,11 @@ def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> N
 
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
+    """Their records count, whatever the files are called."""
     matrix = a_matrix()
     first = run(matrix, tmp_path, max_runs=1)
+    for index, path in enumerate(sorted((tmp_path / "small").glob("native*Z.json"))):
+        path.rename(path.with_name(f"renamed{index}.json"))
     assert (first.left, first.exit_code) == (1, 0)  # it did what was asked
     (done,) = records(tmp_path)
     outcome = run(matrix, tmp_path)
@@ -77,14 +81,6 @@ def test_each_run_carries_the_analysis_as_declared_when_it_began(
         if finding.check == "not-as-requested"
     ]
     assert "a margin of 2 %, and 5 % now" in changed.message
-
-
-def test_resume_looks_at_records_and_not_at_file_names(tmp_path: Path) -> None:
-    matrix = a_matrix()
-    run(matrix, tmp_path)
-    for index, path in enumerate(sorted((tmp_path / "small").glob("native*Z.json"))):
-        path.rename(path.with_name(f"renamed{index}.json"))
-    assert run(matrix, tmp_path).measured == 0
 
 
 def test_a_workload_has_its_own_number_of_runs_from_plan_to_review(
@@ -149,27 +145,39 @@ def test_a_wrong_only_says_what_there_is(text: str, words: str) -> None:
     assert words in caught.value.lines()[0]
 
 
-def test_a_failing_command_is_recorded_and_retried(tmp_path: Path) -> None:
-    matrix = a_matrix("echo oops; exit 7", iterations=1, retries=2)
-    outcome = run(matrix, tmp_path)
-    found = records(tmp_path)
-    assert [record.status for record in found] == ["failed"] * 3
-    assert [record.plan.attempt for record in found] == [1, 2, 3]
-    assert len({record.run_id for record in found}) == 3
-    assert found[0].exit_code == 7
-    assert found[0].status_reason == "exit status 7; rate was not found in the log"
-    assert outcome.exit_code == 1
-    assert run(matrix, tmp_path).measured == 0
-
-
-def test_a_command_ended_by_a_signal_failed_whatever_it_said_before(
+def test_a_run_that_goes_wrong_is_recorded_with_its_reason_and_stops_no_other(
     tmp_path: Path,
 ) -> None:
-    outcome = run(a_matrix("echo rate 5; kill -KILL $$", iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    assert (record.status, record.exit_code) == ("failed", -signal.SIGKILL)
-    assert record.status_reason == "ended by SIGKILL"
-    assert (outcome.failed, outcome.lacking, outcome.exit_code) == (1, 1, 1)
+    """What a command said before it was killed counts for nothing; one that measured nothing is invalid."""
+    workloads = {
+        "fails": a_command("echo oops; exit 7"),
+        "killed": a_command("echo rate 5; kill -KILL $$"),
+        "silent": a_command("echo done"),
+        "gone": a_command("") | {"argv": ["/no/such/program"]},
+        "good": a_command("echo rate 1"),
+    }
+    matrix = a_matrix(workloads=workloads, iterations=1, retries=2)
+    outcome = run(matrix, tmp_path)
+    last = {record.workload: record for record in records(tmp_path)}
+    found = {name: (item.status, item.exit_code) for name, item in last.items()}
+    assert found == {
+        "fails": ("failed", 7),
+        "killed": ("failed", -signal.SIGKILL),
+        "silent": ("invalid", 0),
+        "gone": ("failed", None),
+        "good": ("ok", 0),
+    }
+    reasons = [last[name].status_reason for name in ("fails", "killed", "silent")]
+    assert reasons == [
+        "exit status 7; rate was not found in the log",
+        "ended by SIGKILL",
+        "rate was not found in the log",
+    ]
+    tried = [item for item in records(tmp_path) if item.workload == "fails"]
+    assert [item.plan.attempt for item in tried] == [1, 2, 3]
+    assert len({item.run_id for item in tried}) == 3
+    assert (outcome.lacking, outcome.exit_code) == (4, 1)
+    assert run(matrix, tmp_path).measured == 0
 
 
 def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(
@@ -215,14 +223,6 @@ def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
     assert [record.plan.attempt for record in records(tmp_path)] == [1, 1]
 
 
-def test_a_machine_without_a_name_measures_a_replicated_campaign_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sparkpub.collect.machine.inventory.machine_id", lambda: None)
-    outcome = run(a_matrix(machines="replicate", iterations=1), tmp_path)
-    assert (outcome.measured, outcome.lacking) == (1, 0)
-
-
 def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
     tmp_path: Path,
 ) -> None:
@@ -235,7 +235,7 @@ def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
         status="interrupted",
         status_reason=journal.KILLED,
     )
-    journal.begin(folder, left)
+    journal.begin(folder, left, {}, Redactor())
     said: list[str] = []
     choice = Choice(tmp_path, commit=False)
     outcome = collect(a_matrix(script, iterations=3), choice, said.append)
@@ -247,13 +247,6 @@ def test_a_collection_says_what_was_left_what_changed_and_how_far_it_is(
     assert begun == ["[1/3] m/native/w 2", "[2/3] m/native/w 3"]
     assert said[-1] == outcome.summary == "2 runs measured, 0 failed, 0 to do"
     assert state.read(state.NOTE) is None
-
-
-def test_measured_but_no_result_is_its_own_failure(tmp_path: Path) -> None:
-    run(a_matrix("echo done", iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    assert (record.status, record.exit_code) == ("invalid", 0)
-    assert "rate" in (record.status_reason or "")
 
 
 def test_a_timeout_ends_the_run_and_says_so(tmp_path: Path) -> None:
@@ -294,22 +287,6 @@ def test_telemetry_that_stops_early_is_noted_on_the_run(tmp_path: Path) -> None:
     assert note.text == "the sampler ended before the run; telemetry stops there"
     assert note.at_seconds is not None
     assert 0.5 <= note.at_seconds < (record.duration_seconds or 0)
-
-
-def test_a_program_that_is_not_there_fails_its_runs_and_no_others(
-    tmp_path: Path,
-) -> None:
-    workloads = {
-        "gone": a_command("") | {"argv": ["/no/such/program"]},
-        "there": a_command("echo rate 1"),
-    }
-    outcome = run(a_matrix(workloads=workloads, iterations=1), tmp_path)
-    assert (outcome.measured, outcome.failed) == (2, 1)
-    status = {
-        record.workload: (record.status, record.exit_code)
-        for record in records(tmp_path)
-    }
-    assert status == {"gone": ("failed", None), "there": ("ok", 0)}
 
 
 def test_a_cell_without_a_good_run_may_be_respecified(tmp_path: Path) -> None:
@@ -459,13 +436,13 @@ def test_what_was_torn_or_half_sealed_when_the_collector_died_is_made_whole(
     run(matrix, tmp_path)
     folder = tmp_path / "small"
     (record,) = records(tmp_path)
-    (folder / ".run" / "work").mkdir(parents=True)
     draft = record.model_copy(
         update={"status": "interrupted", "status_reason": "killed", "evidence": ()}
     )
-    (folder / ".run" / "journal.json").write_text(to_json(draft))
     (folder / f"{record.stem}.json").unlink()
-    (folder / f"{record.stem}.report.json").write_text("{}\n")
+    place = journal.begin(folder, draft, {"report": "report.json"}, Redactor())
+    (place / "log").write_text("rate 5\n")
+    (place / "work" / "report.json").write_text("{}\n")
     (folder / ".campaign.json.4711.tmp").write_text("torn")
     assert run(matrix, tmp_path).measured == 1
     interrupted = next(
@@ -498,8 +475,6 @@ def test_the_headline_is_what_the_workload_measured_and_not_its_weights_or_a_sen
     silent = a_record({"weights_gib": 14}).model_copy(
         update={"metrics": {"gpu_energy_joule": energy}}
     )
-    assert headline([silent, report]) == "ttft_p50_ms"
-    assert (
-        headline([a_record({"weights_gib": 14, "kv_cache_gib": 3})]) == "kv_cache_gib"
-    )
-    assert headline([silent]) == ""
+    assert headline(report) == "ttft_p50_ms"
+    assert headline(a_record({"weights_gib": 14, "kv_cache_gib": 3})) == "kv_cache_gib"
+    assert headline(silent) == ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.bench import in_the_way
+from sparkpub.collect.obstacles import in_the_way
 from sparkpub.plan.plan import plan
 from sparkpub.plan.references import filled_words
 from tests.collect.collecting import a_command, a_matrix, records, run

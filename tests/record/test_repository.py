@@ -11,7 +11,7 @@ from sparkpub.record.repository import GitError
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from tests.collect.collecting import a_matrix, run
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 
 def git(place: Path, *arguments: str) -> str:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads.llama_benchy import FALLBACK
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Moment, Origin, Record
 from sparkpub.review.checks import CHECKS, Finding
 from sparkpub.review.claims import ledger
-from sparkpub.review.claims.ledger import Claim
+from sparkpub.review.claims.claim import Claim
 from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
@@ -22,6 +21,7 @@ from sparkpub.site.pages import answers, campaign_page, campaign_table, front_pa
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
+from sparkpub.tools.shapes.llama_benchy import FALLBACK
 from tests.leaderboards import LOAD, PROMPT, TPUT, dataset_of, reviewed, runs_of
 
 SPARK, H200 = Machine(kind="dgx-spark"), Machine(kind="h200")
@@ -211,7 +211,6 @@ def test_campaigns_that_a_claim_joins_have_one_cost_over_their_machines() -> Non
     claim = Claim.model_validate(
         {
             "id": "both",
-            "says": "On both a container is as fast, within {within} percent.",
             "source": {"document": "part 1", "section": "Both"},
             "about": "world",
             "campaign": "c1",

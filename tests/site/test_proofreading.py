@@ -16,7 +16,6 @@ from tests.review.checks.clean import clean_runs, write
 
 CLAIM = """\
 - id: equal
-  says: Throughput is the same in both environments.
   source: {document: a post}
   about: data
   campaign: clean
@@ -109,16 +108,16 @@ def test_the_names_are_asked_only_where_something_is_typed(
 
 
 def test_a_figure_typed_into_a_claim_is_found(data: Path, tmp_path: Path) -> None:
-    text = CLAIM.replace("RECORDED", "supported")
-    (tmp_path / "claims.yaml").write_text(
-        text.replace("in both environments", "within 2 percent")
-    )
-    (found,) = findings(data, tmp_path)
-    assert (found.check, found.evidence["line"]) == ("unbound-number", 2)
-    (tmp_path / "claims.yaml").write_text(
-        text.replace("in both environments", "within {within} percent")
-    )
-    assert findings(data, tmp_path) == []
+    untested = "says: It is within {}.\n  decided_by: A run."
+    text = CLAIM.replace("RECORDED", "hypothesis")
+    for words, lines in (("2 percent", [8]), ("a margin", [])):
+        (tmp_path / "claims.yaml").write_text(
+            text.replace(
+                "expect: {equivalent_within_percent: 2}", untested.format(words)
+            )
+        )
+        found = findings(data, tmp_path)
+        assert [item.evidence["line"] for item in found] == lines
 
 
 def test_one_rule_holds_for_posts_and_other_pages(data: Path, tmp_path: Path) -> None:
@@ -130,43 +129,6 @@ def test_one_rule_holds_for_posts_and_other_pages(data: Path, tmp_path: Path) ->
         f"{tmp_path}/guide.md:1",
         f"{tmp_path}/posts/post.md:1",
         f"{tmp_path}/posts/post.md:1",
-    ]
-
-
-def test_an_interval_that_is_turned_round_is_found(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "facts.yaml").write_text(
-        "- {id: low, says: Least., value: 2, unit: GiB, source: {document: a paper}}\n"
-        "- {id: high, says: Most., value: 3, unit: GiB, source: {document: a paper}}\n"
-    )
-    low, high = '{{ fact("low") }}', '{{ fact("high") }}'
-    (tmp_path / "page.md").write_text(
-        f"Between {low} and {high}, {low} to {high}; it fell from {high} to {low}.\n\n"
-        f"Between {high} and {low}.\n\n{high} to {low}.\n"
-    )
-    options = SiteOptions(sources=tmp_path)
-    found = of_pages(proofread(load(data), options))
-    assert [(item.check, item.evidence["line"]) for item in found] == [
-        ("wrong-sentence", 3),
-        ("wrong-sentence", 5),
-    ]
-
-
-def test_an_interval_in_brackets_or_named_as_one_is_turned_round(
-    data: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "facts.yaml").write_text(
-        "- {id: low, says: Least., value: 2, unit: GiB, source: {document: a paper}}\n"
-        "- {id: high, says: Most., value: 3, unit: GiB, source: {document: a paper}}\n"
-    )
-    low, high = '{{ fact("low") }}', '{{ fact("high") }}'
-    (tmp_path / "page.md").write_text(
-        f"It is [{low}, {high}], and {high}, {low} in turn.\n\n"
-        f"It is [{high}, {low}].\n\nThe interval runs from {high} to {low}.\n"
-    )
-    found = of_pages(proofread(load(data), SiteOptions(sources=tmp_path)))
-    assert [(item.check, item.evidence["line"]) for item in found] == [
-        ("wrong-sentence", 3),
-        ("wrong-sentence", 5),
     ]
 
 
@@ -190,28 +152,6 @@ def test_a_direction_against_the_sign_beside_it_is_found(text: str, words: str) 
     found = [said for _, said in against_sign(text, SAYS.get)]
     assert bool(found) == bool(words)
     assert words in "".join(found)
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "words"),
-    [("1", "%", None), ("1.5", "%", "no such figure"), ("1", "GiB", "no such unit")],
-)
-def test_a_fact_says_what_its_file_says(
-    data: Path, tmp_path: Path, value: str, unit: str, words: str | None
-) -> None:
-    (tmp_path / "matrix.yaml").write_text("equivalence_margin_percent: 1\n")
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "facts.yaml").write_text(
-        f'- {{id: margin, says: Margin., value: {value}, decimals: 1, unit: "{unit}",'
-        " source: {document: matrix.yaml}}\n"
-    )
-    found = findings(data, tmp_path / "site")
-    if words is None:
-        assert found == []
-    else:
-        (one,) = found
-        assert one.check == "wrong-sentence"
-        assert words in one.message
 
 
 def test_a_changed_verdict_names_the_places_to_reread(

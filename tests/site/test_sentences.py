@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sparkpub.record.metrics import METRICS
+from sparkpub.review.names import runs_of
 from sparkpub.site import sentences
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_dataset, unreviewed
@@ -288,5 +289,5 @@ def test_a_long_time_is_said_in_seconds() -> None:
 def test_a_name_that_says_with_what_reads_like_a_sentence(
     environment: str, against: str, mean: str
 ) -> None:
-    assert sentences.runs_of(environment) == against
+    assert runs_of(environment) == against
     assert sentences.mean_of(environment) == mean

@@ -34,9 +34,8 @@ GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@x.test", "-C")
 
 @pytest.fixture
 def project(data: Path, sources: Path, tmp_path: Path, cache: Path) -> Path:
-    """A project with templates of its own, and facts from a document beside its pages."""
+    """A project with templates of its own, and facts."""
     files = {
-        "docs/report.md": "It was 12 GiB.\n",
         "pages/facts.yaml": FACT,
         "templates/note.html.j2": "a note",
         "theme/note.html": "a note",
@@ -127,7 +126,6 @@ CHANGES = {
     "page": "pages/blog/posts/first.md",
     "claims": "pages/claims.yaml",
     "fact": "pages/facts.yaml",
-    "document of a fact": "docs/report.md",
     "record": "data/c/native_m_w_iter02_20260101T102000Z.json",
     "campaign": "data/c/campaign.json",
     "log": "data/c/native_m_w_iter04_20260101T104000Z.log",

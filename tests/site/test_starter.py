@@ -16,7 +16,7 @@ from sparkpub.plan import matrix
 from sparkpub.record.errors import UsageError
 from sparkpub.site import manual, starter
 from sparkpub.site.crawl import dead_links
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements/demo.txt"

@@ -25,7 +25,7 @@ def test_the_command_fails_where_a_verdict_differs_and_says_what_to_reread(
     tmp_path: Path, recorded: str, code: int
 ) -> None:
     (tmp_path / "claims.yaml").write_text(
-        "- id: sixty\n  says: There are sixty runs.\n  source: {document: part 4}\n  about: data\n  campaign: phase1\n"
+        "- id: sixty\n  source: {document: part 4}\n  about: data\n  campaign: phase1\n"
         f'  include: all\n  expect: {{holds: "runs = 60"}}\n  recorded: {recorded}\n'
     )
     (tmp_path / "post.md").write_text('Text.\n\nSixty runs {{ claim("sixty") }}.\n')

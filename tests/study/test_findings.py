@@ -70,7 +70,6 @@ def test_kv_cache_restates_peak_memory(phase1: Review) -> None:
     assert found["slope"] == pytest.approx(-0.9, abs=5e-5)
     assert found["intercept"] == pytest.approx(0.9 * 119.708, abs=5e-3)
     assert found["r_squared"] > 0.999999
-    assert found["x_where_y_is_zero"] == pytest.approx(119.708, abs=1e-3)
     assert set(finding.cells) == CELLS
 
 
@@ -112,24 +111,20 @@ def test_the_same_rows_need_eight_times_the_bandwidth(phase1: Review) -> None:
 
 
 def test_drift_is_found_where_there_is_drift_and_nowhere_else(phase1: Review) -> None:
-    trends = {
-        (finding.cell, finding.evidence["metric"]): finding
-        for finding in named(phase1, "drift")
-        if finding.cell
-    }
-    peak = "gpt120b/native/throughput", "peak_memory_gib"
-    assert trends.keys() == {
-        peak,
-        ("deepseek/native/throughput", "output_throughput_tok_s"),
-    }
-    assert "13 are worth 2 independent ones" in trends[peak].message
+    (finding,) = [finding for finding in named(phase1, "drift") if finding.cell]
+    assert (finding.cell, finding.evidence["metric"]) == (
+        "deepseek/native/throughput",
+        "output_throughput_tok_s",
+    )
+    assert "10 are worth 2 independent ones" in finding.message
 
 
 def test_the_first_container_run_of_each_block_stands_out(phase1: Review) -> None:
     """Highest of ten in each of three cells: two-sided, 2 of 10³ arrangements."""
     (finding,) = [finding for finding in named(phase1, "drift") if finding.cell is None]
     assert set(finding.cells) == {cell for cell in CELLS if "container" in cell}
-    assert finding.evidence["p_value"] == pytest.approx(0.002)
+    # Corrected over two metrics of the native cells, of the container's and of all.
+    assert finding.evidence["p_adjusted"] == pytest.approx(6 * 0.002)
     assert all("container" in run and "iter01" in run for run in finding.runs)
 
 
@@ -174,17 +169,6 @@ def test_two_versions_of_the_collector_stand_behind_one_campaign(
         10,
     )
     assert finding.evidence["values"] == ["0.1.0 (0eaae58) and 0.1.0 (f85220f)"]
-
-
-def test_the_power_limit_held_every_dense_run(phase1: Review) -> None:
-    (finding,) = [
-        item
-        for item in phase1.findings
-        if item.campaign == "h200" and item.check == "throttled"
-    ]
-    assert finding.severity == "info"
-    assert len(finding.runs) == 60
-    assert all(cell.startswith("dense") for cell in finding.cells)
 
 
 def test_every_error_is_acknowledged_and_still_voids_what_rests_on_it(

@@ -4,40 +4,37 @@ Ray places the work, moves what it returns, and finds out which nodes are dead. 
 types of use to us, so that `Any` ends here.
 """
 
-import asyncio
 import importlib
 import logging
 import os
-import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from sparkpub.collect.fleet import node as nodes
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 
 RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
+OFFER = f"--resources='{{\"{RESOURCE}\": 1}}'"
+"""The same as it is written for `ray start`."""
 NAMESPACE = "sparkpub"
 """Where the actors of this program have their names."""
 Returned = TypeVar("Returned")
 HEAD_SECONDS = 30.0
 """How long the head of the cluster may take to answer before it is taken for gone."""
-KNOCK_SECONDS = 5.0
-"""How long an address may take to answer: Ray itself tries one where nobody is for minutes."""
+KNOCK = 5.0
+"""Seconds that an address may take to answer."""
 _RAYS_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 """The seconds after which Ray ends every process whose head is gone, ours too, with a line of its own."""
 _LONGER_THAN_OURS = 3600
 """In seconds: what is under way is to be written and committed by then."""
-_ADDRESS = re.compile(r"(?P<host>[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})")
-_REMEDY = "start one with ray start --head, and collect on a machine that is part of it"
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,9 @@ class Node:
     address: str
     cpus: float
     gpus: float
+
+    def __str__(self) -> str:
+        return f"node {self.address} ({self.id[:8]})"
 
 
 class LostError(Exception):
@@ -65,46 +65,6 @@ class HeadLostError(CollectError):
         )
 
 
-class Questions:
-    """What machines ask the books, one question after the other: an actor beside the head, which has the books.
-
-    The books are not in the actor. They print, commit and are interrupted as the user who started the command, in the
-    surroundings of that command, and not as the process of a Ray node.
-    """
-
-    def __init__(self) -> None:
-        self._asked: asyncio.Queue[Any] = asyncio.Queue()
-        self._taken: asyncio.Future[Any] | None = None
-        self._wish = ""
-        self._wished = asyncio.Condition()
-
-    async def ask(self, *question: Any) -> Any:
-        """Put a question to the books, and wait for the answer."""
-        answer = asyncio.get_running_loop().create_future()
-        await self._asked.put((question, answer))
-        return await answer
-
-    async def take(self, answer: Any = None) -> Any:
-        """For the head: the next question, once there is one; first the answer to the one that it took last. It is one
-        call, since Ray keeps no order between two."""
-        if self._taken is not None and not self._taken.done():
-            self._taken.set_result(answer)
-        question, self._taken = await self._asked.get()
-        return question
-
-    async def wish(self, known: str) -> str:
-        """What the operator wishes, once it is something else than what is known."""
-        async with self._wished:
-            await self._wished.wait_for(lambda: self._wish != known)
-        return self._wish
-
-    async def wishes(self, wish: str) -> None:
-        """For the head: tell everybody."""
-        async with self._wished:
-            self._wish = wish
-            self._wished.notify_all()
-
-
 class Cluster:
     """A connection to a Ray cluster, from a machine that is part of it."""
 
@@ -114,60 +74,50 @@ class Cluster:
     def nodes(self) -> list[Node]:
         """Nodes that are alive and offer to measure, by id. Raises HeadLostError where the cluster is gone."""
         found = []
-        for entry in _of_head(self._ray.nodes):
+        for entry in of_head(self._ray.nodes):
             offered = entry["Resources"]
             if entry["Alive"] and offered.get(RESOURCE, 0) >= 1:
-                found.append(
-                    Node(
-                        entry["NodeID"],
-                        entry["NodeManagerAddress"],
-                        offered.get("CPU", 0.0),
-                        offered.get("GPU", 0.0),
-                    )
-                )
+                cpus, gpus = offered.get("CPU", 0.0), offered.get("GPU", 0.0)
+                place = entry["NodeID"], entry["NodeManagerAddress"]
+                found.append(Node(*place, cpus, gpus))
         return sorted(found, key=lambda node: node.id)
 
     def ask(self, node: Node, question: Callable[..., Any], *given: Any) -> Any:
         """Call a function there, beside whatever runs there. Raises HeadLostError."""
         remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
-        return _of_head(partial(remote.options(**_on(node.id)).remote, *given))
+        return of_head(partial(remote.options(**_on(node.id)).remote, *given))
 
-    def questions(self, campaign: str) -> Any:
-        """The actor that machines ask, on this node. Raises CollectError where another command has one for this
-        campaign; that of a command that was killed goes within seconds."""
-        own = self._ray.get_runtime_context().get_node_id()
-        actor = self._ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(
-            Questions
-        )
-        options = {"name": campaign, "namespace": NAMESPACE, **_on(own)}
-        start = actor.options(max_concurrency=1000, **options).remote
-        end = time.monotonic() + HEAD_SECONDS
-        while True:
-            try:
-                return start()
-            except ValueError:
-                if time.monotonic() > end:
-                    what = (
-                        f"another command collects campaign {campaign} on this cluster"
-                    )
-                    remedy = "wait for it, or stop it with Ctrl-C"
-                    raise CollectError(what, remedy=remedy) from None
-                time.sleep(1.0)
-
-    def measure(
-        self, node: Node, document: Mapping[str, Any], questions: Any, *whose: Any
-    ) -> Any:
-        """Have a machine measure what the books give it: all of it, so that no other work of the cluster runs beside
-        ours. A second try would measure twice unseen. Raises HeadLostError."""
+    def measure(self, node: Node, work: Callable[..., Any], *given: Any) -> Any:
+        """The same with all of the node, so that no other work of the cluster runs beside ours. A second try would
+        measure twice unseen. Raises HeadLostError."""
         remote = self._ray.remote(
             num_cpus=node.cpus,
             num_gpus=node.gpus,
             resources={RESOURCE: 1},
             max_retries=0,
             max_calls=1,
-        )(_measure)
-        started = remote.options(**_on(node.id)).remote
-        return _of_head(partial(started, document, questions, whose))
+        )(work)
+        return of_head(partial(remote.options(**_on(node.id)).remote, *given))
+
+    def actor(self, what: type, called: str, *given: Any) -> Any:
+        """An actor on this node, and a name for it. Raises CollectError where there is another one of this name; that
+        of a command that was killed goes within seconds."""
+        own = self._ray.get_runtime_context().get_node_id()
+        actor = self._ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(what)
+        options = {"name": called, "namespace": NAMESPACE, **_on(own)}
+        start = actor.options(**options).remote
+        end = time.monotonic() + HEAD_SECONDS
+        while True:
+            try:
+                return start(*given)
+            except ValueError:
+                if time.monotonic() > end:
+                    what_is = (
+                        f"another command collects campaign {called} on this cluster"
+                    )
+                    remedy = "wait for it, or stop it with Ctrl-C"
+                    raise CollectError(what_is, remedy=remedy) from None
+                time.sleep(1.0)
 
     def done(self, refs: Sequence[Any], timeout: float) -> list[Any]:
         """Those whose answers, or failures, are there; waits for the first of them."""
@@ -197,24 +147,6 @@ def _on(node: str) -> dict[str, Any]:
     return {"scheduling_strategy": pinned}
 
 
-def _measure(
-    document: Mapping[str, Any], questions: Any, whose: Sequence[Any]
-) -> tuple[str, ...]:
-    """On a node: see `sparkpub.collect.fleet.node.measure`. Each question says whose it is."""
-    ray = importlib.import_module("ray")
-
-    def ask(*question: Any) -> Any:
-        return ray.get(questions.ask.remote(*whose, *question))
-
-    def tell(line: str) -> None:
-        questions.ask.remote(*whose, "tell", line)
-
-    def wish(known: str) -> str:
-        return str(ray.get(questions.wish.remote(known)))
-
-    return nodes.measure(document, ask, tell, wish)
-
-
 @contextmanager
 def connected(address: str) -> Iterator[Cluster]:
     """A cluster by its address, `HOST:PORT` or `auto`. Raises CollectError where Ray or the cluster is missing."""
@@ -227,21 +159,26 @@ def connected(address: str) -> Iterator[Cluster]:
             "--on needs Ray, which is not installed",
             remedy=f"pip install '{package.requirement('fleet')}', on every machine of the cluster",
         ) from None
-    if address != "auto":
-        _knock(address)
     begin = partial(ray.init, address, log_to_driver=False)
+    host, _, port = address.rpartition(":")
     try:
-        _of_head(partial(begin, logging_level=logging.CRITICAL))
-    except HeadLostError as error:
-        what = f"no Ray cluster answers: {error.why}"
-        raise CollectError(what, where=address, remedy=_REMEDY) from None
+        if address != "auto":  # Ray itself tries an address for minutes where nobody is
+            socket.create_connection((host.strip("[]"), int(port)), KNOCK).close()
+        of_head(partial(begin, logging_level=logging.CRITICAL))
+    except (OSError, ValueError, OverflowError, HeadLostError) as error:
+        why = getattr(error, "why", None) or getattr(error, "strerror", None) or error
+        raise CollectError(
+            f"no Ray cluster answers: {why}",
+            where=f"--on {address}",
+            remedy="give its HOST:PORT, or auto; start one with ray start --head, and collect on a machine of it",
+        ) from None
     try:
         yield Cluster(ray)
     finally:
         ray.shutdown()
 
 
-def _of_head(question: Callable[[], Returned]) -> Returned:
+def of_head(question: Callable[[], Returned]) -> Returned:
     """What only the head of the cluster can answer. Raises HeadLostError where it does not, within `HEAD_SECONDS`.
 
     Asked in a thread of its own: where the head is gone, Ray waits for it and cannot be interrupted.
@@ -262,22 +199,6 @@ def _of_head(question: Callable[[], Returned]) -> Returned:
     if isinstance(answer, Exception):
         raise HeadLostError(_reason(answer)) from None
     return answer
-
-
-def _knock(address: str) -> None:
-    """Raise CollectError where an address is none, or where nobody listens at it."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 0 < int(found["port"]) < 2**16:
-        remedy = "give HOST:PORT, as in ray start --address=HOST:PORT, or auto"
-        raise CollectError(
-            f"--on {address!r} is no address of a cluster", remedy=remedy
-        )
-    place = found["host"].strip("[]"), int(found["port"])
-    try:
-        socket.create_connection(place, KNOCK_SECONDS).close()
-    except OSError as error:
-        what = f"no Ray cluster answers: {error.strerror or error}"
-        raise CollectError(what, where=address, remedy=_REMEDY) from None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,18 +1,35 @@
-"""The books of a fleet: a lease by machine, and the first delivery of a run, checked before it is written."""
+"""The books of a fleet: a lease by machine, and the first delivery of a run, checked before it is written.
+
+They are an actor on the head, whose calls Ray runs one at a time. It writes and commits with the environment of the
+operator's command, and says what there is to say when that asks.
+"""
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
 from sparkpub.collect import invoker, journal
-from sparkpub.collect.bench import Order
-from sparkpub.collect.books import Books, attempted
+from sparkpub.collect.books import Books, Outcome, attempted, known_records
+from sparkpub.collect.choice import Choice
+from sparkpub.collect.declaring import declare, refuse_another_campaign
+from sparkpub.collect.git import Committer
+from sparkpub.collect.job import Job
+from sparkpub.collect.lock import folder_locked
+from sparkpub.collect.progress import Progress
+from sparkpub.collect.public import public
+from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
-from sparkpub.record.errors import RecordError, field_problems
+from sparkpub.record.errors import RecordError, SparkpubError, field_problems
 from sparkpub.record.record import Record
-from sparkpub.record.store import Stored, write_atomic
+from sparkpub.record.store import write_atomic
+
+_REMEDY = "install the same sparkpub on every machine, and look at that machine's disk and network"
 
 
 @dataclass(frozen=True)
@@ -32,12 +49,12 @@ class FleetBooks(Books):
     blocks: dict[str | None, str] = field(default_factory=dict)
     """Machine to the model that it is at."""
 
-    def next(self, machine: str | None) -> Order | None:
+    def next(self, machine: str | None) -> Job | None:
         """See `Books.next`; the machine is at the model of this run from now on."""
-        order = super().next(machine)
-        if order is not None:
-            self.blocks[machine] = order.run.model
-        return order
+        job = super().next(machine)
+        if job is not None:
+            self.blocks[machine] = job.run.model
+        return job
 
     def open_for(self, machine: str | None) -> Iterable[PlannedRun]:
         """See `Books.open_for`: first the model that the machine is at, then those that no other machine holds."""
@@ -59,7 +76,12 @@ class FleetBooks(Books):
         begun_on = None if latest is None else latest.machine.id
         return begun_on if begun_on in self.machines else None
 
-    def lose(self, machine: str) -> Order | None:
+    def join(self, machine: str) -> None:
+        """A machine is there, and repeats the campaign where each does."""
+        self.machines.add(machine)
+        self.schedule(sorted({*self.machines, *coverage.machines_of(self.records)}))
+
+    def lose(self, machine: str) -> Job | None:
         """A machine is gone: its lease ends, and the run is to do again. Returns what it was at."""
         self.machines.discard(machine)
         self.blocks.pop(machine, None)
@@ -79,9 +101,15 @@ class FleetBooks(Books):
         if why is not None:
             self.progress.line(f"{name(machine)}: {record.run_id} {why}")
             return
-        stored = written(self, record, delivery)
+        folder = self.choice.data / self.matrix.campaign
+        for item in record.evidence:
+            path = folder / item.path
+            write_atomic(path, delivery.files[item.path])
+            invoker.give(path)
+        stored = journal.finish(folder, record)
         if run is not None:
-            self.enter(Order(run, repeat_of=record.repeat_of), stored)
+            job = Job(self.matrix, run, repeat_of=record.repeat_of)
+            self.enter(job, stored)
             return
         self.records.append(record)  # of another state of the matrix
         self.committer.add_run(stored)
@@ -97,6 +125,11 @@ class FleetBooks(Books):
                 return f"came late: {known.run_id} was measured in its place; not kept"
         return None
 
+    @property
+    def over(self) -> bool:
+        """Whether no machine that is there has anything to do, or will have."""
+        return not self.leases and not any(map(self.pending, self.machines))
+
 
 def name(machine: str | None) -> str:
     """A machine for people: the beginning of its id, as its records have it."""
@@ -105,16 +138,14 @@ def name(machine: str | None) -> str:
 
 def received(delivery: Delivery, campaign: str, machine: str) -> Record:
     """The record of a run that arrived whole. Raises RecordError where anything in it is not as it should be."""
-    remedy = "install the same sparkpub on every machine, and look at that machine's disk and network"
     try:
         record = Record.model_validate_json(delivery.record)
     except ValidationError as error:
-        raise RecordError(
-            f"a record that cannot be read: {field_problems(error)[0]}", remedy=remedy
-        ) from None
+        what = f"a record that cannot be read: {field_problems(error)[0]}"
+        raise RecordError(what, remedy=_REMEDY) from None
     problem = _problem(record, delivery, campaign, machine)
     if problem is not None:
-        raise RecordError(problem, where=f"run {record.run_id}", remedy=remedy)
+        raise RecordError(problem, where=f"run {record.run_id}", remedy=_REMEDY)
     return record
 
 
@@ -137,10 +168,105 @@ def _problem(
     return None
 
 
-def written(books: Books, record: Record, delivery: Delivery) -> Stored:
-    """Write the evidence, then the record: whoever sees a record finds its files."""
-    for item in record.evidence:
-        path = books.folder / item.path
-        write_atomic(path, delivery.files[item.path])
-        invoker.give(path)
-    return journal.finish(books.folder, record)
+class Ledger:
+    """The actor: what machines ask of the books, and what the operator's command hears of them."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        choice: Choice,
+        environment: Mapping[str, str],
+    ) -> None:
+        """`environment` has the variables of the operator's command: git and ssh may need them."""
+        os.environ.clear()
+        os.environ.update(environment)
+        self._matrix, self._choice = Matrix.model_validate(document), choice
+        self._said: list[str] = []
+        self._stack = ExitStack()
+        self._wish = ""
+        self.books: FleetBooks
+
+    def begin(self, user: int) -> list[str]:
+        """Read and declare the campaign for a user, by id; returns why that cannot be, in lines."""
+        if user != os.geteuid():
+            return [
+                "the Ray node of this machine runs as another user; start it as yours"
+            ]
+        matrix, choice = self._matrix, self._choice
+        folder = choice.data / matrix.campaign
+        try:
+            shown, redactor = public(matrix)
+            self._stack.enter_context(folder_locked(folder))
+            journal.recover(folder, redactor)  # of a collector without a fleet
+            records = known_records(folder)
+            refuse_another_campaign(shown, records, folder)
+            progress = Progress(matrix.campaign, self._said.append)
+            committer = Committer(folder, choice.commit, choice.push, progress)
+            self.books = FleetBooks(matrix, shown, choice, records, committer, progress)
+            self.books.schedule(coverage.machines_of(records))
+            todo, wanted = len(self.books.todo), len(self.books.wanted)
+            progress.counts(wanted - todo, wanted)
+            self._said += declare(folder, shown)
+            committer.catch_up()
+        except SparkpubError as error:
+            return error.lines()
+        return []
+
+    def join(self, machine: str) -> str | None:
+        """Take a machine in; returns why not, in words."""
+        if machine in self.books.machines:
+            return "is a machine that measures already: two runs at once would measure each other"
+        self.books.join(machine)
+        return None
+
+    def next(self, machine: str) -> Job | bool:
+        """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""
+        if self._wish or machine not in self.books.machines:
+            return False
+        job = self.books.next(machine)
+        if job is None:
+            return not self.books.over
+        self.books.progress.live(job.label, f"on {name(machine)}", "")
+        return job
+
+    def keep(self, machine: str, delivery: Delivery) -> str | None:
+        """Take in a run; returns why not, in words: its machine still has it."""
+        try:
+            self.books.receive(machine, delivery)
+        except RecordError as error:
+            return error.lines()[0]
+        return None
+
+    def skip(self, machine: str) -> None:
+        """End the lease of a run that a gate kept from starting."""
+        self.books.skip(machine)
+
+    def leave(self, machine: str, why: str) -> None:
+        """A machine has ended its work, or is lost, for the reason given."""
+        job = self.books.lose(machine)
+        at = f"; {job.label} is to do again" if job else ""
+        if why:
+            self.tell(machine, f"is lost: {why}{at}")
+
+    def tell(self, machine: str, line: str) -> None:
+        """What a machine has to say."""
+        self._said.append(f"{name(machine)}: {line}")
+
+    def wishes(self, wish: str) -> None:
+        """What the operator wishes: `finish` or `stop`, and why."""
+        self._wish = wish
+
+    def wish(self) -> str:
+        """The same for machines; empty while there is none."""
+        return self._wish
+
+    def said(self) -> tuple[list[str], bool, set[str]]:
+        """What there is to say since the last call, whether runs are left to do, and the machines that are at work."""
+        lines = list(self._said)
+        self._said.clear()
+        left = bool(self.books.todo) and not self.books.full()
+        return lines, left, self.books.machines
+
+    def outcome(self, stopped: str | None) -> Outcome:
+        """What it came to."""
+        return self.books.outcome(stopped)

@@ -7,21 +7,24 @@ has written it: a machine that was cut off hands it over when it comes back.
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sparkpub
 from sparkpub.collect import lock, state, station
-from sparkpub.collect.bench import Order, in_the_way
 from sparkpub.collect.doctor import Diagnosis, measuring
 from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.fleet.ledger import Delivery
 from sparkpub.collect.interruption import Interruption
+from sparkpub.collect.job import Job
 from sparkpub.collect.machine import inventory, nvml
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
+from sparkpub.collect.obstacles import in_the_way
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
@@ -35,6 +38,8 @@ from sparkpub.record.store import Stored, canonical_json
 FOLDER = "fleet"
 """Where a machine keeps runs that the head has not written yet, below the folder of its notes."""
 
+PACE = 1.0
+"""Seconds between questions what the operator wishes, and whether there is something to do again."""
 OF_THE_NODE = ("LD_PRELOAD", "MALLOC_CONF")
 """Variables that Ray sets for its own node process: its memory allocator, which nothing else is to have."""
 
@@ -142,14 +147,20 @@ def _variables(pid: int) -> dict[str, str]:
 
 @dataclass
 class RemoteLedger:
-    """The books, which the head has. Each question waits for its answer; the head knows whose it is."""
+    """The books, which the head has. `ask` calls one of their functions there and waits for the answer."""
 
     ask: Callable[..., Any]
+    machine: str
+    interruption: Interruption
 
-    def next(self, _machine: str | None) -> Order | None:
-        """See `Ledger.next`."""
-        order: Order | None = self.ask("next")
-        return order
+    def next(self, _machine: str | None) -> Job | None:
+        """See `Ledger.next`: waits while other machines are at what this one may have to do after them."""
+        while True:
+            answer: Job | bool = self.ask("next", self.machine)
+            if isinstance(answer, Job):
+                return answer
+            if not answer or self.interruption.wait(PACE):
+                return None
 
     def keep(self, _machine: str | None, stored: Stored) -> None:
         """Hand a run over, and forget it once the head has it, or wants none of it.
@@ -161,7 +172,7 @@ class RemoteLedger:
             for item in stored.record.evidence
         }
         delivery = Delivery(stored.path.read_text(encoding="utf-8"), files)
-        problem = self.ask("keep", delivery)
+        problem = self.ask("keep", self.machine, delivery)
         if problem is not None:
             raise CollectError(problem)
         for file in stored.files:
@@ -169,37 +180,35 @@ class RemoteLedger:
 
     def skip(self, _machine: str | None) -> None:
         """See `Ledger.skip`."""
-        self.ask("skip")
+        self.ask("skip", self.machine)
 
 
 def measure(
-    document: Mapping[str, Any],
-    ask: Callable[..., Any],
-    tell: Callable[[str], None],
-    wish: Callable[[str], str],
+    document: Mapping[str, Any], machine: str, ask: Callable[..., Any]
 ) -> tuple[str, ...]:
     """Take this machine for a campaign, hand over what lies here from before, and measure until nothing is to do.
 
-    `ask` calls the head's books, `tell` has it say a line, and `wish` waits until the operator wishes something else
-    than what is given. Returns why nothing can be measured here any more, in lines.
+    Returns why nothing can be measured here any more, in lines.
     """
     as_started()
+    refused = ask("join", machine)
+    if refused is not None:
+        return (refused,)
     matrix = Matrix.model_validate(document)
     shown, redactor = public(matrix)
     folder = state.folder() / FOLDER / matrix.campaign
     interruption = Interruption()
-    obeying = threading.Thread(target=_obey, args=(interruption, wish), daemon=True)
-    obeying.start()
-    ledger = RemoteLedger(ask)
+    threading.Thread(target=_obey, args=(interruption, ask), daemon=True).start()
+    ledger = RemoteLedger(ask, machine, interruption)
     try:
         with ExitStack() as stack:
             stack.enter_context(lock.locked(matrix.campaign, folder))
             folder.mkdir(parents=True, exist_ok=True)
             for line in station.tidied(folder, redactor):
-                tell(line)
+                ask("tell", machine, line)
             for stored in store.read_folder(folder):
                 ledger.keep(None, stored)
-            progress = Progress(matrix.campaign, 0, 0, tell)
+            progress = Progress(matrix.campaign, partial(ask, "tell", machine))
             stack.callback(progress.close)
             here = stack.enter_context(
                 station.opened(matrix, shown, folder, redactor, interruption, progress)
@@ -212,13 +221,15 @@ def measure(
     return ()
 
 
-def _obey(interruption: Interruption, wish: Callable[[str], str]) -> None:
+def _obey(interruption: Interruption, ask: Callable[..., Any]) -> None:
     """Start nothing any more, and end the current run, when the operator wishes it or the head is gone."""
-    known = ""
     while not interruption.stop:
         try:
-            known = wish(known)
+            wish = ask("wish")
         except Exception as error:  # Ray raises whatever its transport raises
-            known = f"stop the loss of the head: {type(error).__name__}"
-        how, _, interruption.reason = known.partition(" ")
-        interruption.finish, interruption.stop = True, how == "stop"
+            wish = f"stop the loss of the head: {type(error).__name__}"
+        how, _, reason = wish.partition(" ")
+        if how:
+            interruption.reason = reason
+            interruption.finish, interruption.stop = True, how == "stop"
+        time.sleep(PACE)

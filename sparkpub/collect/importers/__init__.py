@@ -22,7 +22,6 @@ from sparkpub.collect.importers.base import (
 )
 from sparkpub.collect.importers.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.importers.formats import MakeReader, read_files
-from sparkpub.collect.importers.llama_bench import LlamaBench
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
@@ -53,7 +52,6 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
 READERS: Mapping[str, MakeReader] = {
     **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
     "benchmark-spark": BenchmarkSpark,
-    "llama-bench": LlamaBench,
     "trtllm-bench": TrtllmBench,
 }
 """Formats that are read file by file."""

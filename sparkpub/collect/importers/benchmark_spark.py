@@ -15,7 +15,6 @@ from sparkpub.collect.importers.base import (
     Given,
     Left,
 )
-from sparkpub.collect.importers.files import ResultFile, documents
 from sparkpub.collect.importers.formats import FileReader
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside
@@ -23,6 +22,8 @@ from sparkpub.record.record import MetricValue, Status
 from sparkpub.tools import reading
 from sparkpub.tools.asked import as_key
 from sparkpub.tools.cells import local_moment
+from sparkpub.tools.forms import ResultFile
+from sparkpub.tools.forms import of_json as documents
 
 _NAME = re.compile(
     r"(?P<environment>[^_]+)_(?P<model_name>.+)_iter(?P<iteration>\d+)_(?P<timestamp>\d{8}_\d{6})"
@@ -81,7 +82,7 @@ class BenchmarkSpark(FileReader):
 
 def _of_all(file: ResultFile, given: Given) -> Iterator[Draft | Left]:
     """The runs of a file with the figures of many. Raises FileError."""
-    entries = [entry for item in documents(file) for entry in _entries(item)]
+    entries = [entry for item in documents(file.content) for entry in _entries(item)]
     entries = [(place, entry) for place, entry in entries if entry.keys() >= _NEEDED]
     unused = {name for _, entry in entries for name in entry} - _FACTS - set(_PUBLISHED)
     for name in sorted(unused):

@@ -2,39 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sparkpub.collect.importers.base import (
     Draft,
     Given,
     Left,
 )
-from sparkpub.collect.importers.files import (
-    FileError,
-    ResultFile,
-    documents,
-    result_files,
-)
+from sparkpub.collect.importers.files import result_files
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
+from sparkpub.tools.forms import FileError, ResultFile
 
 _ALWAYS_RESULTS = (".json", ".jsonl")
 """Suffixes of files that ought to be readable, whatever they are."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """In which files a tool's reports are, and how they become objects."""
-
-    suffixes: tuple[str, ...] = (".json", ".jsonl")
-    """Of the files that may be reports."""
-    objects: Callable[[ResultFile], list[dict[str, Any]]] = documents
-    """The objects of a file, whatever its format. Raises FileError."""
-    twin: Callable[[ResultFile], str | None] = lambda _: None
-    """The name of a file beside it that says the same with more, and is read in its place."""
-    beside: Callable[[Sidecars], dict[str, Any]] = lambda _: {}
-    """What the text beside a report says of it, by the names of the report."""
 
 
 class FileReader(ABC):

@@ -19,6 +19,7 @@ from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Declared
 from sparkpub.tools import reading
+from sparkpub.tools.forms import LONGEST_WORD, arguments, words
 from sparkpub.tools.language import SetupPlaces, ValuePlace
 from sparkpub.tools.where import Where, at, holds
 
@@ -43,8 +44,6 @@ _PARALLEL = (
 )
 OF_ONE_GPU = ("dgx-spark",)
 """Machines of which each part of a model takes one."""
-_PLACEHOLDER = re.compile(r"\{\w+\}")
-_LONGEST = 500
 
 
 class TelemetryColumn(ValuePlace):
@@ -212,7 +211,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     word = reading.word(value)
-    return None if word is None else word[:_LONGEST]
+    return None if word is None else word[:LONGEST_WORD]
 
 
 def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -222,7 +221,7 @@ def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if isinstance(value, bool | int | float):
             yield str(name), json.dumps(value)
         elif isinstance(value, str) and value and value not in _whole(said):
-            yield str(name), value[:_LONGEST]
+            yield str(name), value[:LONGEST_WORD]
     yield from arguments(words(said.get("arguments")))
     variables = said.get("variables")
     if isinstance(variables, Mapping):
@@ -230,35 +229,12 @@ def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for word in words(variables):
         name, equals, value = word.partition("=")
         if equals:
-            yield name, value[:_LONGEST]
+            yield name, value[:LONGEST_WORD]
 
 
 def _whole(said: Mapping[str, Any]) -> tuple[Any, ...]:
     """Texts among the options that are taken apart themselves."""
     return said.get("arguments"), said.get("variables")
-
-
-def words(command: Any) -> list[str]:
-    """A command line, or a list of its words, word by word; the quotes within JSON stay where they are."""
-    if isinstance(command, list):
-        return [str(word) for word in command]
-    return [word for word in str(command or "").split() if word != "\\"]
-
-
-def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
-    """`--max-num-seqs 256 --trust-remote-code` as names and values; a flag alone is `true`, and one whose value was to
-    be filled in says nothing."""
-    flags: list[list[str]] = []
-    for word in command:
-        if word.startswith("--"):
-            flags.append([*word[2:].split("=", 1)])
-        elif flags:
-            flags[-1].append(word)
-    for name, *values in flags:
-        value = " ".join(values) or "true"
-        if _PLACEHOLDER.fullmatch(value):
-            continue
-        yield name.replace("-", "_"), value.strip("'\"")[:_LONGEST]
 
 
 @functools.cache

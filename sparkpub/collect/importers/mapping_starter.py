@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.collect.importers.rows import SUFFIXES, SourceTable, read_table
 from sparkpub.record.metrics import METRICS
 from sparkpub.tools import reading
+from sparkpub.tools.forms import FileError, ResultFile
 
 _MOST_FILES = 300
 """Of a folder, so many files are looked at."""

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from sparkpub.collect.importers.files import FileError
 from sparkpub.record import outside
 from sparkpub.record.text import file_size
 from sparkpub.tools import reading
+from sparkpub.tools.forms import FileError
 
 if TYPE_CHECKING:
     import pyarrow as pa

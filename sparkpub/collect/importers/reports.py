@@ -15,15 +15,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sparkpub.collect.importers import llama_benchy, printed
 from sparkpub.collect.importers.base import (
     NAMELESS,
     Draft,
     Given,
     Left,
 )
-from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.formats import FileReader, Form
+from sparkpub.collect.importers.formats import FileReader
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.matching import SAME_SIZE
 from sparkpub.collect.importers.rows import spread_out
@@ -42,16 +40,14 @@ from sparkpub.tools import cells, reading
 from sparkpub.tools.asked import Asked, as_key, asked
 from sparkpub.tools.cells import CellError, local_moment
 from sparkpub.tools.figures import Figures
+from sparkpub.tools.forms import ResultFile
 from sparkpub.tools.language import ResultMapping, RunPlaces
 from sparkpub.tools.reader import ReportReading
+from sparkpub.tools.shapes import SHAPES
+from sparkpub.tools.shapes.base import ShapedRun
 from sparkpub.tools.where import at, holds
 
 NO_SUCCESS = "no request succeeded"
-_FORMS: Mapping[str | None, Form] = {
-    None: Form(),
-    "printed": printed.FORM,
-    "llama-benchy": llama_benchy.FORM,
-}
 
 
 @dataclass(frozen=True)
@@ -69,6 +65,7 @@ class Report:
     figures: Figures
     said: SaidOfRun
     model: str | None
+    shaped: ShapedRun
     workload: str | None
     asked: Asked
     started: Moment | None
@@ -80,10 +77,10 @@ class Report:
 
 @dataclass(frozen=True)
 class RunDocument:
-    """One run of a file: where values are looked for, and what is kept as its report."""
+    """One run of a file: where values are looked for, and its evidence by role."""
 
-    said: Mapping[str, Any]
-    kept: Mapping[str, Any]
+    run: ShapedRun
+    files: Mapping[str, bytes]
     mapping: ResultMapping | None = None
     """None for what no mapping is of."""
 
@@ -95,21 +92,25 @@ class ReportReader(FileReader):
         super().__init__(given)
         self.tool = str(mappings[0].tool)
         self._mappings = mappings
-        named = [mapping.forms for mapping in mappings if mapping.forms is not None]
-        self._form = _FORMS[named[0] if named else None]
+        named = [mapping.shape for mapping in mappings if mapping.shape is not None]
+        self._shape = SHAPES[named[0] if named else None]
+        self._named: dict[str, str | None] = {}
+        """The load that a workload stands for, once a run has shown it."""
         self._cells: dict[tuple[str, str], Report] = {}
         """The first run of each cell."""
 
     def takes(self, file: ResultFile) -> bool:
         """Whether a file is a report. Raises FileError."""
-        if file.suffix not in self._form.suffixes or not self._may_be_report(file):
+        suffixes = self._shape.suffixes
+        is_other = suffixes is not None and file.suffix not in suffixes
+        if is_other or not self._may_be_report(file):
             return False
         runs = [
-            run for document in self._form.objects(file) for run in self._runs(document)
+            run for shaped in self._shape.runs(file) for run in self._runs(file, shaped)
         ]
-        if not any(run.mapping for run in runs):
+        if not any(run.mapping or run.run.omitted for run in runs):
             return False
-        twin = self._form.twin(file)
+        twin = self._shape.twin(file)
         if twin is not None and file.suffix != ".csv" and is_sidecar(file):
             return False  # it is read with the report
         if twin is not None:
@@ -126,19 +127,17 @@ class ReportReader(FileReader):
         is_alone = len(runs) == 1
         beside = Sidecars.of(file, self._given.layouts, alone=is_alone)
         for number, run in enumerate(runs, 1):
-            source, content = file.source, file.content
-            if not is_alone:
-                source = f"{file.source}, run {number}"
-            if reading.json_object(content) != run.kept:
-                content = json.dumps(run.kept, indent=1).encode()
-            if run.mapping is not None:
-                yield self._run(source, run, content, beside)
+            source = file.source if is_alone else f"{file.source}, run {number}"
+            if run.run.omitted:
+                yield Left(file.source, run.run.omitted, refused=False)
+            elif run.mapping is not None:
+                yield self._run(source, run, beside)
 
     def passes_over(self, file: ResultFile) -> bool:
         """Whether a file is one of those that lie beside reports; a CSV may be one itself."""
         if not self._may_be_report(file):
             return True
-        may_be_table = file.suffix == ".csv" and ".csv" in self._form.suffixes
+        may_be_table = file.suffix == ".csv" and ".csv" in (self._shape.suffixes or ())
         return is_sidecar(file) and not may_be_table
 
     def _may_be_report(self, file: ResultFile) -> bool:
@@ -148,41 +147,44 @@ class ReportReader(FileReader):
         is_inside = names.isdisjoint(first.others)
         return is_inside and fnmatch.fnmatch(file.name, first.files)
 
-    def _runs(self, document: dict[str, Any]) -> list[RunDocument]:
+    def _runs(self, file: ResultFile, shaped: ShapedRun) -> list[RunDocument]:
         """The runs of a document, by the first mapping that it is of."""
         for mapping in self._mappings:
             runs = [
-                RunDocument(said, kept, mapping)
-                for said, kept in _spread(mapping, document)
+                RunDocument(
+                    replace(shaped, said=said),
+                    shaped.files or {"report": _as_report(file, kept)},
+                    mapping,
+                )
+                for said, kept in _spread(mapping, shaped.said)
                 if holds(said, mapping.when)
             ]
             if runs:
                 return runs
-        return [RunDocument(document, document)]
+        return [RunDocument(shaped, shaped.files)]
 
-    def _run(
-        self, source: str, run: RunDocument, content: bytes, beside: Sidecars
-    ) -> Draft | Left:
+    def _run(self, source: str, run: RunDocument, beside: Sidecars) -> Draft | Left:
         given, facts = self._given, beside.facts
         assert run.mapping is not None
         try:
-            report = _report(run.mapping, run.said, content, beside)
+            report = _report(run.mapping, run, beside)
         except CellError as problem:
             return Left(source, str(problem))
         except ValidationError as error:
             return Left(source, "; ".join(field_problems(error)))
-        if _name(report, facts) is None and given.model is None:
+        key, _ = _names(report, facts, given)
+        if key is None:
             return Left(source, NAMELESS)
         if report.workload is None and given.workload is None and given.matrix is None:
             is_alone = run.mapping.files == "*" and not run.mapping.others
             report = _named_after(report, beside, alone=is_alone)
         workload = given.workload or report.workload
         if workload is not None:
-            cell = (_key(_name(report, facts), given), workload)
-            first = self._first_of(cell, report)
-            if first.workload != report.workload:
-                what = f"{report.workload} is another load than {first.workload}"
+            named = self._named.setdefault(workload, report.workload)
+            if named != report.workload:
+                what = f"{report.workload} is another load than {named}"
                 return Left(source, f"{what}, which --workload names; leave it out")
+            first = self._first_of((key, workload), report)
             if given.workload is None and not _same_size(first, report):
                 report = _apart(first, report)
             elif not _same_size(first, report):
@@ -190,7 +192,7 @@ class ReportReader(FileReader):
                     source,
                     f"{_other_size(first, report)} of {workload}; leave out --workload",
                 )
-        return _draft(self.tool, source, report, content, beside, given)
+        return _draft(self.tool, source, report, run.files, beside, given)
 
     def _first_of(self, cell: tuple[str, str], report: Report) -> Report:
         """The first run of a cell that has sizes, or would have them."""
@@ -198,6 +200,13 @@ class ReportReader(FileReader):
         if not first.sizes:
             self._cells[cell] = report
         return first
+
+
+def _as_report(file: ResultFile, kept: Any) -> bytes:
+    """A document as it is kept: the file as it is where it holds nothing else."""
+    if reading.json_object(file.content) == kept:
+        return file.content
+    return json.dumps(kept, indent=1).encode()
 
 
 def _spread(
@@ -216,21 +225,14 @@ def _spread(
             yield said, {**row, **around}
 
 
-def _report(
-    mapping: ResultMapping,
-    document: Mapping[str, Any],
-    content: bytes,
-    beside: Sidecars,
-) -> Report:
+def _report(mapping: ResultMapping, run: RunDocument, beside: Sidecars) -> Report:
     """Raises CellError for a number that is none."""
-    more = _FORMS[mapping.forms].beside(beside)
-    if mapping.asks_told and printed.TOLD not in document:
-        more[printed.TOLD] = printed.told_beside(beside)
-    document = {**more, **document, "noted": beside.notes}
+    more = SHAPES[mapping.shape].beside(beside.told, beside.log or beside.log_of_call)
+    document = {**more, **run.run.said, "noted": beside.notes}
     assert mapping.run is not None
     found = ReportReading(mapping, document)
     said = SaidOfRun(mapping.run, mapping.same, document)
-    answer = _answer(found, said, content, beside)
+    answer = _answer(found, said, run.files, beside)
     load = asked(mapping, document)
     named = said.text("workload")
     workload = load.name if load.is_known else None
@@ -240,6 +242,7 @@ def _report(
         found.figures,
         said,
         model=said.word("model_id") or said.word("model"),
+        shaped=run.run,
         workload=workload if named is None else as_key(named),
         asked=load,
         started=_started(mapping.run, said),
@@ -250,12 +253,15 @@ def _report(
 
 
 def _answer(
-    found: ReportReading, said: SaidOfRun, content: bytes, beside: Sidecars
+    found: ReportReading,
+    said: SaidOfRun,
+    files: Mapping[str, bytes],
+    beside: Sidecars,
 ) -> Answer:
     """With what the workload's reader finds in the logs beside it, where it is one of a workload."""
     if found.mapping.reads is not None:
         parse = WORKLOADS[found.mapping.reads].parse
-        return parse(beside.log, {"report": content}, None)
+        return parse(beside.log, files, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems
     if not is_complete:
@@ -339,7 +345,7 @@ def _draft(
     tool: str,
     source: str,
     report: Report,
-    content: bytes,
+    files: Mapping[str, bytes],
     beside: Sidecars,
     given: Given,
 ) -> Draft:
@@ -358,14 +364,16 @@ def _draft(
         missing["telemetry"] = telemetry.problem
     status, reason = _status(report)
     notes = _notes(report, beside, is_good=reason is None)
-    name = _name(report, beside.facts)
+    key, name = _names(report, beside.facts, given)
+    assert key is not None
     facts = beside.facts if beside.facts.is_of(report.model) else Facts()
     environment = report.said.text("environment")
     return Draft(
         source=source,
         tool=tool,
-        model=_key(name, given),
+        model=key,
         model_id=name,
+        model_path=report.said.word("model_path"),
         environment=given.environment or (environment and as_key(environment)),
         facts=report.said.facts(facts),
         iteration=None,
@@ -378,8 +386,8 @@ def _draft(
         spreads=report.figures.spreads,
         observed=_observed(report),
         phases=_phases(report) if telemetry.content else (),
-        files=_files(content, beside, telemetry),
-        originals=tuple(_originals(file, content, beside, telemetry)),
+        files=_files(files, beside, telemetry),
+        originals=tuple(_originals(file, files, beside, telemetry)),
         log_of_call=beside.log_of_call,
         unavailable=missing,
         status=status,
@@ -418,18 +426,22 @@ def _observed(report: Report) -> Observed:
 
 
 def _files(
-    content: bytes, beside: Sidecars, telemetry: TelemetryBeside
+    own: Mapping[str, bytes], beside: Sidecars, telemetry: TelemetryBeside
 ) -> dict[str, bytes]:
     """What is a run's own, by role."""
-    files = {"report": content, "log": beside.log, "telemetry": telemetry.content}
+    files = {**own, "log": own.get("log", beside.log)}
+    files["telemetry"] = telemetry.content
     return {role: found for role, found in files.items() if found}
 
 
 def _originals(
-    file: ResultFile, content: bytes, beside: Sidecars, telemetry: TelemetryBeside
+    file: ResultFile,
+    own: Mapping[str, bytes],
+    beside: Sidecars,
+    telemetry: TelemetryBeside,
 ) -> Iterator[tuple[bytes, str]]:
     """Files that were read and are not a run's own as they are."""
-    if file.content not in (content, beside.log, beside.log_of_call):
+    if file.content not in (*own.values(), beside.log, beside.log_of_call):
         yield file.content, file.suffix
     if telemetry.content and beside.telemetry != telemetry.content:
         yield beside.telemetry, ".csv"
@@ -490,16 +502,19 @@ def _words(notes: Mapping[str, Any]) -> str:
 _MOST_NOTES = 1000
 
 
-def _name(report: Report, facts: Facts) -> str | None:
-    """The model's id where notes say it, else as the report names the model."""
-    if facts.model_id is not None and facts.is_of(report.model):
-        return facts.model_id
-    return report.model
-
-
-def _key(name: str | None, given: Given) -> str:
-    """The matrix's key of the model of that name, else the name in the form of a key; else as given."""
-    if name is None:
-        assert given.model is not None
-        return given.model
-    return given.model_key(name) or as_key(name)
+def _names(report: Report, facts: Facts, given: Given) -> tuple[str | None, str | None]:
+    """The key of the model, and its name: as notes say it, else the report, else as the file is called that it was
+    read from. None where nothing says either."""
+    path = (report.said.word("model_path") or "").replace("\\", "/")
+    file = path.rpartition("/")[2]
+    family = report.shaped.family and as_key(report.shaped.family)
+    if report.shaped.is_mixed and not file:
+        return family, None
+    if facts.model_id is not None and facts.is_of(report.model) and not file:
+        return given.model_key(facts.model_id) or as_key(facts.model_id), facts.model_id
+    if report.model is not None:
+        return given.model_key(report.model) or as_key(report.model), report.model
+    if file:
+        key = given.model_key(path) or given.model_key(file)
+        return key or as_key(file.removesuffix(".gguf")), file
+    return given.model or family, None

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkpub.collect.importers import parquet
-from sparkpub.collect.importers.files import FileError, ResultFile
 from sparkpub.record import outside
 from sparkpub.tools import reading
 from sparkpub.tools.cells import without_commas
+from sparkpub.tools.forms import FileError, ResultFile
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NO_OBJECT = "no JSON object; write {column: value, ...}"

@@ -14,12 +14,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.layout import Facts, NotesLayout, facts_in
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import reading
+from sparkpub.tools.forms import MARKS, ResultFile, begins
 
 LOGS = (".log", ".stdout", ".txt")
 _TOLD = (".md",)
@@ -27,7 +27,6 @@ _TOLD = (".md",)
 _NOTES = ("meta", "metadata")
 _NOTES_SUFFIXES = (".json", ".yaml", ".yml")
 _TELEMETRY = ("telemetry", "gpu", "nvidia-smi")
-_MARKS = (".", "-", "_")
 _REPORTS = (".json", ".jsonl")
 _LONGEST_ANSWER = 200
 
@@ -108,7 +107,7 @@ class Sidecars:
         if self.report is None or not self.is_of_one_run:
             return b""
         stem = self.report.stem
-        own = [f"{stem}{mark}{word}.csv" for word in _TELEMETRY for mark in _MARKS]
+        own = [f"{stem}{mark}{word}.csv" for word in _TELEMETRY for mark in MARKS]
         found = _first(self.report, [*own, f"{stem}.csv"])
         return found or self._numbered_telemetry or _only_csv(self.report)
 
@@ -128,7 +127,7 @@ class Sidecars:
         assert self.report is not None
         for begin in reversed(list(_beginnings(self.report.stem))):
             names = [
-                f"{begin}{mark}{word}.csv" for word in _TELEMETRY for mark in _MARKS
+                f"{begin}{mark}{word}.csv" for word in _TELEMETRY for mark in MARKS
             ]
             found = _first(self.report, names)
             if found and _stems(self.report.path.parent, begin) == {self.report.stem}:
@@ -169,13 +168,8 @@ def is_notes(file: ResultFile) -> bool:
 def _beginnings(stem: str) -> Iterator[str]:
     """`11-rate-sweep-0.1` begins with `11`, `11-rate`, `11-rate-sweep` and `11-rate-sweep-0`."""
     for number, letter in enumerate(stem):
-        if letter in _MARKS and number:
+        if letter in MARKS and number:
             yield stem[:number]
-
-
-def begins(name: str, begin: str) -> bool:
-    """Whether a name begins with another one, and a mark: `c16.json` does not begin with `c1`."""
-    return name.startswith(begin) and name.removeprefix(begin)[:1] in _MARKS
 
 
 def _stems(folder: Path, begin: str) -> set[str]:

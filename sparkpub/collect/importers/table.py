@@ -21,7 +21,7 @@ from sparkpub.collect.importers.base import (
     Given,
     Left,
 )
-from sparkpub.collect.importers.files import FileError, ResultFile, result_files
+from sparkpub.collect.importers.files import result_files
 from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.rows import (
     SUFFIXES,
@@ -39,6 +39,7 @@ from sparkpub.tools import cells, reading
 from sparkpub.tools.asked import Asked, as_key, asked
 from sparkpub.tools.cells import CellError, shown
 from sparkpub.tools.figures import Figures, PlacedValue, figures
+from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.language import MappingFile
 from sparkpub.tools.where import at, holds
 

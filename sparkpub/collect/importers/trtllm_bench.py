@@ -20,13 +20,13 @@ from sparkpub.collect.importers.base import (
     Given,
     Left,
 )
-from sparkpub.collect.importers.files import ResultFile
 from sparkpub.collect.importers.formats import FileReader
 from sparkpub.plan.workloads import WORKLOADS, trtllm_answer
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record.record import Moment
 from sparkpub.tools import reading
 from sparkpub.tools.asked import as_key
+from sparkpub.tools.forms import ResultFile
 
 _ROLE = re.compile(r"[._-](?:report|requests?|request_json|report_json)$")
 _ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")

@@ -36,8 +36,9 @@ from sparkpub.plan.workloads.base import (
 )
 from sparkpub.plan.workloads.load import Load
 from sparkpub.record import package
-from sparkpub.record.record import MetricValue
-from sparkpub.tools import agreement, reading
+from sparkpub.tools import reading
+from sparkpub.tools.reader import ReportReading, of_tool
+from sparkpub.tools.shapes import llama_benchy as shape
 
 _DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
 _WITH_KEY = "with_key.py"
@@ -48,23 +49,14 @@ BEGINS = r"Run 1/\d+ \("
 _ENDS = r"(Saving|Printing) results"
 PACKAGE = "llama-benchy"
 _CLIENTS = ([PACKAGE], ["uvx", "--from", PACKAGE, PACKAGE])
-_RATES = {
-    "output_throughput_tok_s": "tg_throughput",
-    "prompt_throughput_tok_s": "pp_throughput",
-}
 _OTHER_COUNT = 0.2
 """Relative difference from which the tool takes the length asked for in place of the server's count."""
-_MEAN_TOLERANCE = 1e-3
-"""Relative difference between a mean and its values, which some versions of the tool round to two digits."""
 _COUNTED_BY = {
     "No complete token_ids in response, using stream usage": "usage of the server",
     "No token_ids or usage in response": "the tokenizer",
     "assuming 1 token per chunk": "pieces of the stream",
 }
 """What the tool prints where answers lack token ids, and who counted then."""
-FALLBACK = "gpt2, since that of the model could not be loaded"
-"""What records say of the tokenizer that the tool takes in place of the model's: then nobody knows how many tokens of
-its own the model read."""
 _FAILURES = (
     r"llama_benchy: error: (.*)",
     r"(Warmup failed: .*)",
@@ -195,24 +187,24 @@ def parse(
         server_pages.identity(server), llama_server.identity(said)
     )
     identity["settings"] |= _settings(report, server, said)
-    load = _load(report)
-    if load is None:
+    requests = reading.objects(reading.json_value(files.get("requests")))
+    document = shape.of_own_run(report, requests)
+    if document is None:
         return no_answer(_why(said), reading.observed(identity))
-    requests = _measured(files.get("requests"), load)
-    good = [request for request in requests if not request.get("error")]
-    metrics, samples = _metrics(load, good)
+    found = ReportReading(of_tool(PACKAGE), document)
+    metrics, samples = dict(found.metrics), dict(found.figures.samples)
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
-    metrics |= reading.failed_requests(len(requests) - len(good), len(good))
-    identity |= _lengths(good)
-    observed = reading.observed(identity)
-    problems = _failed(requests) + _contradictions(load)
+    known = {name: fact for name, fact in found.facts.items() if fact is not None}
+    observed = reading.observed(identity | known)
+    problems = found.problems
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
             problems += vllm_bench.other_lengths(observed, None, tokens)
         problems += server_pages.other_users(server, _most_tokens(options))
+    load = document["benchmarks"]
     seen, asked = observed.input_tokens_mean, _asked(load)
     if seen and asked and abs(seen - asked) >= _OTHER_COUNT * asked:
         why = f"the tool took {asked} tokens a prompt, and the server counted {seen:g}"
@@ -221,7 +213,7 @@ def parse(
         )
         samples.pop("prompt_throughput_tok_s", None)
     # The tool leaves out what failed, and its rates are then of a smaller load.
-    complete = len(good) == len(requests)
+    complete = not load["requests"]["failed"]
     if not reading.known(metrics, "output_throughput_tok_s"):
         complete = False
         problems.append("the report holds no rate of output tokens")
@@ -233,133 +225,6 @@ def parse(
         notes=server_pages.answered(server),
         samples=samples,
     )
-
-
-def _load(report: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The load of a report; with prefix caching that of the prompt, not of the conversation sent before it, which an
-    import has as a run of its own."""
-    loads = reading.objects(report.get("benchmarks"))
-    if len(loads) == 1:
-        return loads[0]
-    for load in loads:
-        if load.get("is_context_prefill_phase") is not True:
-            return load
-    return None
-
-
-def _metrics(
-    load: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, MetricValue], dict[str, tuple[float, ...]]]:
-    """The metrics of a load, and the repetitions of its rates."""
-    means = {name: f"{theirs}.mean" for name, theirs in _RATES.items()}
-    metrics = reading.metrics_at(load, means, "report")
-    samples = {}
-    for name, theirs in _RATES.items():
-        values = reading.numbers(reading.at(load, f"{theirs}.values"))
-        if reading.known(metrics, name) and len(values) > 1:
-            samples[name] = tuple(values)
-    first = reading.numbers(reading.at(load, "e2e_ttft.values"))
-    rates = reading.numbers(reading.at(load, "tg_req_throughput.values"))
-    latencies = [_latency(request) for request in requests]
-    known = [latency for latency in latencies if latency]
-    # A table has the mean alone.
-    metrics |= reading.metrics_at(load, {"ttft_mean_ms": "e2e_ttft.mean"}, "report")
-    metrics |= reading.distributions(
-        {
-            "ttft": first,
-            "tpot": _token_times(requests)
-            or [1e3 / rate for rate in rates if rate > 0],
-            "request_latency": [1e3 * latency for latency in known],
-        },
-        "report",
-    )
-    users = [
-        tokens / latency
-        for request, latency in zip(requests, latencies, strict=True)
-        if latency and (tokens := reading.number(request.get("total_tokens")))
-    ]
-    if users:
-        metrics["output_throughput_per_user_tok_s"] = reading.metric(
-            "output_throughput_per_user_tok_s", sum(users) / len(users), "report"
-        )
-    return metrics, samples
-
-
-def _contradictions(load: Mapping[str, Any]) -> list[str]:
-    """Where the means of a load are not those of its repetitions, and requests are missing."""
-    problems = []
-    values = {
-        name: reading.numbers(reading.at(measured, "values"))
-        for name, measured in load.items()
-    }
-    for name, measured in load.items():
-        said = {"mean": reading.at(measured, "mean")}
-        problems += agreement.of_values(name, said, values[name], _MEAN_TOLERANCE)
-    return problems + _lost(load, values)
-
-
-def _lost(load: Mapping[str, Any], values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Requests that no list holds: the tool leaves out those that failed."""
-    each = reading.positive_int(load.get("concurrency"))
-    rounds = max((len(values.get(name, ())) for name in _RATES.values()), default=0)
-    seen = len(values.get("e2e_ttft", ()))
-    if each is None or not seen or seen >= each * rounds:
-        return []
-    return [f"{seen} of {each * rounds} requests have a first token"]
-
-
-def _latency(request: Mapping[str, Any]) -> float | None:
-    """Seconds from a request to the end of its answer; None where it had no token."""
-    first = reading.number(request.get("ttft_s"))
-    rest = reading.number(request.get("decode_seconds"))
-    if first is None or rest is None or first <= 0 or rest < 0:
-        return None
-    return first + rest
-
-
-def _token_times(requests: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Milliseconds for each token after the first, of each request, by the same clock as its latency: the rates of the
-    report go on for some milliseconds behind the last token, until the stream is closed."""
-    found = []
-    for request in requests:
-        tokens = reading.number(request.get("total_tokens"))
-        seconds = reading.number(request.get("decode_seconds"))
-        if tokens and tokens > 1 and seconds is not None and seconds > 0:
-            found.append(1e3 * seconds / (tokens - 1))
-    return found
-
-
-def _measured(
-    content: bytes | None, load: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    """The requests of a load. With prefix caching, the first ones of each round only sent the conversation."""
-    requests = reading.objects(reading.json_value(content))
-    each = reading.positive_int(load.get("concurrency")) or 1
-    rounds: dict[Any, list[Mapping[str, Any]]] = {}
-    for request in requests:
-        rounds.setdefault(str(request.get("run_index")), []).append(request)
-    kept: list[Mapping[str, Any]] = []
-    for of_round in rounds.values():
-        kept += of_round[each:] if len(of_round) == 2 * each else of_round
-    return kept
-
-
-def _lengths(requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Requests, their mean lengths as the server counted them, and how long they took together."""
-    found: dict[str, Any] = {"requests": len(requests) or None}
-    for field, theirs in (
-        ("input_tokens_mean", "prompt_tokens"),
-        ("output_tokens_mean", "total_tokens"),
-    ):
-        counts = [reading.positive_int(request.get(theirs)) for request in requests]
-        known = [count for count in counts if count is not None]
-        if known and len(known) == len(counts):
-            found[field] = sum(known) / len(known)
-    starts = reading.numbers([request.get("started") for request in requests])
-    ends = reading.numbers([request.get("ended") for request in requests])
-    if starts and ends and max(ends) > min(starts):
-        found["measured_seconds"] = max(ends) - min(starts)
-    return found
 
 
 def _asked(load: Mapping[str, Any]) -> int | None:
@@ -378,15 +243,6 @@ def _most_tokens(options: LlamaBenchyOptions) -> int:
         100 + 2 + 3
     )  # the test of coherence, two warm-ups, three measurements of the latency
     return rounds * options.concurrency * options.output_tokens + before
-
-
-def _failed(requests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Requests without an answer."""
-    errors = [str(request["error"]) for request in requests if request.get("error")]
-    if not errors:
-        return []
-    first = " ".join(errors[0].split())[:200]
-    return [f"{len(errors)} of {len(requests)} requests failed: {first}"]
 
 
 def _settings(
@@ -417,14 +273,9 @@ def _settings(
     return found
 
 
-def fallback_tokenizer(log: str) -> str | None:
-    """The tokenizer that the tool took in place of the model's, as its output says."""
-    return FALLBACK if "Falling back to 'gpt2'" in log else None
-
-
 def _tokenizer(used: Any, log: str) -> str | None:
     """What cut the prompts, in words."""
-    fallback = fallback_tokenizer(log)
+    fallback = shape.fallback_tokenizer(log)
     if fallback is not None:
         return fallback
     if not isinstance(used, dict):

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.plan.workloads.llama_bench import weights_format
 from sparkpub.record.record import MetricValue
 from sparkpub.tools import reading
+from sparkpub.tools.shapes.llama_bench import weights_format
 
 _SETTINGS = {
     "n_slots": r"initializing(?: slots)?, n_slots = (\d+)",

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkpub.plan.workloads import llama_bench
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
 from sparkpub.record.record import MetricValue
 from sparkpub.tools import reading
+from sparkpub.tools.shapes import llama_bench
 
 PAYLOAD = "pages.py"
 ANSWERED = "the model answered before the test: "

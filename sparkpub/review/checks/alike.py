@@ -20,14 +20,12 @@ from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.plan import SLOWING, flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
-    NamedValues,
     View,
     about_cells,
     few,
     ids,
     label,
     listed,
-    named_values,
 )
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
@@ -379,11 +377,14 @@ def _differing(
             environment = side if check == UNEQUAL else place[0]
             cells[model, environment, place[-1]] = None
             values[name][f" ({side})" if check == UNEQUAL else ""] |= has
-    words = {
-        name: [few(sorted(has)) + of for of, has in sides.items()]
-        for name, sides in values.items()
-    }
-    return _told(view, check, severity, cells, what, named_values(what, words))
+    lines = [
+        " and ".join(few(sorted(has)) + of for of, has in sides.items())
+        for sides in values.values()
+    ]
+    if values.keys() != {what}:
+        named = zip(values, lines, strict=True)
+        lines = sorted(f"{name} {line}" for name, line in named)
+    return _told(view, check, severity, cells, what, lines)
 
 
 # -- conditions --------------------------------------------------------------------------------------------------
@@ -471,8 +472,8 @@ def _mixed_condition(view: View, condition: Condition) -> Iterator[Finding]:
             if read and max(read) - min(read) > allowed:
                 ranges[cell] = f"{min(read):.0f} to {max(read):.0f} {condition.unit}"
     if ranges:
-        told = NamedValues(next(iter(ranges.values())), list(ranges.values()))
-        yield _told(view, MIXED, "warning", ranges, condition.name, told)
+        lines = list(ranges.values())
+        yield _told(view, MIXED, "warning", ranges, condition.name, lines)
 
 
 def _unequal_condition(
@@ -493,8 +494,7 @@ def _unequal_condition(
             words.append(" and ".join(means))
             cells |= dict.fromkeys(pair)
     if words:
-        told = NamedValues(words[0], words)
-        yield _told(view, UNEQUAL, "warning", cells, condition.name, told)
+        yield _told(view, UNEQUAL, "warning", cells, condition.name, words)
 
 
 _RESOURCE = re.compile("cpuset|memory|.*(?:THREADS|VISIBLE_DEVICES).*")
@@ -598,9 +598,8 @@ def mixed_machines(view: View) -> Iterator[Finding]:
         if len(machines_of(view, cells)) > 1 and (why := _in_parts(view, cells)):
             parts[why[0]] |= dict.fromkeys(cells, why[1])
     for severity, found in parts.items():
-        machines, why_first = machines_of(view, found), next(iter(found.values()))
-        told = NamedValues(f"{few(machines)} ({why_first})", list(machines))
-        yield _told(view, MIXED, severity, found, MACHINE, told)
+        why_first = f"{few(machines_of(view, found))} ({next(iter(found.values()))})"
+        yield _told(view, MIXED, severity, found, MACHINE, [why_first])
     alone: dict[Place, dict[str, Sequence[Stored]]] = {
         cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
     }
@@ -635,15 +634,16 @@ def _told(
     severity: Severity,
     cells: Iterable[Cell],
     what: str,
-    told: NamedValues,
+    lines: Sequence[str],
 ) -> Finding:
-    evidence = about_cells(cells) | {"what": what, "values": told.values}
+    evidence = about_cells(cells) | {"what": what, "values": list(lines)}
+    words = lines[0] + (f", and {len(lines) - 1} more differ" if lines[1:] else "")
     if check == UNEQUAL:
         groups = dict.fromkeys(f"{model}/{workload}" for model, _, workload in cells)
-        text = f"More than the environment differs in {listed(list(groups), 'comparisons')}: {what} {told.words}."
+        text = f"More than the environment differs in {listed(list(groups), 'comparisons')}: {what} {words}."
     else:
         names = listed([label(cell) for cell in cells], "cells")
-        text = f"Runs of {names} are averaged although they differ in {what}: {told.words}."
+        text = f"Runs of {names} are averaged although they differ in {what}: {words}."
         evidence["runs"] = [run for cell in cells for run in ids(view.counted[cell])]
     return view.finding(check, severity, text, **evidence)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.finding import Finding, Severity
@@ -42,23 +42,33 @@ class Check:
     """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
 
 
+class Asked(NamedTuple):
+    """One thing that is asked of each run by itself: what is wrong with one, in words, and how that is told of all of
+    them in one finding, as of `View.tell`."""
+
+    problems: Callable[[View, Stored], Iterable[str]]
+    happened: str
+    severity: Severity = "warning"
+    remedy: str = ""
+    """Where it is not that of the check."""
+
+
 def of_each_run(
     name: str,
     kind: CheckKind,
-    severity: Severity,
     question: str,
-    problems: Callable[[View, Stored], Iterable[str]],
-    happened: tuple[str, ...],
-    *,
+    *asked: Asked,
     thresholds: tuple[Threshold, ...] = (),
     remedy: str = "",
 ) -> Check:
-    """A check that asks one thing of each run by itself, and tells all runs in one finding. `problems` are what is
-    wrong with one, in words; `happened` says it of one run, and of several where that is another word."""
+    """A check of nothing but what is asked of each run by itself."""
 
     def run(view: View) -> Iterator[Finding]:
-        return view.faulty(name, severity, problems, *happened)
+        for one in asked:
+            text, cases = f"{{}} {one.happened}", view.found(one.problems)
+            yield from view.tell(name, one.severity, text, cases, remedy=one.remedy)
 
+    severities = tuple(dict.fromkeys(one.severity for one in asked))
     return Check(
-        name, kind, (severity,), question, run, thresholds=thresholds, remedy=remedy
+        name, kind, severities, question, run, thresholds=thresholds, remedy=remedy
     )

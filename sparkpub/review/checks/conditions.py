@@ -1,32 +1,33 @@
-"""Under which conditions a run took place: heat, throttling, clocks, company, kernel messages, telemetry, machine."""
+"""Under which conditions a run took place: heat, clocks, company, memory, kernel messages, and whether the telemetry is
+its own and whole. Events that were noted meanwhile count beside the samples, which are read once after the run."""
 
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 
 from sparkpub.plan.matrix import START_CELSIUS
+from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
 from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks import leaks
-from sparkpub.review.checks.check import Check, of_each_run
-from sparkpub.review.checks.evidence import LOAD_PERCENT, while_measuring
-from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.rules import limit_of
-from sparkpub.review.checks.tenants import (
-    TENANT_GIB,
-    TENANT_LOAD_PERCENT,
-    TENANT_SHARE,
-    foreign_tenant,
+from sparkpub.review.checks.check import Asked, of_each_run
+from sparkpub.review.checks.evidence import (
+    LOAD_PERCENT,
+    Samples,
+    measured_phase,
+    while_measuring,
 )
+from sparkpub.review.checks.rules import limit_of, memory_gib
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, first_of
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import machine_of
+from sparkpub.review.statistics.estimate import Floats
 
 START_TEMPERATURE_CELSIUS = Threshold(
     "start temperature celsius",
@@ -44,6 +45,22 @@ BUSY_PERCENT = Threshold(
     40.0,
     "Load of all processors from which a run may wait for those that it uses itself: four with 40 % to do "
     "are all busy in 9 % of the time where the work comes at random, and in more where it comes together.",
+)
+TENANT_GIB = Threshold(
+    "tenant gib",
+    0.25,
+    "GPU memory in use before a run, above the usual value of the campaign: a CUDA context alone takes this much.",
+)
+TENANT_SHARE = Threshold(
+    "tenant share",
+    0.05,
+    "Share of GPU memory in use before a run from which another process holds it, even if it is so in every run. A "
+    "driver alone uses less than 1 %.",
+)
+TENANT_LOAD_PERCENT = Threshold(
+    "tenant load percent",
+    10.0,
+    "GPU utilisation before a run from which another process uses it.",
 )
 SLOW_CLOCK_SHARE = Threshold(
     "slow clock share",
@@ -68,33 +85,53 @@ THROTTLED_SHARE = Threshold(
     0.01,
     "Share of samples under load with a thermal or hardware slowdown from which a run counts as throttled.",
 )
-TELEMETRY_GAP_INTERVALS = Threshold(
-    "telemetry gap intervals",
-    5.0,
-    "A gap is longer than both limits, because sensors can answer late under load.",
+HOT_CLOCK_SHARE = Threshold(
+    "hot clock share",
+    2 / 3,
+    "Below this share of the maximum SM clock, else of that in the machine's other runs, heat holds the clock of a GPU "
+    "at its slowdown temperature, whatever its driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
 )
 LOWERED_SHARE = Threshold(
     "lowered share",
     0.01,
     "Share by which a power limit must lie below the GPU's default to be a lowered one: drivers round.",
 )
+TELEMETRY_GAP_INTERVALS = Threshold(
+    "telemetry gap intervals",
+    5.0,
+    "A gap is longer than both limits, because sensors can answer late under load.",
+)
 TELEMETRY_GAP_SECONDS = Threshold(
     "telemetry gap seconds",
     2.0,
     "A gap is longer than both limits, because sensors can answer late under load.",
 )
-HOT_CLOCK_SHARE = Threshold(
-    "hot clock share",
-    2 / 3,
-    "Below this share of the maximum SM clock, heat holds the clock of a GPU at its slowdown temperature, whatever its "
-    "driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
+LEAK_GIB = Threshold(
+    "leak gib",
+    telemetry.LEAK_GIB,
+    "GiB from which memory that grows steadily leaks: an idle machine moves by less.",
 )
-POWER_CAPPED_SHARE = Threshold(
-    "power capped share",
-    0.1,
-    "Share of samples under load at the power limit from which the check adds a note.",
+LEAK_SECONDS = Threshold(
+    "leak seconds",
+    60.0,
+    "The least stretch of the measured phase that shows a leak: garbage is collected more often than once a minute.",
 )
-
+SAMPLER_TOLERANCE = Threshold(
+    "sampler tolerance",
+    1e-3,
+    "Allowed relative difference between a recorded figure and its samples, which have six digits.",
+)
+OVERRUN_SECONDS = Threshold(
+    "overrun seconds",
+    120.0,
+    "Telemetry that continues for longer than this after a run belongs to another run. Memory is sampled for a minute.",
+)
+REST_PERCENT = Threshold(
+    "rest percent",
+    5.0,
+    "Highest utilisation of the GPU in a measured phase below which it did not serve this run: a desktop needs this "
+    "much.",
+)
 
 PRESSURES = {
     "processors": "pressure_cpu_some_percent",
@@ -103,25 +140,32 @@ PRESSURES = {
 }
 """What processes wait for, and the column of the telemetry that says how long."""
 POWER_CAP = 0x4
-"""NVML's bit for a clock held by the power limit."""
+"""NVML's bit for a clock held by the power limit, which is how a GPU is built to run."""
 _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
+_SM, _CELSIUS = "gpu_clock_sm_mhz", "gpu_temp_celsius"
+STEADY = 0.125
+"""Least share of the whole growth from each quarter of a stretch to the next; a straight line has a third."""
+LOAD_SAMPLES = 5
+"""Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
+
+
+def _samples(view: View, stored: Stored) -> Samples | None:
+    return view.evidence.of(stored).samples
 
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
     return [event.text for event in stored.record.events if event.kind in kinds]
 
 
-def _unmet(stored: Stored, *words: str) -> list[str]:
-    """Gates of those names that let the run start although their condition was not met, in words."""
-    found = []
+def _unmet(stored: Stored, *words: str) -> Iterator[str]:
+    """Gates of those names that let the run start although their condition was not met."""
     for gate in stored.record.gates:
         concerned = any(word in gate.name for word in words)
-        if not concerned or not (gate.met is False or _read_otherwise(gate)):
-            continue
-        wanted = f"{gate.name.replace('_', ' ')} wanted {gate.wanted} {gate.unit}"
-        read = f" and read {gate.readings[-1].value}" if gate.readings else ""
-        found.append(wanted.strip() + read)
-    return found
+        if concerned and (gate.met is False or _read_otherwise(gate)):
+            name = gate.name.replace("_", " ")
+            wanted = f"{name} wanted {gate.wanted} {gate.unit}".strip()
+            read = f" and read {gate.readings[-1].value}" if gate.readings else ""
+            yield wanted + read
 
 
 def _read_otherwise(gate: Gate) -> bool:
@@ -131,66 +175,33 @@ def _read_otherwise(gate: Gate) -> bool:
     read, wanted = gate.readings[-1].value, gate.wanted
     if not isinstance(read, int | float) or not isinstance(wanted, int | float):
         return False
-    if gate.name.startswith("max_"):
-        return read > wanted
-    if gate.name.startswith("min_"):
-        return read < wanted
-    return False
+    highest = read > wanted and gate.name.startswith("max_")
+    return highest or (read < wanted and gate.name.startswith("min_"))
 
 
-def thermal_gate(view: View) -> Iterator[Finding]:
-    """Runs that a gate let start hot, and those that no gate held back."""
-    yield from view.faulty(
-        "thermal-gate", "warning", lambda _, run: _unmet(run, "temp"), "started hot"
-    )
-    yield from view.faulty(
-        "thermal-gate",
-        "warning",
-        _hot_without_a_gate,
-        "started hot",
-        remedy="Let the machine cool before each run; a matrix waits for that (max_start_temp_celsius: in gates:).",
-    )
+# -- heat and clocks ---------------------------------------------------------------------------------------------
 
 
-def _hot_without_a_gate(_view: View, stored: Stored) -> Iterator[str]:
-    """A temperature above the methodology's limit, where no gate asked for it."""
+def _started_hot(_view: View, stored: Stored) -> Iterator[str]:
+    """What a gate let start, and a temperature above the methodology's limit where no gate asked for one."""
+    yield from _unmet(stored, "temp")
     start = stored.record.value("gpu_temp_start_celsius")
     gated = any("temp" in gate.name for gate in stored.record.gates)
     if not gated and start is not None and start > START_TEMPERATURE_CELSIUS:
         yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
-def throttled(view: View) -> Iterator[Finding]:
-    """Runs that heat, hardware or an operator slowed down; a power cap, which is how a GPU is built to run, is only
-    noted."""
-    yield from view.faulty(
-        "throttled",
-        "warning",
-        _less_on_every_side,
-        "had less than the GPU that they are called by",
-        remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it had less "
-        "(acknowledged:).",
-    )
-    yield from view.faulty(
-        "throttled",
-        "warning",
-        _slowed,
-        "ran with a GPU slowed by heat or hardware",
-    )
-    capped = [run for run in view.happened if _was_capped(view, run)]
-    yield from view.together(
-        "throttled",
-        "info",
-        capped,
-        lambda runs: (
-            f"The GPU was at its power limit, which lowers the clock, in {runs}."
-        ),
-    )
+def _share_under_load(samples: Samples | None, reasons: int) -> float:
+    """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
+    if samples is None:
+        return 0.0
+    found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
+    return float(np.mean(found & reasons > 0)) if len(found) else 0.0
 
 
 def _slowed(view: View, stored: Stored) -> Iterator[str]:
-    """Heat or hardware that slowed a run, by its samples or by what was noted meanwhile."""
-    share = _share_under_load(view, stored, _SLOWDOWN)
+    """Heat or hardware that slowed a run, by its samples, by what was noted meanwhile, or by a hot GPU's clock."""
+    share = _share_under_load(_samples(view, stored), _SLOWDOWN)
     harmless = {telemetry.THROTTLES[POWER_CAP]}
     noted = _events(stored, "throttle")
     events = [text for text in noted if set(text.split(", ")) != harmless]
@@ -204,152 +215,171 @@ def _slowed(view: View, stored: Stored) -> Iterator[str]:
 def _hot(view: View, stored: Stored) -> Iterator[str]:
     """A clock far below the GPU's at its slowdown temperature: not every driver gives a reason, and few imports have
     one."""
-    samples, highest = view.evidence.of(stored).samples, _highest_clock(stored)
+    samples = _samples(view, stored)
     limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    if samples is None or highest is None or limit is None:
+    if samples is None or limit is None:
         return
-    busy = samples.under_load
-    celsius = samples.columns["gpu_temp_celsius"]
-    clocks = samples.columns["gpu_clock_sm_mhz"]
-    is_held = busy & (celsius >= limit) & (clocks < HOT_CLOCK_SHARE * highest)
-    if is_held.any() and is_held.sum() > THROTTLED_SHARE * busy.sum():
+    busy, celsius = samples.under_load, samples.columns[_CELSIUS]
+    hot = busy & (celsius >= limit)
+    highest = _highest_clock(stored) or view.once(_usual_clocks).get(_gpu(stored))
+    if highest is None or not hot.any():
+        return
+    held = hot & (samples.columns[_SM] < HOT_CLOCK_SHARE * highest)
+    if held.sum() > THROTTLED_SHARE * busy.sum():
+        clock = np.median(samples.columns[_SM][held])
         yield (
-            f"{np.median(clocks[is_held]):.0f} of {highest:.0f} MHz at {celsius[is_held].max():.0f} °C, "
-            f"and {limit:.0f} °C is where it slows down"
+            f"{clock:.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C is where it slows "
+            "down"
         )
 
 
-def _was_capped(view: View, stored: Stored) -> bool:
-    """Whether nothing but the power limit held the clock down."""
-    share = _share_under_load(view, stored, POWER_CAP)
-    return share > POWER_CAPPED_SHARE and not any(_slowed(view, stored))
+def _gpu(stored: Stored) -> tuple[str | None, ...]:
+    machine = stored.record.machine
+    return machine.id, machine.kind, *(gpu.name for gpu in machine.gpus)
 
 
-def _share_under_load(view: View, stored: Stored, reasons: int) -> float:
-    """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
-    samples = view.evidence.of(stored).samples
+def _usual_clocks(view: View) -> Mapping[tuple[str | None, ...], float]:
+    """The highest usual clock under load in the runs of each machine, in MHz."""
+    return {
+        gpu: max(clocks)
+        for gpu, runs in grouped(view.happened, _gpu).items()
+        if (clocks := [clock for run in runs if (clock := _clock(view, run))])
+    }
+
+
+def _clock(view: View, stored: Stored) -> float | None:
+    """The SM clock under load in MHz."""
+    samples = _samples(view, stored)
     if samples is None:
-        return 0.0
-    found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
-    return float(np.mean(found & reasons > 0)) if len(found) else 0.0
+        return stored.record.value("gpu_clock_sm_mean_mhz")
+    return samples.clock(_SM)
 
 
-def _less_on_every_side(view: View, stored: Stored) -> Iterator[str]:
+def _highest_clock(stored: Stored) -> float | None:
+    """What the matrix set, else what the GPU can do by its driver or the catalogue, in MHz."""
+    locked = stored.record.machine.clocks_locked_mhz
+    return locked or limit_of(stored.record, "clock_max_sm_mhz")
+
+
+def _stuck(view: View, stored: Stored) -> Iterator[str]:
+    """What of a run's clocks is far below what the GPU can do; heat is told as such."""
+    if any(_hot(view, stored)):
+        return
+    samples, limit = _samples(view, stored), _highest_clock(stored)
+    clock = _clock(view, stored)
+    # Neither power nor heat held the clock in any sample, by the driver's word.
+    is_told = samples is not None and len(samples.known("gpu_throttle_reasons"))
+    is_free = is_told and not _share_under_load(samples, _SLOWDOWN | POWER_CAP)
+    share = HELD_CLOCK_SHARE if is_free else SLOW_CLOCK_SHARE
+    if clock is not None and limit is not None and clock < share * limit:
+        yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
+    else:
+        yield from _events(stored, "slow-clock")[:1]
+    usual = getattr(machine_of(stored.record), "memory_clock_mhz", None)
+    of_memory = None if samples is None else samples.clock("gpu_clock_mem_mhz")
+    if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
+        yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
+
+
+def _less(view: View, stored: Stored) -> Iterator[str]:
     """What all runs of a model and workload lacked of their GPU: where some had it, they differ, which is told."""
-    if _load(stored) in view.once(_loads_with_less):
-        yield from _less_than_the_gpu(stored)
-
-
-def _loads_with_less(view: View) -> frozenset[tuple[str, str]]:
-    """The models and workloads of which no run had its whole GPU."""
-    groups = grouped(view.happened, _load)
-    return frozenset(
-        load
-        for load, runs in groups.items()
-        if all(any(_less_than_the_gpu(run)) for run in runs)
-    )
+    alike = view.once(_by_load)[_load(stored)]
+    if all(any(_less_than_the_gpu(run.record)) for run in alike):
+        yield from _less_than_the_gpu(stored.record)
 
 
 def _load(stored: Stored) -> tuple[str, str]:
     return stored.record.model, stored.record.workload
 
 
-def _less_than_the_gpu(stored: Stored) -> Iterator[str]:
-    """A part of a GPU, and one that may not draw what it is built for."""
-    for gpu in stored.record.machine.gpus:
+def _by_load(view: View) -> Mapping[tuple[str, str], Sequence[Stored]]:
+    return grouped(view.happened, _load)
+
+
+def _less_than_the_gpu(record: Record) -> Iterator[str]:
+    """A part of a GPU that no environment names by its UUID, and a GPU that may not draw what it is built for."""
+    for gpu in record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
-        if gpu.mig and not _asks_for_a_slice(stored.record):
+        if gpu.mig and "MIG-" not in json.dumps(record.requested.environment):
             yield f"a slice of {gpu.name} (MIG)"
-        if (
-            limit is not None
-            and usual is not None
-            and limit < (1 - LOWERED_SHARE) * usual
-        ):
+        if None not in (limit, usual) and limit < (1 - LOWERED_SHARE) * usual:  # type: ignore[operator]
             yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
 
 
-def _asks_for_a_slice(record: Record) -> bool:
-    """Whether the environment names a slice by its UUID, `MIG-...`, as a device or in a variable."""
-    return "MIG-" in json.dumps(record.requested.environment)
-
-
-def slow_clock(view: View) -> Iterator[Finding]:
-    """Runs whose SM clock under load stayed far below what the GPU can do and what the matrix set."""
-    yield from view.faulty(
-        "slow-clock",
-        "warning",
-        _stuck,
-        "ran with a slow clock",
-    )
-
-
-def _stuck(view: View, stored: Stored) -> Iterator[str]:
-    """What of a run's clocks is far below what the GPU can do."""
-    if any(_hot(view, stored)):
-        return  # which is told as such
-    clock, limit = _clock(view, stored), _highest_clock(stored)
-    share = HELD_CLOCK_SHARE if _is_free(view, stored) else SLOW_CLOCK_SHARE
-    if clock is not None and limit is not None and clock < share * limit:
-        yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
-    else:
-        yield from _events(stored, "slow-clock")[:1]
-    usual = getattr(machine_of(stored.record), "memory_clock_mhz", None)
-    samples = view.evidence.of(stored).samples
-    of_memory = None if samples is None else samples.clock("gpu_clock_mem_mhz")
-    if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
-        yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
-
-
-def _is_free(view: View, stored: Stored) -> bool:
-    """Whether neither power nor heat held the clock in any sample, by the driver's word."""
-    samples = view.evidence.of(stored).samples
-    if samples is None or not len(samples.known("gpu_throttle_reasons")):
-        return False
-    return _share_under_load(view, stored, _SLOWDOWN | POWER_CAP) == 0
-
-
-def _clock(view: View, stored: Stored) -> float | None:
-    """The SM clock under load in MHz."""
-    samples = view.evidence.of(stored).samples
-    if samples is None:
-        return stored.record.value("gpu_clock_sm_mean_mhz")
-    return samples.clock("gpu_clock_sm_mhz")
-
-
-def _highest_clock(stored: Stored) -> float | None:
-    """What the matrix set, else what the GPU can do by its driver or the catalogue, in MHz."""
-    return stored.record.machine.clocks_locked_mhz or limit_of(
-        stored.record, "clock_max_sm_mhz"
-    )
-
-
-def foreign_load(view: View) -> Iterator[Finding]:
-    """Runs beside which something else was at work, and those before which it held the GPU."""
-    yield from view.faulty("foreign-load", "warning", _company, "shared the machine")
-    yield from foreign_tenant(view)
+# -- company -----------------------------------------------------------------------------------------------------
 
 
 def _company(view: View, stored: Stored) -> Iterator[str]:
-    """Somebody else on the GPU, the CPU or in the memory."""
+    """Somebody else on the GPU, the processors, the disk or in the memory, before the run or in it."""
     yield from _unmet(stored, "exclusive", "cpu", "memory")
     yield from _events(stored, "foreign-process")
-    samples = view.evidence.of(stored).samples
-    if samples is None:
-        return
+    samples = _samples(view, stored)
+    if samples is not None:
+        yield from _beside(stored.record, samples)
+    yield from _tenants(view, stored)
+
+
+def _beside(record: Record, samples: Samples) -> Iterator[str]:
     most = samples.known("gpu_foreign_processes").max(initial=0)
     if most:
         yield f"the GPU was in use by up to {other_processes(int(most))}"
-    busy = while_measuring(stored.record, samples, "cpu_percent")
+    busy = while_measuring(record, samples, "cpu_percent")
     # An engine that computes on processors waits for them itself, and a limit may have been asked for.
-    waits_for_itself = "cpuset" in stored.record.requested.environment or (
+    waits_for_itself = "cpuset" in record.requested.environment or (
         busy and fmean(busy) > BUSY_PERCENT
     )
     for what, column in PRESSURES.items():
-        waited = while_measuring(stored.record, samples, column)
+        waited = while_measuring(record, samples, column)
         if not waited or (what == "processors" and waits_for_itself):
             continue
         if fmean(waited) > WAITED_PERCENT:
             yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
+
+
+def _tenants(view: View, stored: Stored) -> Iterator[str]:
+    """Memory or load that was on the GPU before the run."""
+    if not _begins_alone(stored):
+        return
+    record, samples = stored.record, _samples(view, stored)
+    used, total = _used_before(view, stored), memory_gib(record)
+    if used is not None and not record.machine.unified_memory:
+        usual = view.once(_usually_used)
+        if used > usual + TENANT_GIB:
+            yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
+        elif total and used > TENANT_SHARE * total:
+            yield f"{used:.2f} of {total:.0f} GiB were in use before it"
+    idle: Sequence[float] = ()
+    if samples is not None:
+        idle = samples.known("gpu_utilization_percent", samples.times < 0).tolist()
+    if idle and median(idle) >= TENANT_LOAD_PERCENT:
+        yield f"the GPU was {median(idle):.0f} % busy before it"
+
+
+def _begins_alone(stored: Stored) -> bool:
+    """Whether nothing of its own was on the GPU before a run: no server that lives for several runs, that ran before
+    the campaign, or that an imported client measured."""
+    record = stored.record
+    return (
+        "server" not in record.observed.settings
+        and not is_of_running_server(record)
+        and record.plan.order != "as-published"
+    )
+
+
+def _usually_used(view: View) -> float:
+    """GPU memory in use before the runs of a campaign, in GiB."""
+    before = [_used_before(view, run) for run in view.happened if _begins_alone(run)]
+    known = [used for used in before if used is not None]
+    return median(known) if known else 0.0
+
+
+def _used_before(view: View, stored: Stored) -> float | None:
+    """GPU memory in use before the run: by the samples, else by the memory ledger, else by the tool's own report."""
+    record, samples = stored.record, _samples(view, stored)
+    used = None if samples is None else samples.before("gpu_memory_used_gib")
+    if used is None and record.memory is not None:
+        used = record.memory.baseline.gpu_used_gib
+    return record.value("device_used_before_gib") if used is None else used
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -361,36 +391,83 @@ def _complaints(_view: View, stored: Stored) -> Iterator[str]:
     yield from first_of(events, "messages")
 
 
-def telemetry_gap(view: View) -> Iterator[Finding]:
-    """Runs in which the sampler was silent for a while, or whose samples are gone."""
-    lost = [run for run in view.happened if _lost_samples(view, run)]
-    yield from view.together(
-        "telemetry-gap",
-        "warning",
-        lost,
-        lambda runs: (
-            f"Figures of {runs} come from the sampler, but its samples were not kept."
-        ),
-    )
-    yield from view.faulty(
-        "telemetry-gap",
-        "warning",
-        _silence,
-        "had gaps in the telemetry, so peaks may be missing",
-    )
+# -- memory that grows -------------------------------------------------------------------------------------------
 
 
-def _lost_samples(view: View, stored: Stored) -> bool:
-    values = stored.record.metrics.values()
-    sampled = any(
-        value.source == "sampler" and value.value is not None for value in values
-    )
-    return sampled and view.evidence.of(stored).samples is None
+def _leaks(view: View, stored: Stored) -> Iterator[str]:
+    """What leaked in a run: as it was noted meanwhile, and what the samples of its measured phase show besides.
+
+    Loading a model and warming up may well take more and more memory: where nothing says when the measurement began,
+    the samples say nothing either. Neither do imported ones, of a machine of which nobody knows what else ran there.
+    """
+    noted = _events(stored, "leak")
+    yield from noted
+    samples, phase = _samples(view, stored), measured_phase(stored.record)
+    is_own = stored.record.plan.order != "as-published"
+    if samples is None or phase is None or not is_own:
+        return
+    places = samples.within(phase)
+    for signal, values in _memory(samples).items():
+        known = places & ~np.isnan(values)
+        found = growth(samples.times[known], values[known])
+        if found is not None and not any(text.startswith(signal) for text in noted):
+            yield f"{signal} {found}"
+
+
+def _memory(samples: Samples) -> dict[str, Floats]:
+    """Memory in GiB by signal. Used memory is what MemAvailable lost; a group's page cache is not its own memory, but
+    shared memory, which the kernel counts as cache, is."""
+    columns = samples.columns
+    cache = np.nan_to_num(columns["cgroup_file_gib"] - columns["cgroup_shmem_gib"])
+    return {
+        "memory in use on the machine": -columns["mem_available_gib"],
+        "memory of the run's control group": columns["cgroup_current_gib"] - cache,
+        "memory of the run's processes": columns["processes_pss_gib"],
+        "GPU memory in use": columns["gpu_memory_used_gib"],
+    }
+
+
+def growth(times: Floats, gib: Floats) -> str | None:
+    """The leak that samples of the measured phase show, in words, or None. Times in seconds, memory in GiB.
+
+    The whole phase is looked at, then its last half and its last quarter, so that a leak that begins late is found. A
+    stretch of at least `LEAK_SECONDS` shows a leak where it grows throughout: the medians of its four quarters rise,
+    each step by at least `STEADY` of the whole, which comes to `LEAK_GIB` over the stretch. One large allocation,
+    caches that fill and then hold, or a collector of garbage that saws up and down do not. Its last sample lies as far
+    above the median of the phase before it, so that no swing back is taken for growth.
+    """
+    for first in (0, len(times) // 2, len(times) * 3 // 4):
+        span = float(times[-1] - times[first]) if len(times) else 0.0
+        if span < LEAK_SECONDS:
+            return None
+        steps = np.diff([np.median(part) for part in np.array_split(gib[first:], 4)])
+        # From the middle of the first quarter to that of the last are three quarters of the stretch.
+        total = 4 / 3 * steps.sum()
+        beyond = gib[-1] - np.median(gib[:first]) if first else total
+        is_steady = steps.min() >= STEADY * steps.sum()
+        if is_steady and min(total, beyond) >= LEAK_GIB:
+            rate = 60 * total / span
+            return f"grew steadily by {total:.2f} GiB in the last {span:.0f} s, {rate:.2f} GiB/min"
+    return None
+
+
+# -- the telemetry itself ----------------------------------------------------------------------------------------
+
+
+def _lost_samples(view: View, stored: Stored) -> Iterator[str]:
+    metrics = stored.record.metrics.items()
+    sampled = [
+        name
+        for name, value in metrics
+        if value.source == "sampler" and value.value is not None
+    ]
+    if sampled and _samples(view, stored) is None:
+        yield from first_of([view.metrics[name].label for name in sampled], "figures")
 
 
 def _silence(view: View, stored: Stored) -> Iterator[str]:
     """The longest time without a sample, where it is too long."""
-    samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
+    samples, matrix = _samples(view, stored), view.campaign.matrix
     if samples is None:
         return
     interval = samples.interval if matrix is None else matrix.telemetry.interval
@@ -402,46 +479,87 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
         yield f"{gap:.1f} s from second {at:.0f} on, with one sample every {interval:g} s requested"
 
 
+def _foreign(view: View, stored: Stored) -> Iterator[str]:
+    """What shows that samples are not those of a run: the first of four things."""
+    samples = _samples(view, stored)
+    if samples is None or not len(samples.times):
+        return
+    shown = (_overrun, _unsampled, _at_rest, _other_figures)
+    found = (text for ask in shown for text in ask(stored.record, samples))
+    yield from [text for text in [next(found, "")] if text]
+
+
+def _overrun(record: Record, samples: Samples) -> Iterator[str]:
+    lasted, end = record.duration_seconds, samples.times[-1]
+    if lasted is not None and end > lasted + OVERRUN_SECONDS:
+        yield f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
+
+
+def _unsampled(record: Record, samples: Samples) -> Iterator[str]:
+    """A measured phase that is long enough for several samples, and has none."""
+    phase = measured_phase(record)
+    if phase is None or samples.within(phase).any():
+        return
+    if phase.end_seconds - phase.start_seconds > 2 * samples.interval:
+        yield "no sample lies within the measured phase"
+
+
+def _at_rest(record: Record, samples: Samples) -> Iterator[str]:
+    phase = measured_phase(record)
+    if phase is not None:
+        load = samples.known("gpu_utilization_percent", samples.within(phase))
+        if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
+            yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
+
+
+def _other_figures(record: Record, samples: Samples) -> Iterator[str]:
+    for name, given in samples.metrics.items():
+        recorded = record.metrics.get(name)
+        if recorded is None or recorded.value is None or recorded.source != "sampler":
+            continue
+        if not any(
+            math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
+            for value in given
+        ):
+            yield f"the record has {name} = {recorded.value:.6g}, but the samples give {given[0]:.6g}"
+
+
 CHECKS = (
-    Check(
+    of_each_run(
         "thermal-gate",
         "evidence",
-        ("warning",),
         "Did every run start cool?",
-        thermal_gate,
+        Asked(_started_hot, "started hot"),
         thresholds=(START_TEMPERATURE_CELSIUS,),
-        remedy="Lengthen cooldown: or lower max_start_temp_celsius: in gates:, and re-run.",
+        remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
     ),
-    Check(
+    of_each_run(
         "throttled",
         "evidence",
-        ("warning", "info"),
         "Was the GPU whole, and not throttled?",
-        throttled,
-        thresholds=(
-            LOAD_PERCENT,
-            THROTTLED_SHARE,
-            HOT_CLOCK_SHARE,
-            POWER_CAPPED_SHARE,
-            LOWERED_SHARE,
+        Asked(
+            _less,
+            "had less than the GPU that they are called by",
+            remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it had "
+            "less (acknowledged:).",
         ),
+        Asked(_slowed, "ran with a GPU slowed by heat or hardware"),
+        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HOT_CLOCK_SHARE, LOWERED_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
     ),
-    Check(
+    of_each_run(
         "slow-clock",
         "evidence",
-        ("warning",),
         "Did the GPU reach its normal clock?",
-        slow_clock,
+        Asked(_stuck, "ran with a slow clock"),
         thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
-    Check(
+    of_each_run(
         "foreign-load",
         "evidence",
-        ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
-        foreign_load,
+        Asked(_company, "shared the machine"),
         thresholds=(
             WAITED_PERCENT,
             BUSY_PERCENT,
@@ -454,29 +572,40 @@ CHECKS = (
     of_each_run(
         "leak",
         "evidence",
-        "warning",
         "Any memory leaks?",
-        leaks.of_run,
-        ("leaked memory",),
-        thresholds=(leaks.LEAK_GIB, leaks.LEAK_SECONDS),
+        Asked(_leaks, "leaked memory"),
+        thresholds=(LEAK_GIB, LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
     of_each_run(
         "kernel-warning",
         "evidence",
-        "warning",
         "Any kernel or driver warnings?",
-        _complaints,
-        ("ran while the kernel or the driver reported problems",),
+        Asked(_complaints, "ran while the kernel or the driver reported problems"),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
-    Check(
+    of_each_run(
         "telemetry-gap",
         "evidence",
-        ("warning",),
         "Is the telemetry complete?",
-        telemetry_gap,
+        Asked(
+            _lost_samples,
+            "has|have figures of the sampler, and its samples are gone",
+        ),
+        Asked(_silence, "had gaps in the telemetry, so peaks may be missing"),
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
+    ),
+    of_each_run(
+        "foreign-telemetry",
+        "evidence",
+        "Does the telemetry belong to its run?",
+        Asked(
+            _foreign,
+            "has|have telemetry that cannot belong to the run",
+            "error",
+        ),
+        thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, REST_PERCENT),
+        remedy="Quarantine the runs, or import them without this telemetry.",
     ),
 )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
@@ -16,7 +17,7 @@ from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.rules import CLOCK_SECONDS
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import TIMED_UNITS, View, either, ids, label
+from sparkpub.review.checks.view import View, either, ids, label
 from sparkpub.review.grouping import grouped
 
 DIGITS = Threshold(

@@ -1,23 +1,22 @@
 """Metrics that are one measurement under two names: exact functions of each other, undeclared."""
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from itertools import combinations, pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sparkpub.record.metrics import Metric
+from sparkpub.record.metrics import TIMED_UNITS
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import TIMED_UNITS, View, label
+from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
 from sparkpub.review.statistics.describe import resolution_of
 from sparkpub.review.statistics.drift import FittedLine, least_squares
-from sparkpub.review.statistics.estimate import Floats
 
 DEPENDENCE_R_SQUARED = Threshold(
     "dependence r squared",
@@ -43,7 +42,7 @@ DEPENDENCE_RUNS = Threshold(
 
 class Restated(NamedTuple):
     """Two results of a workload that are one measurement: `y` is a line of `x`, or with `power` a power of it, and then
-    `line` and `furthest`, the largest distance from it, are of their logarithms."""
+    `line` is of their logarithms."""
 
     workload: str
     x: str
@@ -51,11 +50,10 @@ class Restated(NamedTuple):
     power: bool
     runs: int
     line: FittedLine
-    furthest: float
 
 
 def restated(view: View) -> list[Restated]:
-    """Every pair of results that are one measurement."""
+    """Every pair of results that are one measurement, each once."""
     found: dict[tuple[str, str, str], Restated] = {}
     for workload, cells in grouped(view.ran, itemgetter(2)).items():
         runs = [run.record for cell in cells for run in view.ran[cell]]
@@ -68,37 +66,26 @@ def restated(view: View) -> list[Restated]:
         logarithms = values.loc[:, values.min() > 0].apply(np.log)
         of_one_cell = [one.cell == other.cell for one, other in pairwise(runs)]
         for power, figures in ((False, values), (True, logarithms)):
-            for x, y in _alike(figures, of_one_cell):
-                both = figures[[x, y]].dropna().to_numpy()
-                fit = _exact(both[:, 0], both[:, 1], rounded=not power)
-                if fit is not None:
-                    pair = Restated(workload, x, y, power, len(both), *fit)
+            changes = figures.diff().iloc[1:][of_one_cell]
+            alike = changes.corr(min_periods=int(DEPENDENCE_RUNS) - 1) ** 2
+            for x, y in combinations(figures, 2):
+                if not alike.loc[x, y] >= DEPENDENCE_R_SQUARED_WITHIN:
+                    continue
+                both = figures[[x, y]].dropna()
+                line = least_squares(both[x].tolist(), both[y].tolist())
+                if line.r_squared >= DEPENDENCE_R_SQUARED or (
+                    not power and _is_rounded(line, both[x], both[y])
+                ):
+                    pair = Restated(workload, x, y, power, len(both), line)
                     found.setdefault((workload, x, y), pair)
     return list(found.values())
 
 
-def _alike(
-    figures: pd.DataFrame, of_one_cell: Sequence[bool]
-) -> Iterator[tuple[str, str]]:
-    """The pairs that change alike from each run of a cell to the next."""
-    changes = figures.diff().iloc[1:][of_one_cell]
-    correlation = changes.corr(min_periods=int(DEPENDENCE_RUNS) - 1).to_numpy()
-    alike = np.triu(correlation**2 >= DEPENDENCE_R_SQUARED_WITHIN, 1)
-    for one, other in np.argwhere(alike):
-        yield figures.columns[one], figures.columns[other]
-
-
-def _exact(x: Floats, y: Floats, *, rounded: bool) -> tuple[FittedLine, float] | None:
-    """The line of y on x, and how far from it a run lies at most; None where that is more than next to nothing, or than
-    the rounding of both."""
-    line = least_squares(x.tolist(), y.tolist())
-    furthest = float(np.abs(y - line.slope * x - line.intercept).max())
-    if line.r_squared >= DEPENDENCE_R_SQUARED:
-        return line, furthest
-    if not rounded or line.r_squared < DEPENDENCE_R_SQUARED_WITHIN:
-        return None
-    rounding = (resolution_of(y) + abs(line.slope) * resolution_of(x)) / 2
-    return (line, furthest) if furthest <= DEPENDENCE_ROUNDING * rounding else None
+def _is_rounded(line: FittedLine, x: "pd.Series[float]", y: "pd.Series[float]") -> bool:
+    """Whether no run lies further from a line than the rounding of both figures explains."""
+    off = float((y - line.slope * x - line.intercept).abs().max())
+    steps = resolution_of(y.to_numpy()) + abs(line.slope) * resolution_of(x.to_numpy())
+    return off <= DEPENDENCE_ROUNDING * steps / 2
 
 
 def independent(view: View) -> tuple[str, ...]:
@@ -115,45 +102,44 @@ def root_of(view: View, name: str) -> str:
     return name
 
 
-def cause(view: View, metric: Metric) -> str:
+def cause(view: View, name: str) -> str:
     """What a metric hangs on, so that one fault is not told once per metric: all rates and times tell of speed, what
     restates another metric of that one, and any other metric of itself."""
-    root = view.metrics[root_of(view, metric.name)]
+    root = view.metrics[root_of(view, name)]
     return "speed" if root.unit in TIMED_UNITS else root.name
+
+
+def causes(view: View, names: Iterable[str]) -> frozenset[str]:
+    """What some metrics hang on."""
+    return frozenset(cause(view, name) for name in names)
 
 
 def dependent_metrics(view: View) -> Iterator[Finding]:
     """Two headline metrics that are one."""
     for pair in view.once(restated):
         x, y, line = view.metrics[pair.x], view.metrics[pair.y], pair.line
-        evidence: dict[str, Any] = {
-            "x": pair.x,
-            "y": pair.y,
-            "form": "power" if pair.power else "linear",
-            "slope": line.slope,
-            "intercept": line.intercept,
-            "r_squared": line.r_squared,
-            "n": pair.runs,
-        }
         if pair.power:
             formula = f"{math.exp(line.intercept):.6g} × {x.label}^{line.slope:.4f}"
-            furthest = f"{100 * pair.furthest:.2g} %"
         else:
-            sign = "" if line.slope >= 0 else "−"
             plus = "+" if line.intercept >= 0 else "−"
-            formula = f"{sign}{abs(line.slope):.4f} × {x.label} {plus} {abs(line.intercept):.3f} {y.unit}"
-            furthest = f"{pair.furthest:.3g} {y.unit}"
-            evidence["largest_residual"] = pair.furthest
-            # Where both are cut from one quantity, this is that quantity.
-            evidence["x_where_y_is_zero"] = -line.intercept / line.slope
+            formula = f"{line.slope:.4f} × {x.label} {plus} {abs(line.intercept):.3f} {y.unit}"
         text = (
             f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
-            f"{y.label} = {formula}, and no run is further than {furthest} from it. A statement about one only "
-            "restates the other."
+            f"{y.label} = {formula}. A statement about one only restates the other."
         )
         cells = [label(cell) for cell in view.ran if cell[2] == pair.workload]
         yield view.finding(
-            "dependent-metrics", "warning", text, cells=cells, **evidence
+            "dependent-metrics",
+            "warning",
+            text,
+            cells=cells,
+            x=pair.x,
+            y=pair.y,
+            form="power" if pair.power else "linear",
+            slope=line.slope,
+            intercept=line.intercept,
+            r_squared=line.r_squared,
+            n=pair.runs,
         )
 
 

@@ -4,7 +4,7 @@ gone."""
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -418,19 +418,6 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     )
 
 
-def _good(view: View) -> dict[Cell, int]:
-    """How many good runs each declared cell has; further records of an iteration have a finding of their own."""
-    return {
-        cell: sum(
-            run.record.status == "ok"
-            and run.record.repeat_of is None
-            and run.run_id not in view.reviewed.doubles
-            for run in runs
-        )
-        for cell, runs in view.recorded.items()
-    }
-
-
 def missing_cell(view: View) -> Iterator[Finding]:
     """Declared cells without one good run."""
     missing = {
@@ -452,11 +439,20 @@ def missing_cell(view: View) -> Iterator[Finding]:
 
 
 def unbalanced(view: View) -> Iterator[Finding]:
-    """Cells with more or fewer good iterations than declared; without a matrix, than the other cells."""
-    good, matrix = _good(view), view.campaign.matrix
-    machines = 1
+    """Cells with more or fewer good iterations than declared; without a matrix, than the other cells. Further records
+    of an iteration have a finding of their own."""
+    matrix, machines = view.campaign.matrix, 1
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
+    good = {
+        cell: sum(
+            run.record.status == "ok"
+            and run.record.repeat_of is None
+            and run.run_id not in view.reviewed.doubles
+            for run in runs
+        )
+        for cell, runs in view.recorded.items()
+    }
     others: dict[int, dict[Cell, int]] = defaultdict(dict)
     for cell, number in good.items():
         declared = max(good.values())
@@ -465,26 +461,23 @@ def unbalanced(view: View) -> Iterator[Finding]:
         if number not in (0, declared):
             others[declared][cell] = number
     for declared, cells in others.items():
-        names, few, many = [label(cell) for cell in cells], *_ends(cells.values())
-        runs = (
-            counted(many, "good run") if few == many else f"{few} to {many} good runs"
-        )
-        against = "other cells have" if matrix is None else "the matrix declares"
-        each = " each" if few == many and len(cells) > 1 else ""
+        names = [label(cell) for cell in cells]
+        few, many = min(cells.values()), max(cells.values())
+        runs = counted(many, "good run")
+        if few != many:
+            runs = f"{few} to {many} good runs"
+        elif len(cells) > 1:
+            runs += " each"
         have = "has" if len(cells) == 1 else "have"
+        against = "other cells have" if matrix is None else "the matrix declares"
         yield view.finding(
             "unbalanced",
             "warning",
-            f"{listed(names, 'cells')} {have} {runs}{each} and {against} {declared}.",
+            f"{listed(names, 'cells')} {have} {runs} and {against} {declared}.",
             **about_cells(cells),
             good=dict(zip(names, cells.values(), strict=True)),
             declared=declared,
         )
-
-
-def _ends(numbers: Iterable[int]) -> tuple[int, int]:
-    each = sorted(numbers)
-    return each[0], each[-1]
 
 
 # -- times and records that are gone -------------------------------------------------------------------------------

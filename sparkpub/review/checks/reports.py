@@ -1,65 +1,200 @@
-"""What server and client said of themselves: requests that failed, and what the engine warned of while measuring."""
+"""What server and client said of a run: requests that failed, prompts from a cache, other work than was asked for, a
+cold start, repetitions that say nothing, answers without sense, and what the engine warned of while measuring."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from operator import itemgetter
+from statistics import median
 from typing import NamedTuple
 
+from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record.store import Stored
-from sparkpub.review.checks.check import Check
+from sparkpub.review import offered
+from sparkpub.review import repeated as repetition
+from sparkpub.review.checks.check import Asked, Check, of_each_run
 from sparkpub.review.checks.evidence import Warned
-from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, first_of
+from sparkpub.review.checks.view import Case, View, about_metrics, first_of
 
 FAILED_PERCENT = Threshold(
     "failed requests percent",
     1.0,
     "Failed requests of a run, in percent, from which its figures are of a lighter load than was asked for.",
 )
+HITS_PERCENT = Threshold(
+    "prefix cache hits percent",
+    offered.HITS_PERCENT,
+    "Percentage points of prefix cache hits, beyond the client's own warm-ups, from which prompts were not computed: "
+    "prompts drawn anew gave 13 at most in 40 runs of vLLM.",
+)
+ANSWER_SHARE = Threshold(
+    "answer share",
+    offered.ANSWER_SHARE,
+    "How far the mean answer may be from the length that the load declares, as a share of that. Of 1,522 runs that "
+    "tell both, 6 are further. The mean of 100 lengths drawn from 0.1 to 1.9 times the declared one has a standard "
+    "error of 5 %.",
+)
+DRAIN_SHARE = Threshold(
+    "drain share",
+    offered.DRAIN_SHARE,
+    "How long a mean request may take, as a share of the time in which requests arrive: longer, and the end of the "
+    "measurement, when no more arrive, is a large part of it.",
+)
+COLD_START = Threshold(
+    "cold start",
+    1.5,
+    "From this multiple of the slowest other batch, the first batch of a run is a cold start.",
+)
+COLD_TAIL = Threshold(
+    "cold tail",
+    5.0,
+    "From this multiple of the median, and from that of all requests in flight, the 99th percentile of TTFT is a cold "
+    "start in a run that was to warm up with nothing, where the times of single requests are not known. With a warm-up "
+    "it was below 2 in 154 of 156 runs.",
+)
+APART_SHARE = Threshold(
+    "apart share",
+    repetition.APART_SHARE,
+    "Standard deviation of a run's repetitions, as a share of their mean, from which that says nothing if its 95 % "
+    "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
+    "Spark, 30 have more.",
+)
+LEAST_REPETITIONS = Threshold(
+    "least repetitions",
+    3,
+    "Repetitions from which no spread at all, in any figure of a run, shows that it was measured once: 950 runs of "
+    "llama-benchy have some.",
+)
+DISTINCT_WORDS = Threshold(
+    "distinct words",
+    pages.LEAST_DISTINCT,
+    "Distinct words in all words of an answer, below which it repeats itself: prose of a hundred words has 0.6.",
+)
+LETTERS = Threshold(
+    "letters",
+    pages.LEAST_LETTERS,
+    "Letters and digits in all characters of an answer, below which it is no text.",
+)
 
 
-def failed_requests(view: View) -> Iterator[Finding]:
-    """Runs of which requests failed: their figures are of the requests that succeeded."""
-    many, few = dict[str, float](), dict[str, float]()
-    for stored in view.happened:
-        percent = _failed_percent(view, stored)
-        if percent:
-            found = many if percent >= FAILED_PERCENT else few
-            found[stored.record.run_id] = percent
-    yield from _failures(view, "warning", many)
-    yield from _failures(view, "info", few)
+def _figure(view: View, stored: Stored, name: str) -> float | None:
+    """A figure that a record holds, else the one in its evidence: a record may be older than the metric."""
+    if name in stored.record.metrics:
+        return stored.record.value(name)
+    answer = view.evidence.of(stored).answer
+    return None if answer is None else answer.values.get(name)
 
 
-_FAILED = "failed_requests_percent"
+def _failed(view: View, stored: Stored) -> Iterator[str]:
+    percent = _figure(view, stored, "failed_requests_percent") or 0.0
+    if percent >= FAILED_PERCENT:
+        yield f"{percent:.3g} %"
 
 
-def _failures(
-    view: View, severity: Severity, percents: Mapping[str, float]
-) -> Iterator[Finding]:
-    """One finding for runs that lost a share of their requests, by id, in percent."""
-    if not percents:
+def _failed_few(view: View, stored: Stored) -> Iterator[str]:
+    percent = _figure(view, stored, "failed_requests_percent") or 0.0
+    if 0 < percent < FAILED_PERCENT:
+        yield f"{percent:.3g} %"
+
+
+def _cached(view: View, stored: Stored) -> Iterator[str]:
+    """How much of its prompts a run found in the server's cache, although nobody asked for that."""
+    hits = _figure(view, stored, "prefix_cache_hit_percent") or 0.0
+    is_asked = options_of(stored.record).get("prefix_caching")
+    if offered.is_less_work(stored.record, hits) and not is_asked:
+        yield f"{hits:.3g} % of their tokens"
+
+
+def _answers(_view: View, stored: Stored) -> Iterator[str]:
+    yield from filter(None, [offered.answers_apart(stored.record)])
+
+
+def _queue(_view: View, stored: Stored) -> Iterator[str]:
+    yield from filter(None, [offered.emptied_queue(stored.record)])
+
+
+def _cold(view: View, stored: Stored) -> Iterator[str]:
+    """A first batch apart from the rest; of a run of ours that kept no such times and warmed up with nothing, a slowest
+    TTFT apart from the median. Where requests arrive at a rate, they may just have waited."""
+    record, answer = stored.record, view.evidence.of(stored).answer
+    if answer is not None and answer.series:
+        first, *others = answer.series
+        if len(others) > 1 and first > COLD_START * max(others):
+            yield f"{first:.1f} ms, while the others take {median(others):.1f} ms"
         return
-    highest = max(percents.values())
-    share = f"{highest:.3g} %" if len(percents) == 1 else f"up to {highest:.3g} %"
-    yield from view.together(
-        "failed-requests",
-        severity,
-        [run for run in view.happened if run.record.run_id in percents],
-        lambda runs: (
-            f"{runs}: {share} of the requests failed, and the figures are of the others."
-        ),
-        percents=percents,
+    asked = options_of(record)
+    usual, slowest = record.value("ttft_p50_ms"), record.value("ttft_p99_ms")
+    is_cold = asked.get("warmup") == 0 and asked.get("request_rate") is None
+    if not is_cold or record.plan.order == "as-published" or not usual or not slowest:
+        return
+    # Prompts that are sent together are computed one after the other at worst.
+    if slowest > max(float(COLD_TAIL), load_of(record).in_flight or 1) * usual:
+        yield f"nothing was warmed up, and TTFT is {usual:.0f} ms at the median and {slowest:.0f} ms at P99"
+
+
+def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
+    """What is wrong with the answers that a run of trained weights kept. What we measure ourselves is not timed after
+    such an answer; what others measured may keep one beside its results."""
+    for event in stored.record.events:
+        is_answer = event.kind == "note" and event.text.startswith(ANSWERED)
+        if is_answer and not stored.record.requested.random_weights:
+            problem = pages.nonsense(event.text.removeprefix(ANSWERED))
+            yield from filter(None, [problem])
+
+
+# -- repetitions inside a run ------------------------------------------------------------------------------------
+
+
+def repetitions(view: View) -> Iterator[Finding]:
+    """Runs whose repetitions lie so far apart that their mean says nothing, the furthest first, and runs whose
+    repetitions are one."""
+    apart: list[tuple[float, str, Case]] = []
+    once: list[Case] = []
+    for stored in view.happened:
+        found = list(repetition.repeated(stored.record))
+        worst = max(
+            (each for each in found if each.says_nothing),
+            key=lambda each: each.share,
+            default=None,
+        )
+        if worst is not None:
+            metric = view.metrics[worst.metric]
+            number = "" if worst.number is None else f" over {worst.number}"
+            said = (
+                f"{metric.within_sentence} {metric.format(worst.mean)} ± {metric.format(worst.deviation)} "
+                f"({100 * worst.share:.0f} %{number})"
+            )
+            apart.append((worst.share, metric.name, (stored, said)))
+        times = max((each.number or 0 for each in found), default=0)
+        is_alike = all(each.deviation == 0 for each in found)
+        if times >= LEAST_REPETITIONS and is_alike and any(map(_is_exact, found)):
+            once.append((stored, f"its {times} repetitions agree to the last digit"))
+    apart.sort(key=itemgetter(0), reverse=True)
+    names = list(dict.fromkeys(name for _, name, _ in apart))
+    yield from view.tell(
+        "repetitions",
+        "warning",
+        "{} has|have repetitions too far apart for a mean, which are not ranked",
+        [case for _, _, case in apart],
+        **about_metrics(names or [""]),
+    )
+    yield from view.tell(
+        "repetitions",
+        "warning",
+        "{} was|were measured once, and says|say otherwise",
+        once,
+        what="once",
+        remedy="Look in the client's log for its number of repetitions, and correct it.",
     )
 
 
-def _failed_percent(view: View, stored: Stored) -> float | None:
-    """The share of failed requests that a record holds, else the one in its report: a record may be older than the
-    metric."""
-    if _FAILED in stored.record.metrics:
-        return stored.record.value(_FAILED)
-    answer = view.evidence.of(stored).answer
-    return None if answer is None else answer.values.get(_FAILED)
+def _is_exact(each: repetition.Repeated) -> bool:
+    """Whether a figure has more than three digits, of which the last would differ from time to time."""
+    return float(f"{each.mean:.3g}") != each.mean
 
 
 # -- warnings of the engine --------------------------------------------------------------------------------------
@@ -126,17 +261,17 @@ def engine_warning(view: View) -> Iterator[Finding]:
         failing += _case(stored, errors, "errors")
     for trouble in TROUBLES:
         cases = of_trouble[trouble]
-        happened = f"ran on an engine that {trouble.happened}"
+        happened = f"{{}} ran on an engine that {trouble.happened}"
         if not trouble.is_of_all:
             happened += ", while it was measured"
-        yield from view.cases(
-            "engine-warning", "warning", cases, happened, remedy=trouble.remedy
+        yield from view.tell(
+            "engine-warning", "warning", happened, cases, remedy=trouble.remedy
         )
-    yield from view.cases(
+    yield from view.tell(
         "engine-warning",
         "warning",
+        "{} ran on an engine that reported errors while it was measured",
         failing,
-        "ran on an engine that reported errors while it was measured",
         remedy="Read the log around the error, and re-run.",
     )
 
@@ -155,14 +290,80 @@ def _case(stored: Stored, texts: list[str], what: str) -> list[Case]:
 
 
 CHECKS = (
-    Check(
+    of_each_run(
         "failed-requests",
         "meaning",
-        ("warning", "info"),
         "Did requests fail?",
-        failed_requests,
+        Asked(_failed, "lost requests, and the figures are of the others"),
+        Asked(_failed_few, "lost requests, and the figures are of the others", "info"),
         thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
+    ),
+    of_each_run(
+        "prefix-cache",
+        "meaning",
+        "Did the server compute every prompt?",
+        Asked(
+            _cached,
+            "found its|their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked "
+            "for",
+        ),
+        thresholds=(HITS_PERCENT,),
+        remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
+    ),
+    of_each_run(
+        "answer-length",
+        "meaning",
+        "Were the answers as long as the load declares?",
+        Asked(
+            _answers,
+            "gave answers of another length, so it is other work than its load says",
+        ),
+        thresholds=(ANSWER_SHARE,),
+        remedy="Have the server ignore the end of the text (`--ignore-eos`, `min_tokens`), and re-run.",
+    ),
+    of_each_run(
+        "offered-load",
+        "meaning",
+        "Did the server serve the rate at which requests came?",
+        Asked(
+            _queue,
+            "is|are in large part the emptying of a queue, not a server at that rate",
+            "info",
+        ),
+        thresholds=(DRAIN_SHARE,),
+    ),
+    of_each_run(
+        "warmed-up",
+        "meaning",
+        "Did measuring begin after warming up?",
+        Asked(
+            _cold,
+            "measured a cold start: the first batch or requests are far slower",
+        ),
+        thresholds=(COLD_START, COLD_TAIL),
+        remedy="Raise warmup: of the workload, and re-run.",
+    ),
+    Check(
+        "repetitions",
+        "meaning",
+        ("warning",),
+        "Do the repetitions inside a run agree?",
+        repetitions,
+        thresholds=(APART_SHARE, LEAST_REPETITIONS),
+        remedy="Measure more repetitions, or longer prompts and answers.",
+    ),
+    of_each_run(
+        "sanity",
+        "meaning",
+        "Did the model make sense before it was timed?",
+        Asked(
+            _nonsense,
+            "measured a model whose answer makes no sense, so the weights or the engine are broken",
+            "error",
+        ),
+        thresholds=(DISTINCT_WORDS, LETTERS),
+        remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
     ),
     Check(
         "engine-warning",

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import fmean
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -18,14 +17,9 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.tables.comparisons import (
-    Compared,
-    Margin,
-    against_baselines,
-    compare_sides,
-)
+from sparkpub.review.tables import cells, comparisons
+from sparkpub.review.tables.column import TableRow, rows
 from sparkpub.review.tables.values import Values
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
@@ -35,33 +29,14 @@ MATERIAL_SHARE_OF_MARGIN = Threshold(
     "but do not matter.",
 )
 FLOORS = {
-    "GiB": Threshold(
-        "least change in GiB",
-        0.1,
-        "Memory: page cache and allocators vary by some tens of MiB between runs.",
-    ),
-    "ms": Threshold(
-        "least change in ms",
-        0.05,
-        "Times: the resolution of clocks and schedulers on a busy machine.",
-    ),
-    "J": Threshold(
-        "least change in J",
-        20.0,
-        "Energy: counters are read a few milliseconds early or late, at up to 700 W.",
-    ),
-    "s": Threshold(
-        "least change in s",
-        0.5,
-        "Start-up times, which are read from log lines.",
-    ),
+    "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
+    "ms": 0.05,  # the resolution of clocks and schedulers on a busy machine
+    "J": 20.0,  # counters are read a few milliseconds early or late, at up to 700 W
+    "s": 0.5,  # start-up times, which are read from log lines
 }
 """Metrics near zero are judged on an absolute floor, by unit."""
 
 Made = TypeVar("Made")
-
-TIMED_UNITS = frozenset({"ms", "tok/s", "req/s", "GFLOP/s"})
-"""Units of figures that come from a clock."""
 
 LISTED_NAMES = 3
 """Longer lists are a number."""
@@ -175,52 +150,38 @@ class View:
             metric.summary == "mean" and median not in self.metrics
         )
 
-    def matters(self, metric: Metric, values: Sequence[float], change: float) -> bool:
-        """Whether a change is large enough to matter: beside the equivalence margin of these values' mean, and at
-        all."""
-        margin = self.campaign.margin_percent / 100 * abs(fmean(values))
+    def matters(self, metric: Metric, mean: float, change: float) -> bool:
+        """Whether a change is large enough to matter: beside the equivalence margin of a mean, and at all."""
+        margin = self.campaign.margin_percent / 100 * abs(mean)
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     @cached_property
     def values(self) -> Values:
         """The values of the runs that count, by metric of a cell."""
-        return self._by_cell(self._table[self._table["counts"]])
+        return Values.of_cells(self._table[self._table["counts"]], self._itself)
 
     @cached_property
-    def values_of_all_that_ran(self) -> Values:
-        """The values of the runs that happened properly, further records of one iteration included."""
-        if not self.reviewed.doubles:
-            return self.values
-        table = self._table
-        ran = table["value"].notna() & ~table["run"].isin(list(self.reviewed.out))
-        return self._by_cell(table[ran])
+    def cells(self) -> Mapping[CellMetric, TableRow]:
+        """The rows of the table of cells, of the results."""
+        table = cells.cells(self._results, self._itself)
+        return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
-    def compared(self) -> Mapping[CellMetric, Compared]:
-        """(cell, metric) to what the cell shows against its baseline, for each result that both have."""
-        table, name = self._table, self.campaign.name
-        rows = table[table["counts"] & table["metric"].isin(self.results)]
-        values = Values.of_cells(rows, {name: self.reviewed}, by_machine=True)
-        sides = against_baselines(values)
-        found = compare_sides(values, sides, {name: Margin.of(self.campaign)})
-        about = [values.cells_and_metrics[both.first_candidate] for both in sides]
-        return dict(zip(about, found, strict=True))
+    def comparisons(self) -> Sequence[TableRow]:
+        """The rows of the table of comparisons, of the results."""
+        return rows(comparisons.comparisons(self._results, self._itself))
 
-    def _by_cell(self, rows: pd.DataFrame) -> Values:
-        return Values.of_cells(rows, {self.campaign.name: self.reviewed})
+    @property
+    def _itself(self) -> Mapping[str, ReviewedCampaign]:
+        return {self.campaign.name: self.reviewed}
 
-    def baseline_of(self, cell: Cell) -> Cell:
-        """The cell that a cell is compared with."""
-        model, _, workload = cell
-        return model, self.campaign.baseline, workload
+    @property
+    def _results(self) -> pd.DataFrame:
+        return self._table[self._table["metric"].isin(self.results)]
 
-    def figures(
-        self, cell: Cell, metric: str, *, ran: bool = False
-    ) -> tuple[float, ...]:
-        """A metric over the runs of a cell that count, machines brought to one level, in order of time; with `ran` over
-        all that happened."""
-        values = self.values_of_all_that_ran if ran else self.values
-        return values.within_machines.get((cell, metric), ())
+    def figures(self, cell: Cell, metric: str) -> tuple[float, ...]:
+        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
+        return self.values.within_machines.get((cell, metric), ())
 
     def finding(
         self,
@@ -277,28 +238,6 @@ class View:
             said += f"{example if len(runs) > 1 else ''}: {detail}"
         yield self.finding(check, severity, f"{said}.", **about, **evidence)
 
-    def together(
-        self,
-        check: str,
-        severity: Severity,
-        runs: Sequence[Stored],
-        say: Callable[[str], str],
-        **evidence: Any,
-    ) -> Iterator[Finding]:
-        """The same fault in several runs as one finding; nothing for no run. `say` makes the message from words for
-        the runs concerned."""
-        if not runs:
-            return
-        words, cells = self.where(runs)
-        about: dict[str, Any] = {}
-        if len(runs) == 1:
-            about["run"] = runs[0]
-        else:
-            if len(cells) == 1 or len(runs) < len(self.runs):
-                about = about_cells(cells)
-            about["runs"] = ids(runs)
-        yield self.finding(check, severity, capital(say(words)), **about, **evidence)
-
     def concerning(
         self,
         check: str,
@@ -341,49 +280,6 @@ class View:
             cells,
         )
 
-    def cases(
-        self,
-        check: str,
-        severity: Severity,
-        cases: Sequence[Case],
-        happened: str,
-        several: str = "",
-        **evidence: Any,
-    ) -> Iterator[Finding]:
-        """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`
-
-        `several` is what is said of more than one run, where it differs from what `happened` to one.
-        """
-        runs = [stored for stored, _ in cases]
-        details = {stored.record.run_id: detail for stored, detail in cases}
-
-        def say(words: str) -> str:
-            if len(cases) == 1:
-                return f"{words} {happened}: {cases[0][1]}."
-            first = self.where(runs[:1])[0]
-            return f"{words} {several or happened}. For example {first}: {cases[0][1]}."
-
-        yield from self.together(
-            check, severity, runs, say, details=details, **evidence
-        )
-
-    def faulty(
-        self,
-        check: str,
-        severity: Severity,
-        problems: Callable[["View", Stored], Iterable[str]],
-        happened: str,
-        several: str = "",
-        **more: Any,
-    ) -> Iterator[Finding]:
-        """One finding for the runs in which `problems` finds any, as of `cases`, which `more` is for."""
-        cases: list[Case] = []
-        for stored in self.happened:
-            found = list(problems(self, stored))
-            if found:
-                cases.append((stored, "; ".join(found)))
-        yield from self.cases(check, severity, cases, happened, several, **more)
-
 
 def either(text: str, *, several: bool) -> str:
     """What is said of one run, or of several: of `has|have` the first or the second."""
@@ -402,22 +298,6 @@ def few(values: Sequence[str]) -> str:
     if len(values) > 4:
         return f"{values[0]} to {values[-1]} ({len(values)} values)"
     return " and ".join(values)
-
-
-class NamedValues(NamedTuple):
-    """The values in which runs differ: in short, and one line for each name."""
-
-    words: str
-    values: list[str]
-
-
-def named_values(what: str, names: Mapping[str, Sequence[str]]) -> NamedValues:
-    """The values of each name; a fact that is its own name says it once."""
-    if names.keys() == {what}:
-        return NamedValues(few(names[what]), list(names[what]))
-    lines = [f"{name} {few(found)}" for name, found in sorted(names.items())]
-    more = f", and {len(lines) - 1} more differ" if len(lines) > 1 else ""
-    return NamedValues(lines[0] + more, lines)
 
 
 def first_of(texts: Sequence[str], what: str) -> Sequence[str]:
@@ -447,20 +327,7 @@ def about_metrics(names: Sequence[str]) -> dict[str, Any]:
 
 def floor(metric: Metric) -> float:
     """The smallest change of a metric that can matter, in its unit: near zero every relative change is large."""
-    return float(FLOORS.get(metric.unit, 0.0))
-
-
-def by_gpu(runs: Iterable[Stored]) -> list[list[Stored]]:
-    """The runs that a known machine ran, in a list for each set of GPUs."""
-    known = [run for run in runs if run.record.machine.id is not None]
-    groups = grouped(
-        known,
-        lambda run: (
-            run.record.machine.id,
-            *(gpu.id for gpu in run.record.machine.gpus),
-        ),
-    )
-    return list(groups.values())
+    return FLOORS.get(metric.unit, 0.0)
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:

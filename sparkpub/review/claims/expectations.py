@@ -1,100 +1,27 @@
-"""What a claim may say of its units, and how each form is read: supported, refuted or undecided."""
+"""How each form of expectation is read for the units of a claim: supported, refuted or undecided."""
 
 import math
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
 import scipy
-from pydantic import Field, FiniteFloat, PositiveFloat, model_validator
 
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import Declared
+from sparkpub.review.claims.claim import Expect
 from sparkpub.review.claims.quantities import Quantity, Question, ask
 from sparkpub.review.statistics.compare import holm
 from sparkpub.review.statistics.describe import MINIMUM_RUNS
 from sparkpub.review.statistics.estimate import ALPHA
 
 Decided = Literal["supported", "refuted", "undecided"]
-ExpectedInterval = tuple[FiniteFloat, FiniteFloat]
-_CONDITION = re.compile(r"([a-z][a-z0-9_]*)\s*(<=|>=|=|<|>)\s*(-?\d+(?:\.\d+)?)")
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
 }
-
-
-class Expect(Declared):
-    """What the claim says of each unit of its scope: exactly one of these.
-
-    Intervals (`ratio`, `difference`, `difference_percent`) and `direction` are read with the 95 % interval: it lies
-    inside (supported), outside (refuted) or across (undecided). `published` and `spans` are read at the claim's
-    `decimals`: they are about these very numbers. `holds` is `statistic < number` (also <=, >, >=, =).
-    """
-
-    equivalent_within_percent: PositiveFloat | None = None
-    ratio: ExpectedInterval | None = None
-    difference: ExpectedInterval | None = None
-    difference_percent: ExpectedInterval | None = None
-    direction: Literal["higher", "lower"] | None = None
-    holds: Annotated[str, Field(pattern=f"^{_CONDITION.pattern}$")] | None = None
-    published: dict[str, FiniteFloat] | None = None
-    """Unit (`deepseek` or `deepseek/native`) to the figure that was published for it."""
-    spans: ExpectedInterval | None = None
-    """The smallest and largest value over the units, as published."""
-    highest: str | None = None
-    lowest: str | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if len(self.model_fields_set) != 1:
-            raise ValueError(
-                f"an expectation is exactly one of {', '.join(type(self).model_fields)}"
-            )
-        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
-            low, high = self.bounds
-            raise ValueError(
-                f"{self.form}: [{low:g}, {high:g}] is turned round: the lower bound stands first"
-            )
-        return self
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The two ends of an expectation that is an interval."""
-        return self.ratio or self.difference or self.difference_percent or self.spans
-
-    @property
-    def form(self) -> str:
-        """The name of the one expectation that is set."""
-        return next(iter(self.model_fields_set))
-
-    @property
-    def figures(self) -> Mapping[str, str]:
-        """The figures of the expectation by the names that a statement may use, without signs."""
-        if self.equivalent_within_percent is not None:
-            return {"within": f"{self.equivalent_within_percent:g}"}
-        if self.holds is not None:
-            whole, point, rest = self.condition[2].removeprefix("-").partition(".")
-            return {"number": f"{int(whole):,}{point}{rest}"}
-        if self.published is not None:
-            return {
-                unit: f"{abs(figure):,g}" for unit, figure in self.published.items()
-            }
-        if self.bounds is None:
-            return {}
-        low, high = sorted(map(abs, self.bounds))
-        return {"low": f"{low:,g}", "high": f"{high:,g}"}
-
-    @property
-    def condition(self) -> tuple[str, str, str]:
-        """`holds` as (statistic, operator, number as written)."""
-        found = _CONDITION.fullmatch(self.holds or "")
-        assert found is not None
-        return found[1], found[2], found[3]
 
 
 @dataclass(frozen=True)

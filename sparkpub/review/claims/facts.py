@@ -16,11 +16,15 @@ from sparkpub.record.record import Declared
 from sparkpub.record.text import number, with_unit
 from sparkpub.record.web import Address
 
-_IN_UNIT = re.compile(r"\bin ([KMGT]i?B|tok/s|ms|MHz|GHz|W|°C|%)(?![\w/])")
-"""A unit that the sentence of a fact names for its figure."""
-
-_FILE = re.compile(r"[\w-]+(?:/[\w.-]+)*\.\w+(?![\w/])")
-"""A document that is a file of the repository."""
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_ALSO_WRITTEN = {
+    "%": ("percent", "per cent"),
+    "times": ("x", "×", "-fold"),
+    "°C": ("celsius",),
+    "h": ("hours",),
+    "tok/s": ("tokens/sec", "tok_s"),
+}
+"""Unit to what sources call it."""
 
 
 class FactSource(Declared):
@@ -29,13 +33,6 @@ class FactSource(Declared):
     document: Annotated[str, Field(min_length=1)]
     section: str | None = None
     url: Annotated[Address, Field(pattern=r"^https://")] | None = None
-
-    def file(self, repository: Path) -> Path | None:
-        """The document, where it is a file of the repository."""
-        named = _FILE.match(self.document)
-        if named is None or not (repository / named[0]).is_file():
-            return None
-        return repository / named[0]
 
     def __str__(self) -> str:
         return self.document + (f", “{self.section}”" if self.section else "")
@@ -50,6 +47,10 @@ class Fact(documents.ListEntry):
     unit: str = ""
     decimals: Annotated[int, Field(ge=0, le=6)] = 0
     source: FactSource
+    quote: Annotated[str, Field(min_length=1)] | None = None
+    """The words of the source, in which the figure and its unit stand. None where they are not at hand."""
+    quoted_unit: str | None = None
+    """The unit in the quotation where it is not `unit`: memory in GiB that was published as GB."""
     note: str | None = None
 
     @model_validator(mode="after")
@@ -58,11 +59,23 @@ class Fact(documents.ListEntry):
             raise ValueError(
                 f"upper: {self.upper:g} is below value: {self.value:g}: the range is turned round"
             )
-        for found in _IN_UNIT.finditer(self.says):
-            if found[1] != self.unit:
-                there = self.unit or "no unit"
-                raise ValueError(f"says “{found[0]}”, and its value has {there}")
+        if self.quote is not None:
+            self._stands_in(self.quote)
         return self
+
+    def _stands_in(self, quote: str) -> None:
+        """Raise ValueError where the quotation has another figure or another unit."""
+        there = {
+            round(float(found.replace(",", "")), self.decimals)
+            for found in _NUMBER.findall(quote)
+        }
+        for value in (self.value, self.upper):
+            if value is not None and round(abs(value), self.decimals) not in there:
+                raise ValueError(f"quote: {number(value, self.decimals)} is not in it")
+        unit = self.quoted_unit or self.unit
+        names = "|".join(map(re.escape, (unit, *_ALSO_WRITTEN.get(unit, ()))))
+        if not re.search(rf"(?<![A-Za-z])(?:{names})(?![A-Za-z])", quote):
+            raise ValueError(f"quote: its unit, {unit}, is not in it")
 
     @property
     def text(self) -> str:

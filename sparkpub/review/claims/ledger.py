@@ -6,137 +6,45 @@ to reread.
 """
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
-
-from pydantic import Field, model_validator
+from typing import TYPE_CHECKING, Any
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Key, MetricName, Record
+from sparkpub.record.record import Record
 from sparkpub.record.text import listed
 from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
-from sparkpub.review.claims.expectations import Decided, Expect, Expected, UnitVerdict
-from sparkpub.review.claims.facts import FactSource
-from sparkpub.review.claims.quantities import STATISTICS, Question
-from sparkpub.review.claims.wording import problems
+from sparkpub.review.claims.claim import Claim, Expect, VerdictWord
+from sparkpub.review.claims.expectations import Decided, Expected, UnitVerdict
+from sparkpub.review.claims.quantities import Question
+from sparkpub.review.claims.sentence import sentence
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import Names
 from sparkpub.review.reviewed import ReviewedCampaign
 
 if TYPE_CHECKING:
     from sparkpub.review.checks import Finding, Review
 
-VerdictWord = Literal["supported", "refuted", "undecided", "void", "hypothesis"]
 BEYOND_DOUBT = frozenset(
     {"identity", "order-confound", "missing-cell", "mixed-machines"}
 )
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 UNSERVED = "offered-load"
 """The check that voids it with a note: what a server did while its queue emptied is no rate that it serves."""
-_SCOPE = r"^((each|any) (cell|model|environment)|pooled)$"
-_BRACES = re.compile(r"\{([a-z0-9/._-]+)\}")
-"""A figure of a statement, by name."""
 _FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
-_COMPARE = r"^[a-z0-9][a-z0-9.-]* / [a-z0-9][a-z0-9.-]*$"
-
-
-class Claim(documents.ListEntry):
-    """One statement. `about: data` is what these runs show. `about: world` goes beyond them: it needs several machines
-    or days to be supported, and is void where findings of the review cast doubt on identity, order or coverage."""
-
-    says: Annotated[str, Field(min_length=1)]
-    """The statement. Its figures are those of `expect`, in braces: `{within}`, `{low}` and `{high}`, `{number}`, or the
-    name of a unit that was published."""
-    source: FactSource
-    about: Literal["data", "world"]
-    campaign: Key
-    repeated_in: tuple[Key, ...] = ()
-    """Campaigns that measured the same on other machines or days: the claim is about all of them together, and its
-    interval holds what differs between them."""
-    metric: MetricName | None = None
-    against: MetricName | None = None
-    """A second metric, for statistics that relate two (slope, intercept, r_squared, difference_gap)."""
-    statistic: str | None = None
-    """What `published`, `spans`, `highest` and `lowest` read; the mean, or with `compare` the difference."""
-    compare: Annotated[str, Field(pattern=_COMPARE)] | None = None
-    """`candidate / baseline`: environments."""
-    scope: Annotated[str, Field(pattern=_SCOPE)] = "pooled"
-    models: tuple[Key, ...] = ()
-    environments: tuple[Key, ...] = ()
-    workloads: tuple[Key, ...] = ()
-    include: Literal["counted", "all"] = "counted"
-    decimals: Annotated[int, Field(ge=0, le=6)] = 2
-    expect: Expect | None = None
-    decided_by: str | None = None
-    """For a hypothesis: the measurement that would decide it."""
-    note: str | None = None
-    recorded: VerdictWord
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if (self.expect is None) == (self.decided_by is None):
-            raise ValueError(
-                "a claim has expect:, or decided_by: where it is a hypothesis"
-            )
-        if self.compare is not None and "cell" in self.scope:
-            raise ValueError("a comparison has scope each model, any model or pooled")
-        unknown = set(_BRACES.findall(self.says)) - self._figures.keys()
-        if unknown:
-            there = ", ".join(f"{{{name}}}" for name in self._figures) or "none"
-            raise ValueError(
-                f"says names {{{min(unknown)}}}, and its expectation has {there}"
-            )
-        if self.expect is not None:
-            for problem in problems(self.says, self.expect, self.compare, self._unit):
-                raise ValueError(problem)
-        return self
-
-    @property
-    def _unit(self) -> str | None:
-        """The unit of the figures that a statement may use; None where it is not known before the data are read."""
-        assert self.expect is not None
-        if (
-            self.expect.difference_percent is not None
-            or self.expect.equivalent_within_percent is not None
-        ):
-            return "%"
-        name = self.statistic or ("difference" if self.compare else "mean")
-        if self.expect.holds is not None:
-            name = self.expect.condition[0]
-        if self.expect.ratio is not None:
-            name = "ratio"
-        if self.expect.difference is not None:
-            name = "difference"
-        statistic = STATISTICS.get(name)
-        if statistic is None:
-            return None
-        if statistic.unit != "metric":
-            return statistic.unit
-        metric = METRICS.get(self.metric or "")
-        return None if metric is None else metric.unit
-
-    @property
-    def _figures(self) -> Mapping[str, str]:
-        return {} if self.expect is None else self.expect.figures
-
-    @property
-    def sentence(self) -> str:
-        """The statement with the figures that are tested."""
-        return _BRACES.sub(lambda found: self._figures[found[1]], self.says)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim with what the data say of it. `text` is one sentence for a reader; `evidence` is JSON data:
-    `units` (label, n, statistic, value, ci95, verdict each), `findings` (check, cell, message) where void."""
+    """A claim with what the data say of it. `says` is its sentence, `text` the figures in one more; `evidence` is JSON
+    data: `units` (label, n, statistic, value, ci95, verdict each), `findings` (check, cell, message) where void."""
 
     claim: Claim
+    says: str
     verdict: VerdictWord
     text: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -154,7 +62,7 @@ class Verdict:
             include={"id", "source", "about", "recorded"}, exclude_none=True
         )
         return told | {
-            "says": self.claim.sentence,
+            "says": self.says,
             "verdict": self.verdict,
             "text": self.text,
             "evidence": dict(self.evidence),
@@ -168,10 +76,10 @@ def read(path: Path) -> list[Claim]:
 
 def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
     """The verdict of each claim. Raises ClaimError for a claim that names what its campaign does not have."""
-    verdicts = []
+    names, verdicts = Names(review.dataset), []
     for claim in claims:
         try:
-            verdicts.append(_judge(claim, review))
+            verdicts.append(_judge(claim, review, names))
         except ClaimError as error:
             raise ClaimError(
                 error.what, where=f"claim {claim.id}", remedy=error.remedy
@@ -179,21 +87,23 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
     return verdicts
 
 
-def _judge(claim: Claim, review: "Review") -> Verdict:
-    if claim.expect is None:
-        return Verdict(claim, "hypothesis", f"What would decide it: {claim.decided_by}")
-    names = (claim.campaign, *claim.repeated_in)
-    campaigns = [review.campaigns[name] for name in names if name in review.campaigns]
-    missing = [name for name in names if name not in review.campaigns]
-    if missing:
+def _judge(claim: Claim, review: "Review", names: Names) -> Verdict:
+    needed = (claim.campaign, *claim.repeated_in)
+    missing = [name for name in needed if name not in review.campaigns]
+    if missing and claim.expect is not None:
         text = f"The campaign {missing[0]} is not among these data."
-        return Verdict(claim, "undecided", text)
+        return Verdict(claim, sentence(claim, names, ()), "undecided", text)
+    campaigns = [review.campaigns[name] for name in needed if name not in missing]
+    groups = [_chosen(claim, reviewed) for reviewed in campaigns]
+    says = sentence(claim, names, groups)
+    if claim.expect is None:
+        text = f"What would decide it: {claim.decided_by}"
+        return Verdict(claim, says, "hypothesis", text)
     for reviewed in campaigns:
         if _is_early(claim, reviewed.campaign):
             campaign = reviewed.campaign
             text = f"Campaign {campaign.name} is not finished: {campaign.progress}."
-            return Verdict(claim, "undecided", text, early=True)
-    groups = [_chosen(claim, reviewed) for reviewed in campaigns]
+            return Verdict(claim, says, "undecided", text, early=True)
     readings = _readings(claim, groups)
     evidence: dict[str, Any] = {
         "include": claim.include,
@@ -205,7 +115,7 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
-        return Verdict(claim, "void", text, evidence)
+        return Verdict(claim, says, "void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
     over = len(groups) > 1 or _over_sessions(readings)
     text = f"{figures}."
@@ -219,7 +129,7 @@ def _judge(claim: Claim, review: "Review") -> Verdict:
     if apart:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
-    return Verdict(claim, decided, text, evidence)
+    return Verdict(claim, says, decided, text, evidence)
 
 
 def _like_these(records: Sequence[Record]) -> str:
@@ -239,21 +149,26 @@ def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     """Whether a cell that the claim is about has runs that are still to be measured, or the campaign no good run."""
     if campaign.awaits():
         return True
-    environments = claim.environments
-    if claim.compare is not None:
-        environments += tuple(claim.compare.split(" / "))
+    environments = claim.environments + (claim.sides or ())
     wanted = (claim.models, environments, claim.workloads)
     return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
 
 
 def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
-    return choose(
+    """The runs that a claim is about. Workloads that do not have the metric at all are none of them."""
+    chosen = choose(
         reviewed,
         claim.include,
         model=claim.models,
-        environment=claim.environments,
+        environment=claim.environments or claim.sides or (),
         workload=claim.workloads,
     )
+    table = chosen.table
+    measured = set(table.loc[table["metric"] == claim.metric, "workload"])
+    if not measured:
+        return chosen
+    cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
+    return replace(chosen, cells=cells)
 
 
 def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[UnitVerdict]:
@@ -262,10 +177,11 @@ def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[UnitVerdict]:
     questions = _questions(claim, groups[0])
     for repeat in groups[1:]:
         questions = _repeated(questions, _questions(claim, repeat))
-    statistic = claim.statistic or ("mean" if claim.compare is None else "difference")
     chances = len(questions) if claim.scope.startswith("any") else 1
     world = claim.about == "world"
-    asked = Expected(claim.expect, questions, statistic, claim.decimals, world, chances)
+    asked = Expected(
+        claim.expect, questions, claim.shown, claim.decimals, world, chances
+    )
     return asked.read()
 
 
@@ -306,7 +222,7 @@ def _sentence(expect: Expect, readings: Sequence[UnitVerdict]) -> str:
 
 
 def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
-    """One question per unit of the claim's scope. Workloads that do not have the metric at all hold no unit."""
+    """One question per unit of the claim's scope."""
     unit = claim.scope.rpartition(" ")[2]
     axes = {
         "cell": AXES,
@@ -314,11 +230,6 @@ def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
         "environment": ("environment", "workload"),
     }.get(unit, ())
     margin = _margin(claim, chosen.reviewed.campaign)
-    table = chosen.table
-    measured = set(table.loc[table["metric"] == claim.metric, "workload"])
-    if measured:
-        cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-        chosen = Chosen(chosen.reviewed, cells, chosen.include)
     questions = []
     for unit_group in split(chosen, axes):
         candidate, baseline = _sides(claim, unit_group)
@@ -343,9 +254,9 @@ def _margin(claim: Claim, campaign: CampaignData) -> float:
 
 def _sides(claim: Claim, group: Chosen) -> tuple[Chosen, Chosen | None]:
     """The group asked about, and its baseline where the claim compares."""
-    if claim.compare is None:
+    if claim.sides is None:
         return group, None
-    candidate, baseline = claim.compare.split(" / ")
+    candidate, baseline = claim.sides
     return group.of_environment(candidate), group.of_environment(baseline)
 
 
@@ -409,9 +320,7 @@ def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -
     """
     lines = []
     for verdict in verdicts:
-        lines.append(
-            f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.claim.sentence}"
-        )
+        lines.append(f"{verdict.verdict:<10} {verdict.claim.id}: {verdict.says}")
         lines.append(f"{'':<11}{verdict.text}")
         if verdict.changed:
             places = ", ".join(uses(verdict.claim.id)) or "no page"

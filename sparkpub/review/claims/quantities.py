@@ -523,14 +523,19 @@ _ALL = (
 STATISTICS: Mapping[str, Statistic] = {statistic.name: statistic for statistic in _ALL}
 
 
-def ask(name: str, question: Question) -> Quantity:
-    """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
-    statistic = STATISTICS.get(name)
-    if statistic is None:
+def statistic_called(name: str) -> Statistic:
+    """The statistic of that name. Raises ClaimError where there is none."""
+    if name not in STATISTICS:
         raise ClaimError(
             f"no statistic {name!r}",
             remedy=f"known are {', '.join(sorted(STATISTICS))}",
         )
+    return STATISTICS[name]
+
+
+def ask(name: str, question: Question) -> Quantity:
+    """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
+    statistic = statistic_called(name)
     if statistic.kind != "runs" and not question.metric:
         raise ClaimError(f"{name} needs a metric", remedy="name one")
     if (statistic.kind == "relation" or name == "gap") and not question.against:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT, POWER
+from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.compare import DETECTABLE_PERCENT
+from sparkpub.review.statistics.estimate import WANTED_POWER
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
 from sparkpub.review.tables.repeats import REPEAT_PERCENT
 
@@ -71,7 +72,7 @@ def _power(row: TableRow) -> dict[str, Any]:
     """Whether a comparison would have shown a difference of ten percent."""
     met = None
     if row.power_10_percent is not None:
-        met = row.power_10_percent >= POWER
+        met = row.power_10_percent >= WANTED_POWER
     runs = f"n = {row.n_baseline} and {row.n_candidate}"
     return {
         "campaign": row.campaign,
@@ -79,7 +80,7 @@ def _power(row: TableRow) -> dict[str, Any]:
         "cell": f"{row.model}/{row.candidate}/{row.workload}",
         "metric": row.metric,
         "value": row.power_10_percent,
-        "threshold": POWER,
+        "threshold": WANTED_POWER,
         "met": met,
         "why": f"power against {DETECTABLE_PERCENT:g} % at 5 %, {runs}",
     }

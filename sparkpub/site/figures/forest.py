@@ -9,7 +9,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.record.text import SPACE, listed, outward, percent
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.review.names import Names
+from sparkpub.review.names import Names, runs_of
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.tables.comparisons import found_in
 from sparkpub.site import sentences
@@ -122,7 +122,7 @@ def figure(selection: Selection, key: str) -> Figure:
             "Verdict",
         ),
         columns=_columns,
-        title=f"Difference from {sentences.runs_of(baseline)}, metric by metric",
+        title=f"Difference from {runs_of(baseline)}, metric by metric",
         says=_sentence(rows, baseline, selection.campaign.margin_percent),
         sample=" ".join(_notes(selection, rows)),
     )
@@ -192,7 +192,7 @@ def _sentence(rows: Sequence[Row], baseline: str, margin: float) -> str:
     }
     numbers = Counter(row["verdict"] for row in rows).most_common()
     told = [(number, words.get(verdict, verdict)) for verdict, number in numbers]
-    against = sentences.runs_of(baseline)
+    against = runs_of(baseline)
     if len(rows) == 1:
         return f"The difference from {against} is {told[0][1]}."
     if len(told) == 1:

@@ -12,6 +12,7 @@ from sparkpub.record.text import (
 )
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
+from sparkpub.review.names import runs_of
 from sparkpub.review.setup import setup_of
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.tables.column import TableRow
@@ -184,7 +185,7 @@ def figure(selection: Selection, key: str) -> Figure:
             "Between machines",
         ),
         columns=_columns,
-        title=f"Difference from {sentences.runs_of(baseline)} on each machine",
+        title=f"Difference from {runs_of(baseline)} on each machine",
         says=_sentence(shown, names),
         sample=_sample(data.margin_percent),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import percent
+from sparkpub.review.names import in_environment, runs_of
 from sparkpub.site import sentences
 from sparkpub.site.figures import marks, panels
 from sparkpub.site.figures.altair import alt
@@ -56,7 +57,7 @@ def figure(metric: Metric, selection: Selection, key: str) -> Figure:
         chart,
         selection.data(metric, "runs"),
         flagged=metric,
-        title=f"{metric.label}: every run against {sentences.runs_of(selection.scope.name(pair.baseline))}",
+        title=f"{metric.label}: every run against {runs_of(selection.scope.name(pair.baseline))}",
         says=_sentence(selection.scope, shown, pair.baseline),
         sample=f"{sample} The band is ±{margin:g} %.{note}",
         table=_table(selection.scope, shown),
@@ -68,10 +69,10 @@ def _sentence(scope: Scope, shown: Sequence[Row], baseline: str) -> str:
     baseline = scope.name(baseline)
     farthest = _farthest(scope, shown)
     if not farthest:
-        return f"None of these runs is compared with {sentences.runs_of(baseline)}."
+        return f"None of these runs is compared with {runs_of(baseline)}."
     part = max(farthest, key=farthest.__getitem__)
     far = percent(max(farthest[part], CLOSE)).lstrip("+")
-    measured = sentences.in_environment(baseline)
+    measured = in_environment(baseline)
     text = f"Every run is within {far} of the mean measured {measured}"
     if len(farthest) > 1 and farthest[part] > CLOSE:
         text += f"; the farthest is of {part}"

@@ -5,48 +5,148 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
-from sparkpub.record.record import Gpu, Record
+from sparkpub.record.record import Record
 from sparkpub.record.text import counted, number
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.setup import setup_of
 from sparkpub.site.pages import reference
 from sparkpub.site.pages.reference import plain
 
 UNDESCRIBED = "A machine that its records do not describe"
+WANTED = ("processor", "memory", "operating system", "kernel", "engine")
+"""What a reader looks for, and is told of where no record has it."""
+WANTED_OF_GPUS = ("driver", "CUDA")
 LinkOf = Callable[[str], str]
 """From the source of a page to its address as a link of the page at hand."""
 
 
 def machines(campaigns: Sequence[CampaignData], address: LinkOf) -> str:
     """A heading and a table for each kind of machine that has runs, in the order in which they ran."""
-    records: dict[str, list[Record]] = {}
-    for campaign in campaigns:
-        for record in campaign.records:
-            name = setup_of(record).machine or UNDESCRIBED
-            records.setdefault(name, []).append(record)
+    records = [record for campaign in campaigns for record in campaign.records]
+    of_kind = grouped(records, lambda record: setup_of(record).machine or UNDESCRIBED)
     parts = []
-    for name, of_machine in records.items():
-        ran = {record.campaign for record in of_machine}
-        here = [campaign for campaign in campaigns if campaign.name in ran]
+    for name, mine in of_kind.items():
+        runs = Counter(record.campaign for record in mine)
+        here = [campaign for campaign in campaigns if campaign.name in runs]
         numbers = {campaign.name: place for place, campaign in enumerate(here, 1)}
-        rows = [
-            ("campaigns", _campaigns(here, of_machine, address)),
-            *_count_of_machines(of_machine),
-            *_recorded(of_machine, numbers),
-        ]
-        parts.append(
-            f"## {plain(name)}\n\n{reference.table(('what', 'as recorded'), rows)}"
-        )
-        missing = _not_recorded(of_machine)
+        told = []
+        for campaign in here:
+            imported = "" if campaign.info.origin is None else ", imported"
+            count = f"{counted(runs[campaign.name], 'run')}{imported}"
+            told.append(
+                f"{numbers[campaign.name]}: {_link(campaign, address)} ({count})"
+            )
+        rows = [("campaigns", "<br>".join(told))]
+        ids = {record.machine.id for record in mine} - {None}
+        if len(ids) > 1:
+            text = f"{len(ids)}, told apart by a salted hash of their identity"
+            rows.append(("machines", text))
+        fields = _fields(mine)
+        rows += [(field, _values(of, numbers)) for field, of in fields.items()]
+        table = reference.table(("what", "as recorded"), rows)
+        parts += [f"## {plain(name)}", table]
+        wanted = [*WANTED, *(WANTED_OF_GPUS if "GPU" in fields else ())]
+        missing = [field for field in wanted if field not in fields]
         if missing:
             parts.append(f"Not recorded: {', '.join(missing)}.")
     return "\n\n".join(parts)
 
 
+def _fields(records: Sequence[Record]) -> dict[str, dict[str, set[str]]]:
+    """Field to its values, each with the campaigns that recorded it."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for record in records:
+        for field, text in _described(record).items():
+            if text:
+                values = found.setdefault(field, {})
+                values.setdefault(text, set()).add(record.campaign)
+    return {field: found[field] for field in _described(records[0]) if field in found}
+
+
+def _values(campaigns: Mapping[str, set[str]], numbers: Mapping[str, int]) -> str:
+    """One value alone; several with the campaigns of each, by number."""
+    if len(campaigns) == 1:
+        return plain(next(iter(campaigns)))
+    lines = []
+    for text, names in campaigns.items():
+        places = sorted(numbers[name] for name in names)
+        noun = "campaign" if len(places) == 1 else "campaigns"
+        lines.append(f"{plain(text)} ({noun} {', '.join(map(str, places))})")
+    return "<br>".join(lines)
+
+
+def _described(record: Record) -> dict[str, str]:
+    """What a record says of its machine, field by field; "" where it does not."""
+    machine, seen, box = record.machine, record.observed, record.container
+    memory = _of(machine.memory_total_gib, "GiB", 1)
+    described = {
+        "GPU": _gpus(record),
+        "processor": _listed(
+            machine.cpu,
+            machine.arch,
+            machine.cpu_count and counted(machine.cpu_count, "CPU"),
+        ),
+        "memory": memory
+        and _listed(memory, machine.unified_memory and "shared by processor and GPU"),
+        "firmware": machine.firmware,
+        "operating system": machine.os,
+        "kernel": machine.kernel,
+        "control groups": machine.cgroup,
+        "driver": machine.driver,
+        "CUDA": machine.cuda_driver,
+        "power mode": machine.power_mode,
+        "locked SM clock": _of(machine.clocks_locked_mhz, "MHz"),
+        # What the run showed; which engine a tool measures is known without it, and is no reading.
+        "engine": _spaced(seen.engine, seen.engine_version),
+        "Python": record.reproducibility and record.reproducibility.python,
+        "container engine": box
+        and _listed(
+            _spaced(box.engine, box.engine_version),
+            _spaced(box.runtime, box.runtime_version),
+            box.toolkit_version and f"NVIDIA container toolkit {box.toolkit_version}",
+        ),
+    }
+    return {field: text or "" for field, text in described.items()}
+
+
+def _gpus(record: Record) -> str:
+    """`NVIDIA H200, 140.4 GiB, compute capability 9.0`, with the number of those that are alike."""
+    alike = Counter(
+        _listed(
+            gpu.name,
+            _of(gpu.memory_total_gib, "GiB", 1),
+            gpu.compute_capability and f"compute capability {gpu.compute_capability}",
+            _of(gpu.power_limit_watt, "W", before="power limit "),
+            _of(gpu.clock_max_sm_mhz, "MHz", before="SM clock up to "),
+            gpu.mig and "a MIG partition",
+        )
+        for gpu in record.machine.gpus
+    )
+    return "; ".join(
+        text if count == 1 else f"{count} × {text}" for text, count in alike.items()
+    )
+
+
+def _of(value: float | None, unit: str, decimals: int = 0, before: str = "") -> str:
+    return "" if value is None else f"{before}{number(value, decimals)} {unit}"
+
+
+def _listed(*parts: object) -> str:
+    return ", ".join(str(part) for part in parts if part)
+
+
+def _spaced(*parts: str | None) -> str:
+    return " ".join(part for part in parts if part)
+
+
 def catalogued(kind: CatalogueFile, records: Iterable[Record]) -> str:
     """The facts of the catalogue about the models or the machines of these runs; a sentence where it has none."""
     known = catalogue.models() if kind == "models" else catalogue.machines()
-    names = dict.fromkeys(_key(kind, record) for record in records)
+    names = dict.fromkeys(
+        record.requested.model_id if kind == "models" else record.machine.kind or ""
+        for record in records
+    )
     entries = [
         reference.entry_of_catalogue(kind, name) for name in names if name in known
     ]
@@ -67,169 +167,6 @@ def licences(campaigns: Iterable[CampaignData], address: LinkOf) -> str:
     return reference.table(("campaign", "origin", "licence"), rows)
 
 
-def _key(kind: CatalogueFile, record: Record) -> str:
-    if kind == "models":
-        return record.requested.model_id
-    return record.machine.kind or ""
-
-
 def _link(campaign: CampaignData, address: LinkOf) -> str:
     target = address(f"campaigns/{campaign.name}.md")
     return f"[{plain(campaign.info.title)}]({target})"
-
-
-def _campaigns(
-    campaigns: Iterable[CampaignData], records: Iterable[Record], address: LinkOf
-) -> str:
-    """The campaigns that ran on a machine, numbered, with how many runs they have there."""
-    runs = Counter(record.campaign for record in records)
-    parts = []
-    for place, campaign in enumerate(campaigns, 1):
-        count = counted(runs[campaign.name], "run")
-        imported = "" if campaign.info.origin is None else ", imported"
-        parts.append(f"{place}: {_link(campaign, address)} ({count}{imported})")
-    return "<br>".join(parts)
-
-
-def _count_of_machines(records: Iterable[Record]) -> list[tuple[str, str]]:
-    """How many machines of the kind there are, where their ids tell them apart."""
-    ids = {record.machine.id for record in records} - {None}
-    if len(ids) < 2:
-        return []
-    return [("machines", f"{len(ids)}, told apart by a salted hash of their identity")]
-
-
-def _recorded(
-    records: Sequence[Record], numbers: Mapping[str, int]
-) -> list[tuple[str, str]]:
-    """What the records say, field by field; where campaigns differ, each value with the numbers of its campaigns."""
-    rows = []
-    for name, read in _FIELDS.items():
-        campaigns: dict[str, dict[str, None]] = {}
-        for record in records:
-            text = read(record)
-            if text:
-                campaigns.setdefault(text, {})[record.campaign] = None
-        if campaigns:
-            rows.append((name, _values(campaigns, numbers)))
-    return rows
-
-
-def _values(campaigns: Mapping[str, Iterable[str]], numbers: Mapping[str, int]) -> str:
-    """One value alone; several with the campaigns of each, by number."""
-    if len(campaigns) == 1:
-        return plain(next(iter(campaigns)))
-    lines = []
-    for text, names in campaigns.items():
-        places = sorted(numbers[name] for name in names)
-        noun = "campaign" if len(places) == 1 else "campaigns"
-        lines.append(f"{plain(text)} ({noun} {', '.join(map(str, places))})")
-    return "<br>".join(lines)
-
-
-def _not_recorded(records: Sequence[Record]) -> list[str]:
-    """The fields that a reader would look for and that no record has."""
-    wanted = ["processor", "memory", "operating system", "kernel", "engine"]
-    if any(record.machine.gpus for record in records):
-        wanted += ["driver", "CUDA"]
-    return [
-        name for name in wanted if not any(_FIELDS[name](record) for record in records)
-    ]
-
-
-# -- the fields --------------------------------------------------------------------------------------------
-
-
-def _gpus(record: Record) -> str:
-    """`NVIDIA H200, 140.4 GiB, compute capability 9.0`, with the number of those that are alike."""
-    alike: dict[str, int] = {}
-    for gpu in record.machine.gpus:
-        text = _gpu(gpu)
-        alike[text] = alike.get(text, 0) + 1
-    parts = []
-    for text, count in alike.items():
-        parts.append(text if count == 1 else f"{count} × {text}")
-    return "; ".join(parts)
-
-
-def _gpu(gpu: Gpu) -> str:
-    parts = [gpu.name]
-    if gpu.memory_total_gib is not None:
-        parts.append(f"{number(gpu.memory_total_gib, 1)} GiB")
-    if gpu.compute_capability is not None:
-        parts.append(f"compute capability {gpu.compute_capability}")
-    if gpu.power_limit_watt is not None:
-        parts.append(f"power limit {number(gpu.power_limit_watt, 0)} W")
-    if gpu.clock_max_sm_mhz is not None:
-        parts.append(f"SM clock up to {number(gpu.clock_max_sm_mhz, 0)} MHz")
-    if gpu.mig:
-        parts.append("a MIG partition")
-    return ", ".join(parts)
-
-
-def _memory(record: Record) -> str:
-    total = record.machine.memory_total_gib
-    if total is None:
-        return ""
-    text = f"{number(total, 1)} GiB"
-    if record.machine.unified_memory:
-        text += ", shared by processor and GPU"
-    return text
-
-
-def _processor(record: Record) -> str:
-    machine = record.machine
-    parts = [machine.cpu, machine.arch]
-    if machine.cpu_count is not None:
-        parts.append(counted(machine.cpu_count, "CPU"))
-    return ", ".join(part for part in parts if part)
-
-
-def _locked_clock(record: Record) -> str:
-    clock = record.machine.clocks_locked_mhz
-    if clock is None:
-        return ""
-    return f"{number(clock, 0)} MHz"
-
-
-def _engine(record: Record) -> str:
-    """What the run showed; which engine a tool measures is known without it, and is no reading."""
-    parts = (record.observed.engine, record.observed.engine_version)
-    return " ".join(part for part in parts if part)
-
-
-def _python(record: Record) -> str:
-    if record.reproducibility is None:
-        return ""
-    return record.reproducibility.python or ""
-
-
-def _container_engine(record: Record) -> str:
-    container = record.container
-    if container is None:
-        return ""
-    parts = [f"{container.engine} {container.engine_version or ''}".strip()]
-    if container.runtime is not None:
-        parts.append(f"{container.runtime} {container.runtime_version or ''}".strip())
-    if container.toolkit_version is not None:
-        parts.append(f"NVIDIA container toolkit {container.toolkit_version}")
-    return ", ".join(parts)
-
-
-_FIELDS: Mapping[str, Callable[[Record], str]] = {
-    "GPU": _gpus,
-    "processor": _processor,
-    "memory": _memory,
-    "firmware": lambda record: record.machine.firmware or "",
-    "operating system": lambda record: record.machine.os or "",
-    "kernel": lambda record: record.machine.kernel or "",
-    "control groups": lambda record: record.machine.cgroup or "",
-    "driver": lambda record: record.machine.driver or "",
-    "CUDA": lambda record: record.machine.cuda_driver or "",
-    "power mode": lambda record: record.machine.power_mode or "",
-    "locked SM clock": _locked_clock,
-    "engine": _engine,
-    "Python": _python,
-    "container engine": _container_engine,
-}
-"""What a reader may want to know of a machine, and where a record says it; "" where it does not."""

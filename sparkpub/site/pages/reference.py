@@ -400,7 +400,7 @@ def _entry(verdict: Verdict, names: Names, links: Mapping[str, str]) -> str:
     if claim.note:
         behind += f" *{plain(claim.note)}*"
     found = bound(verdict)
-    said = plain(claim.sentence)
+    said = plain(verdict.says)
     if found:
         said = f"{said.rstrip('.')} ({found})."
     line = f"{said} **{word}**{{ .sp-verdict .sp-{word} }}"
@@ -460,6 +460,8 @@ def _fact(fact: Fact) -> str:
     line = f"- **{fact.text}**{{ #{fact.id} }} {plain(fact.says)}"
     if place:
         line += f" {place}."
+    if fact.quote:
+        line += f" Quoted: “{plain(fact.quote)}”."
     if fact.note:
         line += f" {plain(fact.note)}"
     return line

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +19,6 @@ from sparkpub.collect.fleet import doctor
 from sparkpub.collect.fleet.session import collect
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
-from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
 from sparkpub.record.store import file_sha256
 from tests.collect.collecting import a_command, a_matrix, records
@@ -127,9 +125,8 @@ def test_a_campaign_is_spread_over_three_machines(nodes: Nodes, tmp_path: Path) 
 def test_the_doctor_says_what_each_machine_can_measure(nodes: Nodes) -> None:
     found = doctor.examine(campaign(), nodes.address)
     assert not doctor.fails(found)
-    document = doctor.document(found)
-    assert len({entry["machine"] for entry in document["nodes"]}) == 3
-    for entry in document["nodes"]:
+    assert len({entry["machine"] for entry in found["nodes"]}) == 3
+    for entry in found["nodes"]:
         names = {check["name"] for check in entry["checks"]}
         assert {"fleet", "memory", "docker", "environment native"} <= names
         assert "git" not in names
@@ -151,14 +148,6 @@ def test_machines_that_may_not_measure_are_refused_before_they_get_a_run(
     assert len(refused) == 2
     assert "is the same machine as node" in refused[0]
     assert "RAY_worker_niceness=0" in refused[1]
-
-
-def test_a_cluster_that_is_not_there_is_one_line() -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{bound.getsockname()[1]}"
-        with pytest.raises(CollectError, match="no Ray cluster answers"):
-            doctor.examine(None, address)
 
 
 def test_nodes_that_are_killed_lose_no_run(nodes: Nodes, tmp_path: Path) -> None:
@@ -262,8 +251,9 @@ def test_where_the_head_of_the_cluster_is_killed_the_collection_says_so(
         said, _ = head.communicate(timeout=300)
     assert head.returncode == 1
     lines = said.splitlines()
-    assert lines[-1].endswith(
-        "0 runs measured, 0 failed, 6 to do; the Ray cluster does not answer any more: no answer in 10 s; "
-        "start it and the same command again: finished runs wait on their machines"
+    assert lines[-1] == (
+        "error: the Ray cluster does not answer any more: no answer in 10 s; start it and "
+        "the same command again: finished runs wait on their machines"
     )
-    assert all(line[:2].isdigit() for line in lines), said  # each begins with the time
+    # Each other line begins with the time.
+    assert all(line[:2].isdigit() for line in lines[:-1]), said

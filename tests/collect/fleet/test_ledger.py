@@ -1,5 +1,6 @@
 """The books of a fleet, without a cluster: who gets which run, and which deliveries are kept."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,12 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import Delivery, FleetBooks
+from sparkpub.collect.fleet.ledger import Delivery, FleetBooks, Ledger
 from sparkpub.collect.git import Committer
+from sparkpub.collect.job import Job
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import plan
 from sparkpub.record.errors import RecordError
 from sparkpub.record.record import Evidence, Machine
 from sparkpub.record.store import file_sha256, to_json
@@ -28,24 +29,26 @@ def a_ledger(tmp_path: Path, said: list[str], **changes: Any) -> FleetBooks:
     models = {name: {"id": f"x/{name}"} for name in ("a", "b")}
     matrix: Matrix = a_matrix(**({"models": models, "retries": 1} | changes))
     shown, _ = public(matrix)
-    folder = tmp_path / "small"
-    folder.mkdir()
-    progress = Progress("small", 4, 0, said.append)
-    committer = Committer(folder, False, False, progress)
+    folder(tmp_path).mkdir()
+    progress = Progress("small", said.append)
+    committer = Committer(folder(tmp_path), False, False, progress)
     choice = Choice(tmp_path, commit=False)
-    ledger = FleetBooks(shown, folder, choice, [], committer, progress)
-    ledger.machines = {ONE, TWO}
-    runs = plan(matrix, [ONE, TWO])
-    ledger.schedule(runs, runs)
+    ledger = FleetBooks(matrix, shown, choice, [], committer, progress)
+    for machine in (ONE, TWO):
+        ledger.join(machine)
     return ledger
+
+
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "small"
 
 
 def a_delivery(
     ledger: FleetBooks, machine: str, tmp_path: Path, second: int = 0, **fields: Any
 ) -> Delivery:
     """What a machine delivers of its lease; `second` tells one measurement from the next."""
-    order = ledger.leases[machine]
-    stem = f"{'_'.join(order.run.cell)}_{order.run.iteration}_{machine[0]}{second}"
+    job = ledger.leases[machine]
+    stem = f"{'_'.join(job.run.cell)}_{job.run.iteration}_{machine[0]}{second}"
     log = tmp_path / f"{stem}.log"
     log.write_text(f"log of {stem}\n")
     evidence = Evidence(
@@ -54,12 +57,12 @@ def a_delivery(
     known: dict[str, Any] = {
         "run_id": f"small-{stem}",
         "campaign": "small",
-        "model": order.run.model,
-        "environment": order.run.environment,
-        "workload": order.run.workload,
-        "iteration": order.run.iteration,
-        "repeat_of": order.repeat_of,
-        "specification": ledger.shown.fingerprint(*order.run.cell),
+        "model": job.run.model,
+        "environment": job.run.environment,
+        "workload": job.run.workload,
+        "iteration": job.run.iteration,
+        "repeat_of": job.repeat_of,
+        "specification": ledger.shown.fingerprint(*job.run.cell),
         "machine": Machine(id=machine),
         "evidence": (evidence,),
     }
@@ -68,9 +71,9 @@ def a_delivery(
 
 
 def leased(ledger: FleetBooks, machine: str) -> tuple[str, int]:
-    order = ledger.next(machine)
-    assert order is not None
-    return order.run.model, order.run.iteration
+    job = ledger.next(machine)
+    assert job is not None
+    return job.run.model, job.run.iteration
 
 
 def test_a_model_is_measured_on_one_machine_in_the_order_of_the_plan(
@@ -83,7 +86,8 @@ def test_a_model_is_measured_on_one_machine_in_the_order_of_the_plan(
         ledger.receive(machine, a_delivery(ledger, machine, tmp_path))
     assert given == [("1", "a", 1), ("2", "b", 1), ("2", "b", 2), ("1", "a", 2)]
     assert ledger.next(ONE) is ledger.next(TWO) is None
-    assert len(known_records(ledger.folder)) == 4
+    assert len(known_records(folder(tmp_path))) == 4
+    assert ledger.over
 
 
 def test_a_model_moves_where_its_machine_is_gone(tmp_path: Path) -> None:
@@ -91,12 +95,11 @@ def test_a_model_moves_where_its_machine_is_gone(tmp_path: Path) -> None:
     leased(ledger, ONE)
     ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
     leased(ledger, ONE)
-    ledger.machines = {ONE, TWO}
-    leased(ledger, TWO)
-    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
-    leased(ledger, TWO)
-    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+    for _ in range(2):
+        leased(ledger, TWO)
+        ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
     assert ledger.next(TWO) is None
+    assert not ledger.over  # it is to ask again
     lost = ledger.lose(ONE)
     assert lost is not None
     assert (lost.run.model, lost.run.iteration) == ("a", 2)
@@ -110,18 +113,7 @@ def test_a_replicated_campaign_is_measured_by_each_machine(tmp_path: Path) -> No
             leased(ledger, machine)
             ledger.receive(machine, a_delivery(ledger, machine, tmp_path))
         assert ledger.next(machine) is None
-    assert len(known_records(ledger.folder)) == 8
-
-
-def test_what_arrives_lies_beside_its_record_unchanged(tmp_path: Path) -> None:
-    ledger = a_ledger(tmp_path, [])
-    leased(ledger, ONE)
-    delivery = a_delivery(ledger, ONE, tmp_path)
-    ledger.receive(ONE, delivery)
-    (record,) = known_records(ledger.folder)
-    assert (ledger.folder / f"{record.stem}.json").read_text() == delivery.record
-    for name, content in delivery.files.items():
-        assert (ledger.folder / name).read_bytes() == content
+    assert len(known_records(folder(tmp_path))) == 8
 
 
 def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
@@ -131,8 +123,12 @@ def test_a_second_delivery_is_refused_and_said(tmp_path: Path) -> None:
     leased(ledger, ONE)
     delivery = a_delivery(ledger, ONE, tmp_path)
     ledger.receive(ONE, delivery)
+    (record,) = known_records(folder(tmp_path))
+    written = {path.name: path.read_bytes() for path in folder(tmp_path).iterdir()}
+    sent = {f"{record.stem}.json": delivery.record.encode()} | dict(delivery.files)
+    assert written == sent
     ledger.receive(ONE, delivery)
-    assert len(known_records(ledger.folder)) == len(ledger.records) == 1
+    assert len(known_records(folder(tmp_path))) == len(ledger.records) == 1
     assert said[-1].endswith("came twice and is kept once")
 
 
@@ -147,7 +143,7 @@ def test_a_late_delivery_is_refused_where_the_run_was_measured_again(
     assert leased(ledger, TWO) == ("a", 1)
     ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
     ledger.receive(ONE, late)
-    (record,) = known_records(ledger.folder)
+    (record,) = known_records(folder(tmp_path))
     assert record.machine.id == TWO
     assert f"came late: {record.run_id} was measured in its place" in said[-1]
 
@@ -163,7 +159,7 @@ def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
     leased(ledger, TWO)
     ledger.receive(ONE, late)
     ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
-    (record,) = known_records(ledger.folder)
+    (record,) = known_records(folder(tmp_path))
     assert record.machine.id == ONE
     assert ledger.leases == {}
     assert leased(ledger, TWO) == ("a", 2)
@@ -232,24 +228,9 @@ def test_what_is_not_what_it_says_it_is_is_refused_and_not_written(
     whole = a_delivery(ledger, ONE, tmp_path)
     with pytest.raises(RecordError, match=words):
         ledger.receive(ONE, change(whole))
-    assert list(ledger.folder.iterdir()) == []
+    assert list(folder(tmp_path).iterdir()) == []
     ledger.receive(ONE, whole)
-    assert len(known_records(ledger.folder)) == 1
-
-
-def test_no_run_replaces_another_ones_record(tmp_path: Path) -> None:
-    """Two ids can name one file: of a campaign's run, and of an import without the campaign in its id."""
-    said: list[str] = []
-    ledger = a_ledger(tmp_path, said)
-    leased(ledger, ONE)
-    first = a_delivery(ledger, ONE, tmp_path)
-    ledger.receive(ONE, first)
-    (record,) = known_records(ledger.folder)
-    leased(ledger, ONE)
-    again = a_delivery(ledger, ONE, tmp_path, run_id=record.run_id, evidence=())
-    ledger.receive(ONE, again)
-    assert (ledger.folder / f"{record.stem}.json").read_text() == first.record
-    assert "is kept once" in said[-1]
+    assert len(known_records(folder(tmp_path))) == 1
 
 
 def test_no_more_runs_than_asked_for_are_under_way(tmp_path: Path) -> None:
@@ -257,3 +238,29 @@ def test_no_more_runs_than_asked_for_are_under_way(tmp_path: Path) -> None:
     ledger.choice = Choice(tmp_path, commit=False, max_runs=1)
     leased(ledger, ONE)
     assert ledger.next(TWO) is None
+
+
+def test_the_books_answer_machines_and_the_operators_command(tmp_path: Path) -> None:
+    """As Ray calls them: one machine is let in once, loses its run, and is told nothing more once the end is wished."""
+    matrix = a_matrix()
+    choice = Choice(tmp_path, commit=False)
+    ledger = Ledger(matrix.document(), choice, dict(os.environ))
+    assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
+    assert ledger.begin(os.geteuid()) == []
+    again = Ledger(matrix.document(), choice, dict(os.environ))
+    assert again.begin(os.geteuid())[0].startswith(
+        "another collector writes to this campaign"
+    )
+    assert ledger.join(ONE) is None
+    assert (ledger.join(ONE) or "").startswith("is a machine that measures already")
+    job = ledger.next(ONE)
+    assert isinstance(job, Job)
+    assert ledger.keep(ONE, Delivery("torn", {}))  # why it is not kept
+    ledger.leave(ONE, "the node was terminated")
+    lines, left, there = ledger.said()
+    assert lines[-1].endswith("terminated; m/native/w 1 is to do again")
+    assert (left, there, ledger.said()[0]) == (True, set(), [])
+    ledger.join(TWO)
+    ledger.wishes("finish Ctrl-C")
+    assert (ledger.next(TWO), ledger.wish()) == (False, "finish Ctrl-C")
+    assert ledger.outcome("stopped by Ctrl-C").left == 2

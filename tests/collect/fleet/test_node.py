@@ -1,22 +1,21 @@
 """What runs on a machine, without a cluster: the loop whose books are elsewhere, and what a machine says of itself."""
 
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkpub.collect import journal, lock
-from sparkpub.collect.bench import Order
 from sparkpub.collect.environments.docker import Docker
 from sparkpub.collect.fleet import node
 from sparkpub.collect.fleet.ledger import Delivery, received
+from sparkpub.collect.job import Job
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Record
+from sparkpub.record.redaction import Redactor
 from tests.building import a_record
 from tests.collect.collecting import a_matrix
 
@@ -27,39 +26,41 @@ def _surroundings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class PlayedHead:
-    """Books that give out these runs, and take what is delivered."""
+    """Books that give out these runs, and take what is delivered. `wish` is what the operator wishes."""
 
-    def __init__(self, *orders: Order) -> None:
-        self.orders = list(orders)
+    def __init__(self, *jobs: Job, wish: str = "") -> None:
+        self.jobs: list[Job | bool] = list(jobs)
         self.asked: list[str] = []
         self.taken: list[Delivery] = []
         self.said: list[str] = []
         self.problem: str | None = None
+        self.wish = wish
 
     def ask(self, what: str, *given: Any) -> Any:
+        if what == "wish":
+            if self.wish == "lost":
+                raise ConnectionError
+            return self.wish
+        if what == "tell":
+            self.said.append(given[1])
+            return None
         self.asked.append(what)
         if what == "keep":
-            self.taken += given
+            self.taken.append(given[1])
             return self.problem
-        return self.orders.pop(0) if what == "next" and self.orders else None
+        if what == "next":
+            return self.jobs.pop(0) if self.jobs else False
+        return None
 
 
-def never(_known: str) -> str:
-    """The operator wishes nothing: who waits for that does so to the end of its process."""
-    threading.Event().wait()
-    return ""
-
-
-def measured(
-    matrix: Matrix, head: PlayedHead, wish: Callable[[str], str] = never
-) -> tuple[str, ...]:
-    return node.measure(matrix.document(), head.ask, head.said.append, wish)
+def measured(matrix: Matrix, head: PlayedHead) -> tuple[str, ...]:
+    return node.measure(matrix.document(), "m", head.ask)
 
 
 def test_a_run_stays_on_the_machine_until_the_head_has_it(own_state: Path) -> None:
     matrix = a_matrix()
     folder = own_state / "fleet" / "small"
-    cut_off = PlayedHead(Order(plan(matrix)[0]))
+    cut_off = PlayedHead(Job(matrix, plan(matrix)[0]))
     cut_off.problem = "it arrived damaged"
     assert measured(matrix, cut_off) == ("it arrived damaged",)
     (record,) = [Record.model_validate_json(sent.record) for sent in cut_off.taken]
@@ -70,7 +71,7 @@ def test_a_run_stays_on_the_machine_until_the_head_has_it(own_state: Path) -> No
     head = PlayedHead()
     assert measured(matrix, head) == ()
     assert head.taken == cut_off.taken
-    assert head.asked == ["keep", "next"]
+    assert head.asked == ["join", "keep", "next"]
     assert list(folder.iterdir()) == []
 
 
@@ -86,7 +87,7 @@ def test_a_run_that_was_on_when_its_machine_died_is_handed_over_as_interrupted(
         status_reason=journal.KILLED,
         metrics={"output_throughput_tok_s": 1.0},
     )
-    place = journal.begin(folder, draft)
+    place = journal.begin(folder, draft, {}, Redactor())
     (place / "log").write_text("half a\n")
     head = PlayedHead()
     assert measured(a_matrix(), head) == ()
@@ -102,48 +103,40 @@ def test_a_machine_that_collects_already_is_not_taken(own_state: Path) -> None:
     with lock.locked("other", own_state):
         (problem,) = measured(a_matrix(), head)
     assert problem.startswith("another collector runs on this machine")
-    assert head.asked == []
+    assert head.asked == ["join"]
 
 
-def test_a_machine_where_nothing_can_start_says_why(
+def test_a_machine_waits_while_others_are_at_what_it_may_have_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Then a gate keeps its run from starting, which the books hear; and nothing can start there any more."""
+
     def stopped(*_: object) -> None:
         raise CollectError("the gates are not met", where="gates", remedy="wait")
 
-    monkeypatch.setattr(Station, "measure", stopped)
     matrix = a_matrix()
-    head = PlayedHead(Order(plan(matrix)[0]))
+    head = PlayedHead(Job(matrix, plan(matrix)[0]))
+    head.jobs.insert(0, True)
+    monkeypatch.setattr(Station, "measure", lambda *_: "skipped")
+    assert measured(matrix, head) == ()
+    assert head.asked == ["join", "next", "next", "skip", "next"]
+    head.jobs.append(Job(matrix, plan(matrix)[0]))
+    monkeypatch.setattr(Station, "measure", stopped)
     assert measured(matrix, head) == ("the gates are not met, gates; wait",)
 
 
-def test_a_run_that_a_gate_kept_from_starting_is_told_to_the_books(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(Station, "measure", lambda *_: "skipped")
-    matrix = a_matrix()
-    head = PlayedHead(Order(plan(matrix)[0]))
-    assert measured(matrix, head) == ()
-    assert head.asked == ["next", "skip", "next"]
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_a_run_ends_when_the_operator_stops_or_the_head_is_lost(lost: bool) -> None:
-    def wish(_known: str) -> str:
-        if lost:
-            raise ConnectionError
-        return "stop Ctrl-C, twice"
-
+@pytest.mark.parametrize("wish", ["stop Ctrl-C, twice", "lost"])
+def test_a_run_ends_when_the_operator_stops_or_the_head_is_lost(wish: str) -> None:
     matrix = a_matrix("sleep 600", gates={"cooldown": 60})
-    head = PlayedHead(Order(plan(matrix)[0]))
-    assert measured(matrix, head, wish) == ()
+    head = PlayedHead(Job(matrix, plan(matrix)[0]), wish=wish)
+    assert measured(matrix, head) == ()
     assert "keep" not in head.asked  # it had not begun
 
 
 def test_records_of_several_machines_have_several_addresses() -> None:
     """Each machine repeats the same iteration, perhaps within the same second."""
     matrix = a_matrix(machines="replicate")
-    head = PlayedHead(Order(plan(matrix, ["0123456789abcdef"])[0]))
+    head = PlayedHead(Job(matrix, plan(matrix, ["0123456789abcdef"])[0]))
     measured(matrix, head)
     record = Record.model_validate_json(head.taken[0].record)
     assert record.stem.endswith("_01234567")

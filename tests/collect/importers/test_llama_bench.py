@@ -232,7 +232,7 @@ def test_a_name_for_the_workload_stands_for_one_shape(tmp_path: Path) -> None:
     outcome, records = imported(RESULTS / "kv-q8.json", tmp_path, workload="w")
     assert set(records) == {("tiny-llama-q8-0", "w")}
     assert len(outcome.refused) == 1
-    assert "is another test than" in outcome.refused[0].reason
+    assert "is another load than" in outcome.refused[0].reason
 
 
 def cut(name: str, characters: int) -> str:

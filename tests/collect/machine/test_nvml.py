@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import bench
+from sparkpub.collect import obstacles
 from sparkpub.collect.machine import inventory, nvml
 from sparkpub.collect.machine.nvml import Gpus, NoGpuError
 from sparkpub.plan.environments import DockerOptions
@@ -98,11 +98,11 @@ def test_several_gpus_of_which_nothing_is_declared_are_refused(
     """Sensors would be read of GPUs that a run does not use."""
     monkeypatch.delenv(VISIBLE, raising=False)
     matrix = a_matrix(environments={"native": options})
-    lines = bench.in_the_way(matrix, plan(matrix))
+    lines = obstacles.in_the_way(matrix, plan(matrix))
     assert [said in line for line in lines] == ([True] if said else [])
     monkeypatch.setenv(VISIBLE, "2")
     declared = "gpus" in options
-    assert bool(bench.in_the_way(matrix, plan(matrix))) is bool(said and declared)
+    assert bool(obstacles.in_the_way(matrix, plan(matrix))) is bool(said and declared)
 
 
 @pytest.mark.parametrize(

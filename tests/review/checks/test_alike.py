@@ -136,7 +136,7 @@ def test_what_follows_from_another_machine_is_not_told_beside_it() -> None:
         if (name := run.record.machine.id)
     ]
     (finding,) = found(CampaignData(torn.info, torn.folder, tuple(runs)))
-    assert finding.evidence["values"] == ["a", "b"]
+    assert finding.evidence["what"] == "machine"
 
 
 def started_below(celsius: float) -> dict[str, Any]:

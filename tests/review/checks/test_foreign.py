@@ -9,11 +9,11 @@ import pytest
 from sparkpub.collect import journal
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.store import COLLECTORS_FOLDERS
-from sparkpub.review import against_base, changes_told
+from sparkpub.review import changes
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.checks.annotations import of_review
 from sparkpub.review.dataset import load
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 
 @pytest.fixture
@@ -127,11 +127,11 @@ def test_a_file_that_a_contribution_adds_beside_campaigns_is_told(
     a_folder(base)
     for folder in (base, data):
         (folder / "c" / "old.txt").write_text("x\n")
-    assert against_base.changes(base, data).found == ()
+    assert changes.changes(base, data).found == ()
     (data / ".gitattributes").write_text("* filter=x\n")
-    changes = against_base.changes(base, data)
-    assert [item.check for item in changes.found] == ["foreign-file"]
-    told = "\n".join(changes_told.as_markdown(changes))
+    found = changes.changes(base, data)
+    assert [item.check for item in found.found] == ["foreign-file"]
+    told = "\n".join(changes.as_markdown(found))
     assert "No campaign differs" in told
     assert "foreign\\-file" in told
 

@@ -38,7 +38,7 @@ from tests.review.checks.in_memory import (
     told,
     with_metrics,
 )
-from tests.review.test_against_base import a_folder
+from tests.review.test_changes import a_folder
 
 TPUT = "output_throughput_tok_s"
 PUBLISHED = Plan(position=0, order="as-published")

@@ -1,15 +1,14 @@
 """Memory that grows while a run is measured is found in its telemetry, and nothing else is."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sparkpub.record.record import Phase
-from sparkpub.review.checks.evidence import COLUMNS, Samples
-from sparkpub.review.checks.leaks import LEAK_GIB, growth, of_run
+from sparkpub.review.checks.conditions import LEAK_GIB, growth
+from tests.review.checks.in_memory import a_run, a_view, quiet, told
 
 SECONDS = np.arange(600.0)
 """Ten minutes at one sample per second."""
@@ -81,7 +80,7 @@ def test_a_leak_that_begins_late_is_found() -> None:
     """Its last quarter is growth alone: 2.5 GiB in 150 s."""
     values = 40 + np.maximum(0, SECONDS - 450) / 60
     text = growth(SECONDS, values)
-    assert text == "grew steadily by 2.48 GiB in the last 149 s, 1.00 GiB/min"
+    assert text == "grew steadily by 2.50 GiB in the last 149 s, 1.01 GiB/min"
 
 
 def test_slow_growth_is_told_when_it_has_come_to_something() -> None:
@@ -93,17 +92,11 @@ def test_slow_growth_is_told_when_it_has_come_to_something() -> None:
 
 def found(columns: dict[str, Any], measured_from: float | None) -> list[str]:
     """What is said of a run of ten minutes with these columns of its telemetry."""
-    every = {name: np.full(len(SECONDS), np.nan) for name in COLUMNS}
-    samples = Samples(every | {"elapsed_seconds": SECONDS} | columns, {})
-    phases = []
+    phases: tuple[Phase, ...] = ()
     if measured_from is not None:
-        phases = [Phase(name="measure", start_seconds=measured_from, end_seconds=600.0)]
-    plan = SimpleNamespace(order="interleaved")
-    record = SimpleNamespace(events=(), phases=phases, plan=plan)
-    stored: Any = SimpleNamespace(record=record)
-    examined = SimpleNamespace(samples=samples)
-    view: Any = SimpleNamespace(evidence=SimpleNamespace(of=lambda _: examined))
-    return list(of_run(view, stored))
+        phases = (Phase(name="measure", start_seconds=measured_from, end_seconds=600),)
+    view = a_view(a_run(phases=phases), samples=quiet(SECONDS, **columns))
+    return told("leak", view)
 
 
 def test_each_signal_is_judged_by_itself() -> None:
@@ -115,13 +108,11 @@ def test_each_signal_is_judged_by_itself() -> None:
         "cgroup_shmem_gib": 0 * grown,
         "processes_pss_gib": 9 + 0 * grown,
     }
-    texts = found(columns, 0.0)
-    assert [text.partition(" grew")[0] for text in texts] == [
-        "memory in use on the machine",
-        "memory of the run's control group",
-    ]
+    (text,) = found(columns, 0.0)
     # Without its page cache the group grows half as fast as with it.
-    assert all("1.00 GiB/min" in text for text in texts)
+    assert text.count("1.00 GiB/min") == 2
+    assert "leaked memory: memory in use on the machine grew" in text
+    assert "; memory of the run's control group grew" in text
 
 
 @pytest.mark.parametrize("measured_from", [300.0, None])

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.record import Moment, Plan
 from sparkpub.record.store import Stored
-from sparkpub.review.claims.ledger import Claim, Verdict, judge
+from sparkpub.review.claims.claim import Claim
+from sparkpub.review.claims.ledger import Verdict, judge
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.reviewed import ReviewedCampaign
 from tests.building import a_record
@@ -52,6 +53,9 @@ def a_dataset(
                     zone="utc",
                 ),
             )
+            kind = "docker" if environment == "container" else "host"
+            asked = record.requested.model_copy(update={"environment": {"type": kind}})
+            record = record.model_copy(update={"requested": asked})
             runs.append(Stored(record, Path(f"{name}/{record.stem}.json")))
     info = Campaign(campaign=name, title="t")
     campaign = CampaignData(info, Path(name), tuple(runs))
@@ -83,12 +87,13 @@ def verdict_on(dataset: Dataset, review: Any = None, **fields: Any) -> Verdict:
     """The verdict on one claim about campaign `c`."""
     chosen: dict[str, Any] = {
         "id": "it",
-        "says": "It is so.",
         "source": {"document": "somewhere"},
         "about": "data",
         "campaign": "c",
         "note": "A margin of its own.",
         "recorded": "supported",
     }
+    if "decided_by" in fields:
+        chosen["says"] = "It is so."
     claim = Claim.model_validate(chosen | fields)
     return judge([claim], review or a_review(dataset))[0]

@@ -19,7 +19,6 @@ from tests.review.machines import TPUT, a_fleet, drawn
 
 CLAIM = """
 - id: both
-  says: It is faster.
   source: {document: d}
   about: world
   campaign: one

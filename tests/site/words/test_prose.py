@@ -72,7 +72,6 @@ TYPED = [
     "The RTX 4090 GiB",
     "It ran at 15:57 tok/s.",
     "ten times the load",
-    "sixty runs",
     "thousands of tokens",
     "a dozen failures",
     "60.6°C",

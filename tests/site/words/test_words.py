@@ -178,7 +178,8 @@ def test_a_table_has_a_row_per_model_and_what_each_value_gives(words: Words) -> 
         ),
         (
             'claim("sixty")',
-            "It is so ([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }).",
+            "The number of runs is 60, with TensorRT-LLM on the DGX Spark of phase1 (all recorded runs) "
+            "([refuted](../../claims/index.md#sixty){ .sp-verdict .sp-refuted }).",
         ),
         (
             'verdict("sixty")',

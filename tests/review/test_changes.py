@@ -15,12 +15,15 @@ from sparkpub.record.campaign import Acknowledgement, Campaign, Quarantine
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import CAMPAIGN_FILE, to_json
-from sparkpub.review.against_base import (
+from sparkpub.review.changes import (
+    MOST_ROWS,
     CampaignCounts,
     ResultChange,
+    as_markdown,
+    as_text,
     changes,
+    escaped,
 )
-from sparkpub.review.changes_told import MOST_ROWS, as_markdown, as_text, escaped
 from tests.building import a_record
 
 TPUT = "output_throughput_tok_s"
@@ -201,7 +204,6 @@ def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
 
 CLAIMS = """\
 - id: slower
-  says: The container is slower.
   source: {document: d}
   about: data
   campaign: c
@@ -210,14 +212,12 @@ CLAIMS = """\
   expect: {direction: lower}
   recorded: supported
 - id: elsewhere
-  says: Another campaign has {number} runs.
   source: {document: d}
   about: data
   campaign: other
   expect: {holds: "runs = 6"}
   recorded: supported
 - id: vm
-  says: All virtual machines have {number} runs.
   source: {document: d}
   about: data
   campaign: c
@@ -235,12 +235,14 @@ def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
     claims = head.parent / "claims.yaml"
     claims.write_text(CLAIMS)
     found = changes(base, head, claims)
-    about = {"claim": "slower", "says": "The container is slower."}
-    assert found.claims == (ResultChange(about, "supported", "undecided"),)
-    assert "claim slower: supported → undecided" in list(as_text(found))
-    assert "| The container is slower\\. | supported → undecided |" in list(
-        as_markdown(found)
-    )
+    (claim,) = found.claims
+    says = claim.about["says"]
+    assert claim.about["claim"] == "slower"
+    assert says.startswith("Output throughput is lower")
+    assert (claim.before, claim.after) == ("supported", "undecided")
+    assert f"  {says}  supported → undecided" in list(as_text(found))
+    line = f"| {escaped(says)} | supported → undecided |"
+    assert line in list(as_markdown(found))
     # An environment that only one side has.
     third = head.parent / "third"
     a_folder(third, {**VALUES, "vm": [1.0]})
@@ -249,12 +251,6 @@ def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
     }
     assert (by_name["vm"].before, by_name["vm"].after) == (None, "supported")
     assert "slower" not in by_name
-
-
-def test_a_file_that_is_no_record_is_a_change_too(base: Path, head: Path) -> None:
-    (head / "c" / "stray.txt").write_text("x")
-    (campaign,) = changes(base, head).campaigns
-    assert (campaign.state, campaign.added, campaign.altered) == ("changed", (), ())
 
 
 def test_a_missing_folder_is_named(base: Path, tmp_path: Path) -> None:
@@ -267,8 +263,8 @@ def test_the_command_prints_each_form(base: Path, head: Path) -> None:
     arguments = ["changes", str(base), str(head)]
     plain = CliRunner().invoke(cli, arguments)
     assert plain.exit_code == 0
-    assert plain.output.startswith("new: added, 2 runs, 2 counted (2 added)\n")
-    assert "new m/native/w output_throughput_tok_s: no value → 11" in plain.output
+    assert "\n  new  added  2 runs, 2 counted (2 added)  not declared\n" in plain.output
+    assert "  new m/native/w  output_throughput_tok_s  no value → 11" in plain.output
     document = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).output)
     assert [item["campaign"] for item in document["campaigns"]] == ["new"]
     assert document["cells"][0]["after"] == {"n": 2, "mean": 11.0}

@@ -10,19 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.files import ResultFile
-from sparkpub.collect.importers.files import documents as json_objects
-from sparkpub.collect.importers.formats import Form
-from sparkpub.collect.importers.layout import arguments
-from sparkpub.collect.importers.sidecars import Sidecars, begins
 from sparkpub.record.outside import UnfitError, unpacked
-from sparkpub.tools import reading
+from sparkpub.tools import forms, reading
+from sparkpub.tools.forms import ResultFile
+from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
 
-SUFFIXES = (".log", ".stdout", ".out", ".txt", ".md")
-"""Of texts, the one that says most first."""
 TOLD = "told"
 """The key of the options in an object that was made of text."""
-TITLE = "Serving Benchmark Result"
+_TITLE = "Serving Benchmark Result"
 _LABELS = {
     "backend": "backend",
     "successful requests": "completed",
@@ -53,13 +48,14 @@ _COMMAND = re.compile(
 _FIRST_LINES = 20
 
 
-def results(file: ResultFile) -> list[dict[str, Any]]:
-    """The tables of a text, each in the form of the JSON that its client saves."""
-    if TITLE.encode() not in file.content:
+def runs(file: ResultFile) -> list[ShapedRun]:
+    """Of a report, or of a text: its tables, each in the form of the JSON that its client saves. Raises FileError."""
+    if file.suffix in forms.JSON:
+        return [ShapedRun(document) for document in forms.of_json(file.content)]
+    if _TITLE.encode() not in file.content:
         return []
-    said = reading.text(file.content)
-    date = _DATE.search(said)
-    before, *tables = re.split(rf"(?m)^.*{TITLE}.*$", _joined(said))
+    date = _DATE.search(file.text)
+    before, *tables = re.split(rf"(?m)^.*{_TITLE}.*$", _joined(file.text))
     found = []
     options: dict[str, str] = {}
     for table in tables:
@@ -69,7 +65,7 @@ def results(file: ResultFile) -> list[dict[str, Any]]:
             figures["date"] = date[1]
         found.append(_of_sglang(figures, options) or _of_vllm(figures, options))
         before = table
-    return found
+    return [ShapedRun(document) for document in found]
 
 
 def told(text: str) -> dict[str, str]:
@@ -80,16 +76,15 @@ def told(text: str) -> dict[str, str]:
         if "Namespace(" in line:
             found = dict(_OPTION.findall(line.partition("Namespace(")[2]))
         elif command is not None:
-            found = dict(arguments(command[1].split()))
+            found = dict(forms.arguments(command[1].split()))
     return found
 
 
-def told_beside(beside: Sidecars) -> dict[str, str]:
+def beside(written: bytes, log: bytes) -> Document:
     """The options of a report: as the client printed them first, else as the text beside it says."""
-    begin = "\n".join(reading.lines(beside.log)[:_FIRST_LINES])
-    return (
-        told(begin) or told(reading.text(beside.told)) or told(reading.text(beside.log))
-    )
+    begin = "\n".join(reading.lines(log)[:_FIRST_LINES])
+    texts = (begin, reading.text(written), reading.text(log))
+    return {TOLD: next(filter(None, map(told, texts)), {})}
 
 
 def _joined(text: str) -> str:
@@ -114,9 +109,7 @@ def _figures(table: str) -> Iterator[tuple[str, Any]]:
             yield _LABELS[label], row[2] if value is None else value
 
 
-def _of_sglang(
-    figures: dict[str, Any], options: dict[str, str]
-) -> dict[str, Any] | None:
+def _of_sglang(figures: Document, options: dict[str, str]) -> Document | None:
     """In the form of `bench_serving`; None for the table of another client."""
     if "mean_e2e_latency_ms" not in figures:
         return None
@@ -126,7 +119,7 @@ def _of_sglang(
     return {**options, **figures}
 
 
-def _of_vllm(figures: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
+def _of_vllm(figures: Document, options: dict[str, str]) -> Document:
     """In the form of `vllm bench serve`. A table without options does not say the protocol: most send completions."""
     asked: Any = options.get("num_prompts")
     ended = [reading.number(figures.get(name)) for name in ("completed", "failed")]
@@ -147,23 +140,16 @@ def _of_vllm(figures: dict[str, Any], options: dict[str, str]) -> dict[str, Any]
     )
 
 
-def _objects(file: ResultFile) -> list[dict[str, Any]]:
-    """Of a report or of a text. Raises FileError."""
-    if file.suffix in SUFFIXES:
-        return results(file)
-    return json_objects(file)
-
-
-def _twin(file: ResultFile) -> str | None:
+def twin(file: ResultFile) -> str | None:
     """The report beside a text that says the same with more, or a text that does. Those of a sweep begin with the name
     of its text: `sweep-0.1.json` with `sweep.log`."""
-    if file.suffix not in SUFFIXES:
+    if file.suffix not in forms.TEXTS:
         return None
-    before = SUFFIXES[: SUFFIXES.index(file.suffix)]
+    before = forms.TEXTS[: forms.TEXTS.index(file.suffix)]
     for path in sorted(file.path.parent.iterdir()):
         name = path.name.removesuffix(".gz")
         is_text = name in [file.stem + suffix for suffix in before]
-        is_json = name.endswith((".json", ".jsonl")) and begins(name, file.stem)
+        is_json = name.endswith(forms.JSON) and forms.begins(name, file.stem)
         if (is_json or is_text) and _has_rate(path):
             return path.name
     return None
@@ -175,7 +161,7 @@ def _has_rate(path: Path) -> bool:
         content = unpacked(path)
     except (OSError, UnfitError):
         return False
-    return b'"output_throughput"' in content or TITLE.encode() in content
+    return b'"output_throughput"' in content or _TITLE.encode() in content
 
 
-FORM = Form((".json", ".jsonl", *SUFFIXES), _objects, _twin)
+SHAPE = ReportShape(runs, (*forms.JSON, *forms.TEXTS), twin, beside)

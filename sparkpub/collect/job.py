@@ -1,0 +1,110 @@
+"""One run about to be measured: what of the plan, which attempt, its command, where that runs, and its server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from sparkpub.collect import endpoints
+from sparkpub.collect.environments import ENVIRONMENTS, client_place
+from sparkpub.collect.environments.base import Environment
+from sparkpub.plan.address import port_of
+from sparkpub.plan.environments import EnvironmentOptions
+from sparkpub.plan.matrix import Matrix
+from sparkpub.plan.plan import PlannedRun
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
+from sparkpub.plan.workloads.base import Command, RunCase, Workload
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to measure now, and what earlier runs say about it. Its commands are made where they are asked for:
+    `command` and `server` raise WorkloadError where the options make none."""
+
+    matrix: Matrix
+    run: PlannedRun
+    attempt: int = 1
+    repeat_of: str | None = None
+    expected_seconds: float | None = None
+    """What earlier runs of the cell took, for the progress bar."""
+    last_ended: datetime | None = None
+    """When the machine's last run of the campaign ended, for the pause before the next."""
+
+    @property
+    def label(self) -> str:
+        """A run, or a repeat of one, for people."""
+        kind = " repeat" if self.repeat_of else ""
+        return f"{'/'.join(self.run.cell)} {self.run.iteration}{kind}"
+
+    @property
+    def workload(self) -> Workload[Any]:
+        """The tool's dialect."""
+        return WORKLOADS[self.asked.type]
+
+    @property
+    def asked(self) -> WorkloadOptions:
+        """The workload's options."""
+        return self.matrix.workloads[self.run.workload]
+
+    @property
+    def environment(self) -> Environment:
+        """Where the run is measured: its server, where it has one there."""
+        return ENVIRONMENTS[self.options.type]
+
+    @property
+    def options(self) -> EnvironmentOptions:
+        """The environment's options."""
+        return self.matrix.environments[self.run.environment]
+
+    @property
+    def client(self) -> tuple[Environment, EnvironmentOptions]:
+        """Where the command runs: in the environment, unless that keeps a server whose clients run on the host."""
+        return client_place(self.options)
+
+    @property
+    def gpus(self) -> Sequence[int] | None:
+        """The GPUs that the run uses, by index; None for all that the collector itself may use."""
+        named = self.options.gpu_indices
+        return None if named == "all" else named
+
+    @property
+    def port(self) -> int | None:
+        """Where the server answers that was there before the run; None where it measures no such server."""
+        server = self.asked.running_server
+        return None if server is None else port_of(server.url)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the run measures a server of another machine: this one's sensors say nothing of it."""
+        server = self.asked.running_server
+        return server is not None and not endpoints.is_here(server.url)
+
+    @cached_property
+    def command(self) -> Command:
+        """What is started."""
+        return self.workload.command(self._case(*self.client), self.asked)
+
+    @cached_property
+    def server(self) -> Command | None:
+        """The command of the server that the run is a client of; see `sparkpub.plan.environments.Server`."""
+        return self._case(self.environment, self.options).server_command
+
+    def _case(self, place: Environment, options: EnvironmentOptions) -> RunCase:
+        """The run as its command is made of it, with the model's path as an environment sees it."""
+        model = self.matrix.models[self.run.model]
+        case = RunCase(
+            model_key=self.run.model,
+            model_id=model.id,
+            model_path=None,
+            model_config=model.config,
+            random_weights=model.has_random_weights,
+            iteration=self.run.iteration,
+            seed=self.matrix.seed,
+            workload_key=self.run.workload,
+            attempt=self.attempt,
+            server=self.options.server,
+        )
+        if model.path is None:
+            return case
+        return replace(case, model_path=place.visible(model.path, options))

@@ -1,0 +1,172 @@
+"""Files as objects: JSON, JSON lines, CSV, YAML, and the tables and commands in a text. Nothing here knows a tool."""
+
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.outside import UnfitError
+from sparkpub.record.record import Moment
+from sparkpub.tools import reading
+
+JSON = (".json", ".jsonl")
+TEXTS = (".log", ".stdout", ".out", ".txt", ".md")
+"""What a program printed, as people keep it: the one that says most first."""
+LONGEST_WORD = 500
+"""Characters of an argument that are kept."""
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+
+
+class FileError(Exception):
+    """A file of the right kind that cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A file as read. `source` is its path within the folder that was given, for lines to people."""
+
+    path: Path
+    source: str
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name without `.gz`."""
+        return self.path.name.removesuffix(".gz")
+
+    @property
+    def suffix(self) -> str:
+        """Its suffix without `.gz`: `.json`."""
+        return Path(self.name).suffix.lower()
+
+    @property
+    def stem(self) -> str:
+        """Its name without any suffix."""
+        return Path(self.name).stem
+
+    @property
+    def text(self) -> str:
+        """As every parser reads it."""
+        return reading.text(self.content)
+
+    @property
+    def modified(self) -> Moment:
+        """When it was last modified, for results that hold no date."""
+        return Moment.at(datetime.fromtimestamp(self.path.stat().st_mtime, UTC))
+
+
+MARKS = (".", "-", "_")
+"""What parts the words of a file's name."""
+
+
+def begins(name: str, begin: str) -> bool:
+    """Whether a name begins with another one, and a mark: `c16.json` does not begin with `c1`."""
+    return name.startswith(begin) and name.removeprefix(begin)[:1] in MARKS
+
+
+def of_json(content: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of a file: one, those of an array, or one on each line; other values are passed over. Raises
+    FileError where it is none of these, or was cut short."""
+    try:
+        document = reading.strict_json(content)
+        listed = document if isinstance(document, list) else [document]
+    except ValueError as problem:
+        listed = _of_lines(content, problem)
+    return reading.objects(listed)
+
+
+def _of_lines(content: bytes, why_no_document: ValueError) -> list[Any]:
+    """The JSON values of lines. Raises FileError where a line has none, with the bound that something is out of."""
+    values: list[Any] = []
+    problems: list[ValueError] = []
+    for line in reading.text(content).splitlines():
+        if not line.strip():
+            continue
+        try:
+            values.append(reading.strict_json(line.encode()))
+        except ValueError as problem:
+            problems.append(problem)
+    if values and not problems:
+        return values
+    unfit = [
+        str(problem)
+        for problem in (why_no_document, *problems)
+        if isinstance(problem, UnfitError)
+    ]
+    raise FileError(unfit[0] if unfit else "not JSON, or cut short")
+
+
+def of_csv(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV by the names of its header. Raises FileError where one has other columns."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise FileError(f"not CSV, or cut short: {error}") from None
+    return _named([row for row in rows if row])
+
+
+def of_yaml(file: ResultFile) -> Any:
+    """The document. Raises FileError."""
+    try:
+        document, _ = documents.parse(file.text, file.source, ImportFormatError)
+    except ImportFormatError as error:
+        raise FileError(error.lines()[0]) from None
+    return document
+
+
+def tables(text: str, column: str) -> Iterator[list[dict[str, str]]]:
+    """The rows of each Markdown table of a text that has a column of that name. Raises FileError where a row has other
+    columns than its header."""
+    blocks = itertools.groupby(text.splitlines(), lambda line: line.startswith("|"))
+    for is_table, lines in blocks:
+        rows = [line.strip("|").split("|") for line in lines if is_table]
+        if rows and column in [cell.strip() for cell in rows[0]]:
+            yield _named([row for row in rows if set("".join(row)) - set(":- ")])
+
+
+def _named(rows: list[list[str]]) -> list[dict[str, str]]:
+    if not rows:
+        return []
+    header, *others = [[cell.strip() for cell in row] for row in rows]
+    if any(len(row) != len(header) for row in others):
+        raise FileError("cut short: a row has other columns than the header")
+    return [dict(zip(header, row, strict=True)) for row in others]
+
+
+def typed(cell: str) -> str | int | float:
+    """A number as such, where a cell is one."""
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell
+
+
+def words(command: Any) -> list[str]:
+    """A command line, or a list of its words, word by word; the quotes within JSON stay where they are."""
+    if isinstance(command, list):
+        return [str(word) for word in command]
+    return [word for word in str(command or "").split() if word != "\\"]
+
+
+def arguments(command: list[str]) -> Iterator[tuple[str, str]]:
+    """`--max-num-seqs 256 --trust-remote-code` as names and values; a flag alone is `true`, and one whose value was to
+    be filled in says nothing."""
+    flags: list[list[str]] = []
+    for word in command:
+        if word.startswith("--"):
+            flags.append([*word[2:].split("=", 1)])
+        elif flags:
+            flags[-1].append(word)
+    for name, *values in flags:
+        value = " ".join(values) or "true"
+        if not _PLACEHOLDER.fullmatch(value):
+            yield name.replace("-", "_"), value.strip("'\"")[:LONGEST_WORD]

@@ -1,0 +1,47 @@
+"""What a shape is: how files of a tool become runs, where a run is not a JSON object of its own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkpub.tools import forms
+from sparkpub.tools.forms import ResultFile
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ShapedRun:
+    """One run of a file."""
+
+    said: Document
+    """Where a mapping looks for values."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """Its evidence by role; none: the document is kept as its report."""
+    omitted: str = ""
+    """Why it shall be none."""
+    family: str | None = None
+    """What the model is, where nothing names it."""
+    is_mixed: bool = False
+    """Whether its file is of several models, so that one name cannot fit them all."""
+
+
+def of_json(file: ResultFile) -> list[ShapedRun]:
+    """The JSON objects of a file. Raises FileError."""
+    return [ShapedRun(document) for document in forms.of_json(file.content)]
+
+
+@dataclass(frozen=True)
+class ReportShape:
+    """In which files a tool's reports are, and how they become runs."""
+
+    runs: Callable[[ResultFile], list[ShapedRun]] = of_json
+    """The runs of a file; none where it is of another kind. Raises FileError for one that is damaged."""
+    suffixes: tuple[str, ...] | None = forms.JSON
+    """Of the files that may be reports; None: of any."""
+    twin: Callable[[ResultFile], str | None] = lambda _: None
+    """The name of a file beside it that says the same with more, and is read in its place."""
+    beside: Callable[[bytes, bytes], Document] = lambda *_: {}
+    """What the text that people wrote, and the log, beside a report say of it, by the names of the report."""
+    fits: Callable[[Document], Mapping[str, tuple[object, ...]]] = lambda _: {}
+    """The options for which a matrix may say one of several things, with all of them."""
