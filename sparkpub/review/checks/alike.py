@@ -17,7 +17,7 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread, while_measuring
 from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.plan import SLOWING, flag_values, is_path
+from sparkpub.review.checks.plan import CHANCE_ERRORS, SLOWING, flag_values, is_path
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import (
     View,
@@ -56,11 +56,6 @@ SWAP_DIFFERENCE_GIB = Threshold(
     "swap difference gib",
     0.5,
     "Maximum difference in swap use between environments: more means that one of them waited for the disk.",
-)
-CONDITION_SD = Threshold(
-    "condition standard errors",
-    4.0,
-    "Minimum distance of two means of a condition in standard errors: less than 1 in 10,000 by chance.",
 )
 OWN_PROCESSORS = 2
 MIXED, UNEQUAL = "mixed-machines", "unequal-environments"
@@ -516,7 +511,7 @@ def _lie_apart(
         return False
     least = condition.least * (fmean(one) if condition.unit == "MHz" else 1.0)
     error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
-    return abs(fmean(one) - fmean(other)) > max(least, CONDITION_SD * error)
+    return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
 
 # -- machines ----------------------------------------------------------------------------------------------------
@@ -670,7 +665,7 @@ CHECKS = (
         unequal_environments,
         thresholds=(
             *dict.fromkeys(condition.least for condition in CONDITIONS),
-            CONDITION_SD,
+            CHANCE_ERRORS,
         ),
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
     ),

@@ -23,7 +23,7 @@ from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.rules import CLOCK_SECONDS, CLOCK_SHARE, TIMES, ask
+from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import Case, View, about_cells, ids, label, listed
 from sparkpub.review.grouping import grouped
@@ -41,10 +41,11 @@ PROMPT_TOLERANCE = Threshold(
     "The same for prompts of llama-benchy, which are cut from a text: parts of it have more or fewer tokens than the "
     "whole has on average. And for prompts of imported runs, to which a chat template may add.",
 )
-RANGE_ERRORS = Threshold(
-    "range standard errors",
+CHANCE_ERRORS = Threshold(
+    "standard errors",
     4.0,
-    "Standard errors by which the mean of prompts of random length may be off: less than 1 in 10,000 by chance.",
+    "Standard errors by which a mean may be off, of conditions or of prompts of random length: it is more in less than "
+    "1 of 10,000 by chance.",
 )
 LENGTH_TOKENS = 2
 """Tokens that decoding and encoding again may add or take."""
@@ -354,7 +355,7 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
     # Lengths that are drawn from a range, each as likely: a share of 0.9 means from 0.1 to 1.9 times the middle.
     spread, drawn = 0.0, options_of(record).get("range_ratio")
     if drawn and record.observed.requests:
-        spread = RANGE_ERRORS * drawn / math.sqrt(3 * record.observed.requests)
+        spread = CHANCE_ERRORS * drawn / math.sqrt(3 * record.observed.requests)
     # What a chat template added is not known, nor whether answers were to end early. SGLang counts its range from the
     # other end.
     if "range_ratio" not in asked or tool == "vllm-bench":
@@ -641,7 +642,7 @@ CHECKS = (
         "Are the times of the runs possible?",
         time_consistency,
         implies=frozenset({"order-confound", "unbalanced"}),
-        thresholds=(CLOCK_SECONDS, CLOCK_SHARE),
+        thresholds=(CLOCK_SECONDS, REPORT),
         remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
     ),
     Check(
@@ -650,7 +651,7 @@ CHECKS = (
         ("error", "warning", "info"),
         "Did the runs follow the matrix?",
         not_as_requested,
-        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, RANGE_ERRORS),
+        thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, CHANCE_ERRORS),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
     ),
 )

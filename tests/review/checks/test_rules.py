@@ -147,7 +147,6 @@ def seen(**facts: Any) -> dict[str, Any]:
         ("inconsistent-report", {TPUT: 45.7, SENT: 0.093}, seen(output_tokens_mean=494.0), None),
         ("inconsistent-report", {TPUT: 130.0, SENT: 1.0}, seen(output_tokens_mean=128.0), "is 130 tok/s, and request"),
         ("inconsistent-report", {TPUT: 130.0, SENT: 1.0}, asked(output_tokens=128), "× output tokens: 128"),
-        ("inconsistent-report", {TPUT: 10.0, "total_throughput_tok_s": 9.9}, {}, "9.9 tok/s, less than output"),
         ("inconsistent-report", {SENT: 2.0, "measured_time_ms": 6000.0}, seen(requests=10), "measured seconds: 12"),
         # Little's law: 2 a second for 5 s each. Of requests that failed nobody knows how long they took.
         (
