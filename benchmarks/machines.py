@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 
 from benchmarks import harness, verdicts
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import (
+from sparkpub.review.statistics.estimate import (
+    MINIMUM_RUNS,
     ComparisonVerdict,
-    design_of,
+    Estimate,
+    over,
+    replication,
+    spread,
+    two_means,
     verdict_of,
 )
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.design import Sample
-from sparkpub.review.statistics.estimate import Estimate, over
-from sparkpub.review.statistics.means import TwoMeans, of_rounds, of_servers
-from sparkpub.review.statistics.replication import replication
+from sparkpub.review.statistics.order import Timeline, by_unit, units
 
 Floats = NDArray[np.float64]
 
@@ -78,11 +79,11 @@ class Servers:
         side: list[int] = each[self._turns == candidate].tolist()
         return side
 
-    def design(self, *, candidate: bool) -> Sample:
-        """A side as the procedure sees it, for the design alone."""
+    def timeline(self, *, candidate: bool) -> Timeline:
+        """A side as the procedure sees it."""
         moments = np.flatnonzero(self._turns == candidate).astype(float)
-        return Sample(
-            (0.0,) * self.rounds,
+        return Timeline(
+            self.rounds,
             tuple(range(self.rounds)),
             tuple(moments.tolist()),
             tuple(map(str, self.of(candidate=candidate))),
@@ -123,15 +124,15 @@ def measure(
         others = _mixed(others, servers.of(candidate=True), servers.share, generator)
     baseline = (levels + noise * own).round(DECIMALS)
     candidate = (changed + noise * others).round(DECIMALS)
-    means = _means(baseline, candidate, servers)
-    equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
+    found, means = _means(baseline, candidate, servers)
+    base = means["mean_baseline"]
     columns = (
-        100 * means.value / means.baseline,
-        100 * means.error / means.baseline,
-        means.df,
-        means.n_effective,
-        means.p_value,
-        equivalence,
+        100 * found.value / base,
+        100 * found.error / base,
+        found.df,
+        means["n_effective"],
+        found.p_value,
+        found.equivalence_p(MARGIN / 100 * base),
     )
     campaigns = zip(*(column.tolist() for column in columns), strict=True)
     said = [_judged(*campaign) for campaign in campaigns]
@@ -150,14 +151,16 @@ def _mixed(
     return mixed
 
 
-def _means(baseline: Floats, candidate: Floats, servers: Servers | None) -> TwoMeans:
-    """Both means of every machine, with errors from the servers where records tell of them."""
+def _means(
+    baseline: Floats, candidate: Floats, servers: Servers | None
+) -> tuple[Estimate, dict[str, Any]]:
+    """The difference of the means of every machine, with errors from the servers where records tell of them."""
     resolution = 10.0**-DECIMALS
-    if servers is None or not servers.recorded:
-        return of_rounds(baseline, candidate, resolution)
-    sides = servers.design(candidate=False), servers.design(candidate=True)
-    blocks = design_of(*sides, "interleaved").servers
-    return of_servers(baseline, candidate, *blocks, resolution, of_rounds)
+    if servers is not None and servers.recorded:
+        one, other = (servers.timeline(candidate=side) for side in (False, True))
+        of_one, of_other = units(one, other, "interleaved")
+        baseline, candidate = by_unit(baseline, of_one), by_unit(candidate, of_other)
+    return two_means(baseline, candidate, resolution, paired=True)
 
 
 def _judged(
@@ -182,7 +185,7 @@ def _judged(
         together.equivalence_p(MARGIN),
         confounded=False,
     )
-    return verdict, replication(verdict, within, together)
+    return verdict, replication(verdict, within, spread(known)["heterogeneity_p"])
 
 
 def case(machines: int, rounds: int, between: float, campaigns: int) -> dict[str, Any]:

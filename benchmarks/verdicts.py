@@ -18,7 +18,7 @@ import sys
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,18 +28,19 @@ from numpy.typing import NDArray
 
 from benchmarks import harness
 from benchmarks.harness import Row, row
-from sparkpub.review.statistics.compare import ComparisonVerdict, design_of, verdict_of
-from sparkpub.review.statistics.design import (
+from sparkpub.review.statistics.estimate import (
+    ComparisonVerdict,
+    Estimate,
+    two_means,
+    verdict_of,
+)
+from sparkpub.review.statistics.order import (
     DeclaredOrder,
     OrderAsRun,
-    Sample,
+    Timeline,
+    by_unit,
     order_as_run,
-)
-from sparkpub.review.statistics.means import (
-    TwoMeans,
-    of_independent,
-    of_rounds,
-    of_servers,
+    units,
 )
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,7 @@ TABLE = harness.ROOT / "sparkpub" / "review" / "statistics" / "size.json"
 MARGIN, BASELINE = 1.0, 100.0
 DECIMALS = 3
 """Digits to which the simulated instrument reads."""
+RESOLUTION = 10.0**-DECIMALS
 SPREADS = (0.5, 2.0)
 """Standard deviations of a run: half the margin, where equivalence can be shown, and twice the margin."""
 DIFFERENCES = (0.0, 1.0, 2.0)
@@ -263,7 +265,6 @@ def cases(n: int, campaigns: int) -> Iterator[Case]:
 
 def orders_as_run(case: Case) -> list[OrderAsRun]:
     """What the procedure takes the order of each campaign to be; it is one order where nothing was drawn."""
-    nothing = (0.0,) * case.n
     drawn = len(case.baseline) if case.order == "random" else 1
     both = zip(
         case.times_baseline[:drawn].tolist(),
@@ -273,8 +274,8 @@ def orders_as_run(case: Case) -> list[OrderAsRun]:
     found = [
         order_as_run(
             case.order,
-            Sample(nothing, times=tuple(one)),
-            Sample(nothing, times=tuple(other)),
+            Timeline(case.n, times=tuple(one)),
+            Timeline(case.n, times=tuple(other)),
         )
         for one, other in both
     ]
@@ -284,9 +285,9 @@ def orders_as_run(case: Case) -> list[OrderAsRun]:
 def judge(case: Case) -> Words:
     """The verdict on each campaign by the procedure of this tree."""
     if not (case.scenario.server and case.scenario.recorded):
-        analysis = of_rounds if case.order == "interleaved" else of_independent
-        means = analysis(case.baseline, case.candidate, 10.0**-DECIMALS)
-        return _words(means, orders_as_run(case))
+        paired = case.order == "interleaved"
+        means = two_means(case.baseline, case.candidate, RESOLUTION, paired=paired)
+        return _words(*means, orders_as_run(case))
     if case.order == "interleaved":
         return _judge_by_server(case, slice(None))
     each = [
@@ -300,8 +301,8 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
     """The verdict on campaigns whose runs share servers, all of them in the order of the first."""
     a, b = case.baseline[campaigns], case.candidate[campaigns]
     one, other = (
-        Sample(
-            (0.0,) * case.n,
+        Timeline(
+            case.n,
             tuple(range(case.n)),
             tuple(times[0]),
             tuple(map(str, servers[0])),
@@ -311,23 +312,23 @@ def _judge_by_server(case: Case, campaigns: slice) -> Words:
             (case.times_candidate[campaigns], case.servers_candidate[campaigns]),
         )
     )
-    design = design_of(one, other, case.order)
-    if design.order == "blocked":
-        return np.array(["confounded"] * len(a))
-    by_order = of_rounds if design.analysis == "paired" else of_independent
-    if design.fewest_servers is None:
-        means = by_order(a, b, 10.0**-DECIMALS)
-    elif design.fewest_servers < 2:
-        return np.array(["undecided"] * len(a))
-    else:
-        means = of_servers(a, b, *design.servers, 10.0**-DECIMALS, by_order)
-    return _words(means, [design.order] * len(a))
+    order = order_as_run(case.order, one, other)
+    sides = units(one, other, order)
+    means = two_means(
+        by_unit(a, sides[0]),
+        by_unit(b, sides[1]),
+        RESOLUTION,
+        paired=order == "interleaved",
+    )
+    return _words(*means, [order] * len(a))
 
 
-def _words(means: TwoMeans, orders: Sequence[OrderAsRun]) -> Words:
+def _words(
+    found: Estimate, means: Mapping[str, Any], orders: Sequence[OrderAsRun]
+) -> Words:
     """The verdict on each campaign, by the rule."""
-    equivalence = means.equivalence_p(MARGIN / 100 * means.baseline)
-    columns = (means.n_effective, means.value, means.p_value, equivalence)
+    equivalence = found.equivalence_p(MARGIN / 100 * means["mean_baseline"])
+    columns = (means["n_effective"], found.value, found.p_value, equivalence)
     rows = zip(*(column.tolist() for column in columns), orders, strict=True)
     verdicts: list[ComparisonVerdict] = [
         verdict_of(worth, difference, p, q, confounded=order == "blocked")

@@ -23,7 +23,7 @@ from sparkpub.record import store
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
-from sparkpub.review.statistics.outliers import grubbs
+from sparkpub.review.statistics.series import grubbs
 from sparkpub.tools import reading
 
 _LAST_BYTES, _LAST_CHARACTERS = 1 << 14, 200

@@ -235,7 +235,8 @@ def _differing(
         )
         if before != after:
             about = dict(zip(columns, name, strict=True))
-            about["primary"] = new.get(name, old.get(name)).family == "primary"
+            row = new[name] if name in new else old[name]
+            about["primary"] = row.family == "primary"
             yield ResultChange(about, before, after)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import rounded
 from sparkpub.review.grouping import grouped
@@ -25,7 +25,7 @@ from sparkpub.review.tables.capacities import (
     in_order,
     is_placed,
 )
-from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.review.tables.over import REPEAT_PERCENT
 
 LONG = 4096
 """Tokens before an answer from which on a prompt is long."""

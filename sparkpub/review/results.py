@@ -28,9 +28,7 @@ from sparkpub.review.tables import (
     cells,
     comparisons,
     criteria,
-    pooled,
-    repeats,
-    replications,
+    over,
     runs,
 )
 from sparkpub.review.tables.column import TableRow, rows, table
@@ -129,21 +127,21 @@ class Results:
     @cached_property
     def pooled(self) -> pd.DataFrame:
         """A row per metric of a campaign: what its cells show together."""
-        return pooled.pooled_effects(self.overall)
+        return over.pooled(self.overall)
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
-            return table(repeats.COLUMNS, {name: [] for name in repeats.COLUMNS})
-        return repeats.repeats(
+            return table(over.REPEATS, {name: [] for name in over.REPEATS})
+        return over.repeats(
             self._measured, self._with_earlier, self.against, self.include
         )
 
     @cached_property
     def replications(self) -> pd.DataFrame:
         """A row per such comparison: what the machines or sessions show together."""
-        return replications.replications(self._groups)
+        return over.replications(self._groups)
 
     @cached_property
     def capacities(self) -> pd.DataFrame:
@@ -169,7 +167,7 @@ class Results:
         campaign = self._sessions["campaign"]
         sessions = [self._sessions[campaign == name] for name in campaigns]
         together = pd.concat(sessions)
-        return together, replications.replications([together])
+        return together, over.replications([together])
 
     @cached_property
     def _sessions(self) -> pd.DataFrame:
@@ -179,7 +177,7 @@ class Results:
             machines = comparisons.machines_of(reviewed, self.include)
             if len(machines) == 1:
                 alone[name] = machines[0]
-        return replications.sessions(self._compared, alone)
+        return over.sessions(self._compared, alone)
 
     @cached_property
     def _groups(self) -> list[pd.DataFrame]:

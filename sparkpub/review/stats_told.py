@@ -11,8 +11,8 @@ from pydantic_core import to_json
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import outward, outward_digits, p_text, significant
 from sparkpub.review.results import Results
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, RESAMPLES, SEED
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.bootstrap import RESAMPLES, SEED
+from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]

@@ -27,7 +27,7 @@ from sparkpub.review.names import WITH, Names, in_environment
 from sparkpub.review.reviewed import Cell
 from sparkpub.review.statistics.estimate import ALPHA
 from sparkpub.review.tables.column import TableRow
-from sparkpub.review.tables.comparisons import deciding_difference
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.tools.shapes.llama_benchy import FALLBACK
 
 MOST_NAMES = 3
@@ -199,7 +199,7 @@ def _bounds(rows: Sequence[TableRow]) -> tuple[float, float] | None:
     ends: list[float] = []
     percent = _in_percent(rows)
     for row in rows:
-        interval = deciding_difference(row)
+        interval = deciding(row)
         if interval is None:
             return None
         scale = 100 / row.mean_baseline if percent else 1

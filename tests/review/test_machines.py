@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
@@ -16,50 +17,38 @@ from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
-from sparkpub.review.statistics.compare import Comparison
-from sparkpub.review.statistics.describe import description_of
-from sparkpub.review.statistics.drift import trend
-from sparkpub.review.statistics.replication import between
-from sparkpub.review.tables.cells import described
-from sparkpub.review.tables.column import rows
+from sparkpub.review.statistics.estimate import spread
+from sparkpub.review.statistics.series import trends
+from sparkpub.review.tables.cells import levelled, summary
+from sparkpub.review.tables.column import TableRow, groups, rows
 from sparkpub.review.tables.comparisons import (
     Compared,
-    Margin,
     against_baselines,
-    compare_sides,
+    effects,
+    estimate_percent,
+    judged,
 )
-from sparkpub.review.tables.values import Values, rows_with_values
 from tests.review.machines import TPUT, a_fleet, drawn, moved
 from tests.review.statistics.campaigns import a_campaign, a_dataset, unreviewed
 
 NATIVE, CONTAINER = ("m", "native", "w"), ("m", "container", "w")
 
 
-MARGIN = Margin(1.0, declared=True)
-
-
 def sides_of(reviewed: ReviewedCampaign) -> Compared:
-    """The container against native, within each machine and over all."""
-    rows = rows_with_values(reviewed.table, "counted")
-    values = Values.of_cells(rows, {"c": reviewed}, by_machine=True)
-    sides = [
-        both
-        for both in against_baselines(values)
-        if values.first("metric")[both.first_candidate] == TPUT
-    ]
-    (found,) = compare_sides(values, sides, {"c": MARGIN})
+    """The container against native, over all machines and within each."""
+    table = reviewed.table
+    (found,) = against_baselines(table[table["counts"]], {"c": reviewed})
     return found
 
 
-def compared(reviewed: ReviewedCampaign) -> Comparison:
+def compared(reviewed: ReviewedCampaign) -> TableRow:
     """The container against native."""
-    return sides_of(reviewed).overall
+    return judged(sides_of(reviewed)[0])
 
 
-def natively(reviewed: ReviewedCampaign) -> Values:
+def natively(reviewed: ReviewedCampaign) -> pd.DataFrame:
     """The output throughput of the native cell."""
-    rows = Chosen(reviewed, (NATIVE,)).rows(TPUT)
-    return Values.of(rows, {"c": reviewed}, ["metric"])
+    return Chosen(reviewed, (NATIVE,)).rows(TPUT)
 
 
 def replicated(first: float, second: float, level: float = 140) -> ReviewedCampaign:
@@ -73,20 +62,19 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     """The second machine is 40 % faster; on both the container is 5 % faster. The mean over machines, its interval
     and Q are those of statsmodels for the percentages within either machine."""
     reviewed = replicated(5, 5)
-    found, within = compared(reviewed), sides_of(reviewed).within
-    assert list(within) == ["a", "b"]
+    found, within = compared(reviewed), sides_of(reviewed)[1]
+    assert [row.machine for row in within] == ["a", "b"]
     percents, variances = [], []
-    for part in within.values():
-        assert part.estimate_percent is not None
-        percents.append(part.estimate_percent.value)
-        variances.append(part.estimate_percent.error**2)
+    for part in map(estimate_percent, within):
+        assert part is not None
+        percents.append(part.value)
+        variances.append(part.error**2)
     model = combine_effects(np.array(percents), np.array(variances), method_re="dl")
     assert found.difference_percent == pytest.approx(model.mean_effect_re)
     half = stats.t.ppf(0.975, 1) * model.sd_eff_w_re_hksj
-    together = between(list(within.values()))
-    assert together is not None
-    assert together.between_sd**2 == pytest.approx(model.tau2)
-    assert together.q == pytest.approx(model.q)
+    together = spread(effects(within))
+    assert together["between_sd"] ** 2 == pytest.approx(model.tau2)
+    assert together["q"] == pytest.approx(model.q)
     assert found.difference_percent == pytest.approx(5, abs=0.5)
     assert found.ci95_ratio is not None
     assert 100 * (found.ci95_ratio[1] - 1) == pytest.approx(model.mean_effect_re + half)
@@ -156,17 +144,16 @@ def test_runs_without_a_machine_are_of_one() -> None:
 
 def test_a_cell_is_described_over_machines_and_varies_within_them() -> None:
     """Levels of 100 and 140 with noise of 0.3 %: not 17 %, which the levels alone would make it."""
-    values = natively(replicated(0, 0))
-    found = description_of(described(values), 0)
+    native = natively(replicated(0, 0))
+    (found,) = rows(summary(native, ["metric"]))
     assert found.mean == pytest.approx(120, rel=0.01)
     assert found.cv_percent == pytest.approx(0.3, abs=0.15)
     assert found.ci95 is not None
     assert found.ci95[0] < 0 < found.ci95[1]  # ± 12.7 × 20, on one degree of freedom
-    assert values.on_several_machines == [(0, ("a", "b"))]
-    assert np.mean(values.levelled) == pytest.approx(np.mean(values.figures))
-    assert np.std(values.levelled) < 1
-    first = values.levelled[values.column("machine") == "a"]
-    assert np.mean(first) == pytest.approx(np.mean(values.levelled))
+    level = levelled(native, groups(native, ["metric"]))
+    assert np.mean(level) == pytest.approx(native["value"].mean())
+    assert np.std(level) < 1
+    assert np.mean(level[native["machine"] == "a"]) == pytest.approx(np.mean(level))
 
 
 def test_a_faster_machine_that_took_over_is_no_trend() -> None:
@@ -177,19 +164,34 @@ def test_a_faster_machine_that_took_over_is_no_trend() -> None:
     campaign = a_fleet({"a": both}, machines="split")
     for environment in ("native", "container"):
         campaign = moved(campaign, "b", environment, range(5, 9))
-    values = natively(ReviewedCampaign(campaign))
-    raw = trend(values.figures.tolist()).slope
-    assert raw is not None
-    assert raw > 4
+    values = natively(ReviewedCampaign(campaign))["value"].to_numpy()
+    assert trends(values[np.newaxis])["slope"][0] > 4
     asked = Question(Chosen(ReviewedCampaign(campaign), (NATIVE,)), TPUT)
     p_value = ask("trend_p", asked).value
     assert p_value is not None
     assert p_value > 0.1
 
 
-def test_one_machine_is_level_with_itself() -> None:
-    values = natively(ReviewedCampaign(a_fleet({"a": drawn(100, 5, 1)})))
-    assert values.levelled.tolist() == values.figures.tolist()
+@pytest.mark.parametrize(
+    ("measured", "mean", "sd", "has_interval"),
+    [
+        ([[100.0], [110.0]], 105.0, None, False),
+        # Three runs of one machine and one of another: the mean of all four, and the spread of the three.
+        ([[100.0, 101.0, 102.0], [113.0]], 104.0, 1.0, False),
+        ([[100.0, 102.0, 101.0, 99.0], [110.0, 112.0, 111.0, 109.0]], 105.5, 1.29, True),
+    ],
+)  # fmt: skip
+def test_a_mean_over_machines_has_an_interval_where_each_has_one(
+    measured: list[list[float]], mean: float, sd: float | None, has_interval: bool
+) -> None:
+    fleet = {
+        name: {("m", "native"): {TPUT: values}}
+        for name, values in zip("ab", measured, strict=True)
+    }
+    (found,) = rows(summary(natively(ReviewedCampaign(a_fleet(fleet))), ["metric"]))
+    assert found.mean == pytest.approx(mean)
+    assert found.sd == (None if sd is None else pytest.approx(sd, abs=0.005))
+    assert (found.ci95 is not None) is has_interval
 
 
 # -- what stats tells ----------------------------------------------------------------------------------------------

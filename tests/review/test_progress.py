@@ -7,12 +7,13 @@ from scipy.stats import ttest_ind
 
 from sparkpub.record.record import Record, Spread
 from sparkpub.review.progress import (
-    MeasuredMean,
     VersionLine,
     beyond_noise,
     change_between,
     lines,
+    mean_of,
 )
+from sparkpub.review.statistics.estimate import Estimate
 from tests.leaderboards import TPUT, runs_of
 from tests.review.test_leaderboard import measured
 
@@ -24,22 +25,22 @@ def test_the_interval_of_a_change_is_that_of_welch() -> None:
     """SciPy's own interval of the difference, in percent of the first mean."""
     before, after = [100.0, 104.0, 96.0, 100.0], [110.0, 111.0, 112.0, 111.0]
     theirs = ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
-    samples = [
-        MeasuredMean(sum(values) / len(values), sd, len(values))
-        for values, sd in ((before, sqrt(32 / 3)), (after, sqrt(2 / 3)))
-    ]
-    ours = change_between(*samples)
+    ours = change_between(
+        Estimate(100.0, sqrt(32 / 3 / 4), 3), Estimate(111.0, sqrt(2 / 3 / 4), 3)
+    )
     assert ours.percent == pytest.approx(11.0)  # 111 / 100
-    assert ours.low == pytest.approx(theirs.low)
-    assert ours.high == pytest.approx(theirs.high)
+    assert ours.interval == pytest.approx((theirs.low, theirs.high))
     assert ours.p == pytest.approx(ttest_ind(after, before, equal_var=False).pvalue)
     assert ours.is_beyond_noise
 
 
 def test_fewer_than_four_values_know_no_noise() -> None:
     """As everywhere on the site: an interval of three would rest on the assumption of normality alone."""
-    three = MeasuredMean(100.0, 0.1, 3)
-    assert change_between(three, MeasuredMean(110.0, 0.1, 10)).low is None
+    line = line_of(
+        *runs_of("m", [100.0, 101.0, 99.0], observed=OLD),
+        *runs_of("m", [120.0, 121.0, 119.0, 120.0], campaign="d", observed=NEW),
+    )
+    assert line.total.interval is None
 
 
 def test_of_many_lines_a_change_has_to_survive_holm() -> None:
@@ -76,11 +77,11 @@ def test_another_machine_of_the_kind_is_told() -> None:
 
 def test_noise_of_nothing_but_equal_readings_is_not_known() -> None:
     """Their step may hide any spread below it."""
-    same = MeasuredMean(100.0, 0.0, 4), MeasuredMean(101.0, 0.0, 4)
-    assert change_between(*same).is_beyond_noise is None
-    one_varies = change_between(same[0], MeasuredMean(101.0, 2.0, 4))
+    same, later = Estimate(100.0, 0.0, 3), Estimate(101.0, 0.0, 3)
+    assert change_between(same, later).is_beyond_noise is None
+    one_varies = change_between(same, Estimate(101.0, 1.0, 3))
     # Of one side that varies, the degrees of freedom are its own three: t = 3.182 standard errors of 1.
-    assert (one_varies.low, one_varies.high) == pytest.approx((-2.182, 4.182), abs=1e-3)
+    assert one_varies.interval == pytest.approx((-2.182, 4.182), abs=1e-3)
 
 
 def line_of(*records: Record) -> VersionLine:
@@ -99,13 +100,18 @@ def test_a_newer_version_is_a_point_of_the_line() -> None:
 
 
 def test_of_a_single_run_the_repetitions_tell_the_noise() -> None:
-    """Of three repetitions with a deviation by n the one by n - 1 is the square root of 3 / 2 times as large."""
+    """Three of them are too few; of four with a deviation by n the one by n - 1 is √(4/3) times as large."""
     (record,) = runs_of("m", [100.0], observed=OLD)
     spread = Spread(repetitions=3, deviation=2.0, divisor="n")
     spread_out = record.model_copy(update={"spreads": {TPUT: spread}})
     line = line_of(spread_out, *runs_of("m", [101.0], campaign="d", observed=NEW))
-    assert line.points[0].sample.sd == pytest.approx(2.0 * sqrt(1.5))
     assert line.total.is_beyond_noise is None  # nobody knows the noise of one value
+    four = spread_out.model_copy(
+        update={"spreads": {TPUT: spread.model_copy(update={"repetitions": 4})}}
+    )
+    (speed,) = measured(four)
+    # 2 × √(4/3) / √4 = 1.155
+    assert mean_of(speed, TPUT).error == pytest.approx(1.1547, abs=1e-4)
 
 
 def test_another_load_or_recipe_is_no_point_of_the_line() -> None:

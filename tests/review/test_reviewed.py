@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.errors import ClaimError
-from sparkpub.record.record import MetricValue, Moment
+from sparkpub.record.record import MetricValue
 from sparkpub.record.store import Stored
 from sparkpub.review.claims.chosen import Chosen, choose, split
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.reviewed import Cell, ReviewedCampaign
-from sparkpub.review.statistics.compare import Comparison
+from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
-from sparkpub.review.tables.values import Values
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
@@ -46,17 +45,11 @@ def campaign() -> CampaignData:
 
 def against(
     reviewed: ReviewedCampaign, metric: str, margin_percent: float = 1.0
-) -> Comparison | None:
+) -> TableRow | None:
     """A metric in the VM against native."""
     native, vm = (Chosen(reviewed, (cell,)) for cell in (NATIVE, VM))
     question = Question(vm, metric, baseline=native, margin_percent=margin_percent)
     return question.comparison()
-
-
-def values_of(reviewed: ReviewedCampaign, *cells: Cell) -> Values:
-    """The output throughput of some cells together."""
-    rows = Chosen(reviewed, cells).rows(TPUT)
-    return Values.of(rows, {"c": reviewed}, ["metric"])
 
 
 def test_a_run_that_is_out_counts_nowhere_and_says_why(campaign: CampaignData) -> None:
@@ -94,7 +87,6 @@ def test_a_repeat_that_names_what_it_repeats_counts(campaign: CampaignData) -> N
         campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01")
     )
     assert ReviewedCampaign(data).excluded == {}
-    assert values_of(ReviewedCampaign(data), NATIVE).rounds.tolist() == [0, 1, 2, None]
 
 
 def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
@@ -197,19 +189,6 @@ def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None
     found = against(reviewed, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
-
-
-def test_times_of_a_sample_are_seconds() -> None:
-    data = a_campaign("c", {("m", "native"): {TPUT: [1.0]}})
-    later = a_record(
-        {TPUT: 2.0},
-        run_id="x",
-        iteration=2,
-        started=Moment(value="2026-11-20T10:01:30Z", zone="utc"),
-    )
-    reviewed = ReviewedCampaign(with_runs(data, later))
-    first, second = values_of(reviewed, NATIVE).times
-    assert second - first == 90
 
 
 def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:

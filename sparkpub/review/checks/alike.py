@@ -656,6 +656,7 @@ CHECKS = (
             SWAP_DIFFERENCE_GIB,
         ),
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
+        of_others="Name the runs apart when you import them, or leave some out (sparkpub quarantine).",
     ),
     Check(
         UNEQUAL,
@@ -668,5 +669,6 @@ CHECKS = (
             CHANCE_ERRORS,
         ),
         remedy="Make the environments alike, and re-run; or say of the comparison that it includes the difference.",
+        of_others="Name the environments by all that differs, and read the comparison as of all of it.",
     ),
 )

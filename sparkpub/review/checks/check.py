@@ -38,6 +38,8 @@ class Check:
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
+    of_others: str = ""
+    """What a reader of results that others measured can do, where the remedy is to measure again."""
     of_what_counts: Run | None = None
     """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
 
@@ -60,6 +62,7 @@ def of_each_run(
     *asked: Asked,
     thresholds: tuple[Threshold, ...] = (),
     remedy: str = "",
+    of_others: str = "",
 ) -> Check:
     """A check of nothing but what is asked of each run by itself."""
 
@@ -70,5 +73,12 @@ def of_each_run(
 
     severities = tuple(dict.fromkeys(one.severity for one in asked))
     return Check(
-        name, kind, severities, question, run, thresholds=thresholds, remedy=remedy
+        name,
+        kind,
+        severities,
+        question,
+        run,
+        thresholds=thresholds,
+        remedy=remedy,
+        of_others=of_others,
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from itertools import combinations, pairwise
+from itertools import pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.grouping import grouped
-from sparkpub.review.statistics.describe import resolution_of
-from sparkpub.review.statistics.drift import FittedLine, least_squares
+from sparkpub.review.statistics.estimate import resolution_of
+from sparkpub.review.statistics.series import FittedLine, least_squares
 
 DEPENDENCE_R_SQUARED = Threshold(
     "dependence r squared",
@@ -67,10 +67,9 @@ def restated(view: View) -> list[Restated]:
         of_one_cell = [one.cell == other.cell for one, other in pairwise(runs)]
         for power, figures in ((False, values), (True, logarithms)):
             changes = figures.diff().iloc[1:][of_one_cell]
-            alike = changes.corr(min_periods=int(DEPENDENCE_RUNS) - 1) ** 2
-            for x, y in combinations(figures, 2):
-                if not alike.loc[x, y] >= DEPENDENCE_R_SQUARED_WITHIN:
-                    continue
+            alike = changes.corr(min_periods=int(DEPENDENCE_RUNS) - 1).to_numpy() ** 2
+            pairs = np.argwhere(np.triu(alike >= DEPENDENCE_R_SQUARED_WITHIN, 1))
+            for x, y in figures.columns.to_numpy()[pairs]:
                 both = figures[[x, y]].dropna()
                 line = least_squares(both[x].tolist(), both[y].tolist())
                 if line.r_squared >= DEPENDENCE_R_SQUARED or (
@@ -84,7 +83,7 @@ def restated(view: View) -> list[Restated]:
 def _is_rounded(line: FittedLine, x: "pd.Series[float]", y: "pd.Series[float]") -> bool:
     """Whether no run lies further from a line than the rounding of both figures explains."""
     off = float((y - line.slope * x - line.intercept).abs().max())
-    steps = resolution_of(y.to_numpy()) + abs(line.slope) * resolution_of(x.to_numpy())
+    steps = resolution_of(y.tolist()) + abs(line.slope) * resolution_of(x.tolist())
     return off <= DEPENDENCE_ROUNDING * steps / 2
 
 

@@ -16,8 +16,8 @@ from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import RunCase
-from sparkpub.plan.workloads.load import BATCH
 from sparkpub.record.errors import MatrixError, WorkloadError
+from sparkpub.record.load import BATCH
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
@@ -339,10 +339,13 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
     """Prompts and answers: tokens of a request as asked for, None where they may be any; how far the counted ones may
     be below and above them, as shares; and how many more or fewer they may always be."""
     asked, load = record.requested.workload, load_of(record)
-    tool, prompt, answer = asked.get("type"), load.input_tokens, load.output_tokens
+    prompt, answer = load.input_tokens, load.output_tokens
+    tool = asked.get("reads") or asked.get("type")
     near, of_prompt = float(LENGTH_TOLERANCE), float(LENGTH_TOLERANCE)
-    if is_planned(record) or tool in _OF_EXACT_LENGTH:
-        few = LENGTH_TOKENS if is_planned(record) else TEMPLATE_TOKENS
+    # Of a command that somebody wrote, the tool is known whose report it leaves, and not how it was asked.
+    is_ours = is_planned(record) and "reads" not in asked
+    if is_ours or tool in _OF_EXACT_LENGTH:
+        few = LENGTH_TOKENS if is_ours else TEMPLATE_TOKENS
         if tool == "llama-benchy":
             of_prompt = float(PROMPT_TOLERANCE)
             prompt = None if prompt is None else prompt + load.depth
@@ -361,7 +364,7 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
     if "range_ratio" not in asked or tool == "vllm-bench":
         share = PROMPT_TOLERANCE + spread
         yield "input_tokens", prompt, share, share, TEMPLATE_TOKENS
-    if asked.get("client") in _COUNT_TEXT:
+    if asked.get("client", tool) in _COUNT_TEXT:
         near = _TEXT_TOLERANCE
     yield "output_tokens", answer, _ANY_SHORTER, near + spread, 0
 
@@ -653,5 +656,6 @@ CHECKS = (
         not_as_requested,
         thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, CHANCE_ERRORS),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
+        of_others="Read the figures as of the load that the report shows, and name it so in the import.",
     ),
 )

@@ -298,6 +298,7 @@ CHECKS = (
         Asked(_failed_few, "lost requests, and the figures are of the others", "info"),
         thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
+        of_others="Read the figures as those of a lighter load.",
     ),
     of_each_run(
         "prefix-cache",
@@ -321,6 +322,7 @@ CHECKS = (
         ),
         thresholds=(ANSWER_SHARE,),
         remedy="Have the server ignore the end of the text (`--ignore-eos`, `min_tokens`), and re-run.",
+        of_others="Compare it with answers of its own length only.",
     ),
     of_each_run(
         "offered-load",
@@ -343,6 +345,7 @@ CHECKS = (
         ),
         thresholds=(COLD_START, COLD_TAIL),
         remedy="Raise warmup: of the workload, and re-run.",
+        of_others="Read medians, and no means.",
     ),
     Check(
         "repetitions",
@@ -352,6 +355,7 @@ CHECKS = (
         repetitions,
         thresholds=(APART_SHARE, LEAST_REPETITIONS),
         remedy="Measure more repetitions, or longer prompts and answers.",
+        of_others="Read the figures of longer prompts and answers.",
     ),
     of_each_run(
         "sanity",

@@ -174,12 +174,12 @@ def _happened(data: CampaignData, damage: Sequence[str]) -> tuple[View, list[Fin
 
 def _with_remedy(finding: Finding, *, is_published: bool) -> Finding:
     """An error or a warning with what its check advises, where it has no advice of its own. What others published, no
-    reader can measure again: advice to do that is left out there."""
+    reader can measure again: advice how to read them stands there instead."""
     remedy = finding.remedy
     if finding.severity != "info":
         remedy = remedy or CHECKS[finding.check].remedy
     if is_published and _AGAIN.search(remedy):
-        remedy = _TELL
+        remedy = CHECKS[finding.check].of_others or _TELL
     return replace(finding, remedy=remedy)
 
 

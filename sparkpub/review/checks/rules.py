@@ -250,7 +250,8 @@ def figures(view: View, stored: Stored) -> dict[str, float | None]:
     """The figures of a run that are told: recorded, observed, asked for, and meant by its client."""
     record, answer = stored.record, view.evidence.of(stored).answer
     load, options = load_of(record), options_of(record)
-    client = CLIENTS.get(str(options.get("client", options.get("type"))), {})
+    tool = options.get("client") or options.get("reads") or options.get("type")
+    client = CLIENTS.get(str(tool), {})
     deviations = {} if answer is None else answer.deviations
     told: dict[str, float | None] = {**OTHERS, **client}
     told |= {f"asked_{name}": value for name, value in _numbers(asdict(load))}
@@ -418,8 +419,9 @@ def _latest(c: FiguresOfRuns) -> PerRun:
     those of a gamma process, whose shape is the burstiness: 1 for arrivals at random."""
     gaps = np.where((c["requests"] > 1) & ~c["lost_some"], c["requests"] - 1, np.nan)
     shape = gaps * known(c["asked_burstiness"], 1.0)
-    late: PerRun = scipy.special.gammainccinv(shape, float(ARRIVAL_CHANCE))
-    return late * gaps / c["asked_request_rate"] / shape
+    late = scipy.special.gammainccinv(shape, float(ARRIVAL_CHANCE)).astype(float)
+    latest: PerRun = late * gaps / c["asked_request_rate"] / shape
+    return latest
 
 
 # -- rules ---------------------------------------------------------------------------------------------------------
@@ -453,6 +455,11 @@ REPORT_RULES = (
     Rule(
         "output_throughput_per_user_tok_s >= 1e3 * length / request_latency_mean_ms",
         share="report",
+    ),
+    Rule(
+        "itl_p99_ms != ttft_p99_ms",
+        "P99 of inter-token latency is that of TTFT, {left:.10g} ms: the wait for the first token is among the gaps",
+        share="1e-6",
     ),
     Rule(
         "in_flight <= most",

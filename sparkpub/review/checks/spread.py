@@ -37,11 +37,13 @@ from sparkpub.review.checks.view import (
 from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import THROUGHPUT
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.statistics import design
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, POOR_VARIATION_PERCENT
-from sparkpub.review.statistics.drift import first_runs
-from sparkpub.review.statistics.outliers import beyond_three_sigma, grubbs
+from sparkpub.review.statistics import order
+from sparkpub.review.statistics.estimate import (
+    MINIMUM_RUNS,
+    POOR_VARIATION_PERCENT,
+    holm,
+)
+from sparkpub.review.statistics.series import beyond_three_sigma, first_run_p, grubbs
 
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
@@ -80,14 +82,14 @@ TRANSIENT_ALPHA = Threshold(
 )
 EARLIER_SHARE = Threshold(
     "earlier share",
-    design.EARLIER_SHARE,
+    order.EARLIER_SHARE,
     "Share of pairs of runs, one per environment, in which the same environment began first. It is about 0.5 if they "
     "alternate, and 1 for separate blocks. It does not apply to a random order, nor to an interleaved one with four "
     "complete rounds or more.",
 )
 FEW_SWITCHES = Threshold(
     "few switches",
-    design.FEW_SWITCHES,
+    order.FEW_SWITCHES,
     "Environments also ran in blocks if a random order would change from one to the other as seldom with less than "
     "this probability.",
 )
@@ -205,7 +207,7 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
     for cell, name in series:
         groups[name, "all environments"].append((cell, name))
         groups[name, cell[1]].append((cell, name))
-    tests = [first_runs([series[key] for key in keys]) for keys in groups.values()]
+    tests = [first_run_p([series[key] for key in keys]) for keys in groups.values()]
     adjusted = dict(zip(groups, holm(tests), strict=True))
     found: dict[CellMetric, Finding] = {}
     for name, where in grouped(groups, itemgetter(0)).items():
@@ -318,14 +320,14 @@ def _blocks(
         [datetime.fromisoformat(run.record.started.value).timestamp() for run in runs]
         for runs in (view.counted[cell] for cell in cells)
     )
-    share = design.share_earlier(one, other)
+    share = order.share_earlier(one, other)
     if share < 0.5:
         cells.reverse()
     return {
         "earlier": label(cells[0]),
         "later": label(cells[1]),
         "share": max(share, 1 - share),
-        "switches": design.switches(one, other) or 0,
+        "switches": order.switches(one, other) or 0,
         "runs": len(one) + len(other),
     }
 
@@ -470,6 +472,7 @@ CHECKS = (
         drifts,
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
+        of_others="Read the mean as one of these runs in this order.",
     ),
     Check(
         "order-confound",
@@ -479,6 +482,7 @@ CHECKS = (
         order_confound,
         thresholds=(EARLIER_SHARE, FEW_SWITCHES),
         remedy="Measure again with order: interleaved.",
+        of_others="Read such a difference as one between two times, too.",
     ),
     Check(
         "outlier",
@@ -502,6 +506,7 @@ CHECKS = (
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
         remedy="Make each run longer (more requests), or measure more runs.",
+        of_others="Read it with its spread, and not as one figure.",
     ),
     Check(
         "small-sample",
@@ -511,6 +516,7 @@ CHECKS = (
         small_sample,
         thresholds=(LEAST_RUNS,),
         remedy=f"Measure each at least {LEAST_RUNS:g} times.",
+        of_others="Read no order into figures within 5 % of each other.",
     ),
     Check(
         "users-scaling",
@@ -519,6 +525,6 @@ CHECKS = (
         "Do several users get no more than as many times one user?",
         users_scaling,
         thresholds=(USERS_SHARE,),
-        remedy="Look at clocks and temperature while the single user was measured: it may have come first.",
+        remedy="Look at clocks and temperature of the single user, and read it as a lower bound.",
     ),
 )

@@ -19,8 +19,7 @@ from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
-from sparkpub.review.tables.column import TableRow, rows
-from sparkpub.review.tables.values import Values
+from sparkpub.review.tables.column import TableRow, groups, rows
 
 MATERIAL_SHARE_OF_MARGIN = Threshold(
     "material share of margin",
@@ -45,6 +44,7 @@ Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
+_OF_CELL = ("model", "environment", "workload", "metric")
 _EITHER = re.compile(r"(\w+)\|(\w+)")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
@@ -156,11 +156,6 @@ class View:
         return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
 
     @cached_property
-    def values(self) -> Values:
-        """The values of the runs that count, by metric of a cell."""
-        return Values.of_cells(self._table[self._table["counts"]], self._itself)
-
-    @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
         table = cells.cells(self._results, self._itself)
@@ -181,7 +176,19 @@ class View:
 
     def figures(self, cell: Cell, metric: str) -> tuple[float, ...]:
         """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
-        return self.values.within_machines.get((cell, metric), ())
+        return self._figures.get((cell, metric), ())
+
+    @cached_property
+    def _figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
+        table = self._table[self._table["counts"]]
+        parts = groups(table, _OF_CELL)
+        values = cells.levelled(table, parts)
+        about = [table[name].to_numpy(object) for name in _OF_CELL]
+        found = {}
+        for part in parts:
+            *cell, metric = (column[part[0]] for column in about)
+            found[tuple(cell), metric] = tuple(values[part].tolist())
+        return found
 
     def finding(
         self,

@@ -11,9 +11,7 @@ import scipy
 from sparkpub.record.errors import ClaimError
 from sparkpub.review.claims.claim import Expect
 from sparkpub.review.claims.quantities import Quantity, Question, ask
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS, holm
 
 Decided = Literal["supported", "refuted", "undecided"]
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {

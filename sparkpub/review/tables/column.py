@@ -1,12 +1,15 @@
-"""A column of a table: its type, and what it holds; and the rows of a table, for code that takes them one by one."""
+"""A column of a table: its type, and what it holds; the rows of a table, for code that takes them one by one; and the
+groups of its rows, for code that describes them together."""
 
 from collections import namedtuple
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 ColumnKind = Literal["text", "integer", "count", "number", "boolean", "answer", "list"]
 """`count` is an integer, and `answer` a boolean, that may be missing."""
@@ -48,7 +51,11 @@ def table_of(columns: Columns, rows: Iterable[Mapping[str, Any]]) -> pd.DataFram
     values: dict[str, list[Any]] = {name: [] for name in columns}
     for row in rows:
         for name, column in values.items():
-            column.append(row[name])
+            stem, _, end = name.rpartition("_")
+            if name in row:
+                column.append(row[name])
+            else:  # an end of an interval
+                column.append(None if row[stem] is None else row[stem][end == "high"])
     return table(columns, values)
 
 
@@ -76,18 +83,53 @@ def rows(table: pd.DataFrame) -> list[TableRow]:
 
 def rows_by(table: pd.DataFrame, columns: Sequence[str]) -> Iterator[list[TableRow]]:
     """The rows that share their values in these columns, in the order first met."""
+    each = rows(table)
+    for places in groups(table, columns):
+        yield [each[place] for place in places]
+
+
+Places = NDArray[np.int64]
+"""Where some rows stand in a table."""
+
+
+def groups(table: pd.DataFrame, by: Sequence[str]) -> list[Places]:
+    """The places of the rows that share their values in these columns, in the order first met."""
     if table.empty:
-        return
-    groups = table.groupby(list(columns), observed=True, sort=False).ngroup()
-    ordered = rows(table.iloc[np.argsort(groups.to_numpy(), kind="stable")])
-    start = 0
-    for size in np.bincount(groups):
-        yield ordered[start : start + size]
-        start += size
+        return []
+    grouped = table.groupby(list(by), observed=True, sort=False, dropna=False)
+    numbers = grouped.ngroup().to_numpy()
+    ends = np.cumsum(np.bincount(numbers))
+    return np.split(np.argsort(numbers, kind="stable"), ends[:-1])
+
+
+def by_size(
+    samples: Sequence[NDArray[Any]],
+    describe: Callable[[NDArray[Any]], Mapping[str, NDArray[Any]]],
+) -> dict[str, NDArray[Any]]:
+    """The columns that `describe` makes of samples of one size, each a row of what it is given, for samples of any
+    sizes: those of one are described at once."""
+    columns: dict[str, NDArray[Any]] = {}
+    sizes = np.array(list(map(len, samples)), dtype=np.int64)
+    for size in np.unique(sizes):
+        places = np.flatnonzero(sizes == size).tolist()
+        same = np.stack([samples[place] for place in places])
+        for name, column in describe(same).items():
+            if name not in columns:
+                columns[name] = np.empty(len(sizes), dtype=column.dtype)
+            columns[name][places] = column
+    return columns
+
+
+def texts(column: "pd.Series[Any]") -> Any:
+    """A column of text as an array, empty where there is none."""
+    known = [*column.cat.categories, ""]
+    return np.array(known, dtype=object)[column.cat.codes]
 
 
 def _plain(column: "pd.Series[Any]") -> list[Any]:
     """The values of a column as Python has them, None where there is none."""
+    if column.dtype == np.float64:
+        return [None if isnan(value) else value for value in column.tolist()]
     values = column.astype(object)
     found: list[Any] = values.where(column.notna(), None).tolist()
     return found

@@ -1,37 +1,85 @@
-"""The table of comparisons: one row per metric of each cell whose environment is compared with the baseline.
+"""The table of comparisons: one row per metric of each cell whose environment is compared with the baseline; and the
+comparison of any rows of a table of runs with any others.
+
+A selection is a mask on a table of runs, whose rows stand in order of time:
+
+    of = runs["counts"] & (runs["metric"] == "ttft_p50_ms") & (runs["workload"] == "chat")
+    native, container = (of & (runs["environment"] == name) for name in ("native", "container"))
+    found = compare(runs[native], runs[container], campaign)   # None where one side has no row
+    found.difference, found.ci95_difference, found.p_value     # what `FIGURES` describes; None where there is no figure
+    estimate(found), estimate_percent(found)                   # value, error and df; None where runs are only described
+
+The analysis follows the order as it was really run:
+
+- interleaved: differences within complete rounds (paired t, TOST);
+- random, or mixed without a declaration: two independent samples (Welch, TOST);
+- blocked: a description only. Time and environment cannot be told apart, so there is no p, and the verdict is
+  `confounded` whatever the figures.
+
+Standard errors and degrees of freedom use the effective n; below four the verdict is `undecided`. Where runs shared a
+server, means are still those of the runs, and errors come from the means of servers. Runs of several machines are
+compared within each of them, and then over them.
 
 Looking at many differences finds some by chance, so p-values are corrected (Holm) over a family: the primary metrics of
 a campaign, and of each machine of a campaign that ran on several; secondary ones, exploratory, are a family apart.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 
+from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Include, ReviewedCampaign, machine_of
-from sparkpub.review.statistics.compare import (
-    INTERVALS,
-    Comparison,
-    Design,
-    adjust,
-    compare,
-    compare_many,
-    comparison_of,
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    Estimate,
+    Floats,
+    Interval,
     deciding_level,
-    design_of,
+    holm,
+    over,
+    resolution_of,
+    t_quantile,
+    tested,
+    two_means,
+    verdict_of,
 )
-from sparkpub.review.statistics.describe import resolution_of
-from sparkpub.review.statistics.design import Sample
-from sparkpub.review.statistics.estimate import ALPHA
-from sparkpub.review.statistics.replication import over_machines
-from sparkpub.review.tables.column import Column, Columns, TableRow, table_of
-from sparkpub.review.tables.values import Values, rows_with_values
+from sparkpub.review.statistics.order import (
+    DeclaredOrder,
+    OrderAsRun,
+    Timeline,
+    Units,
+    alone,
+    by_unit,
+    order_as_run,
+    order_over_machines,
+    units,
+)
+from sparkpub.review.tables.cells import (
+    CELL,
+    about_metrics,
+    in_matrix_order,
+    rows_with_values,
+)
+from sparkpub.review.tables.column import (
+    Column,
+    Columns,
+    Places,
+    TableRow,
+    groups,
+    table_of,
+    texts,
+)
+from sparkpub.review.tables.reasons import why
 
 FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
@@ -89,6 +137,10 @@ COLUMNS: Columns = {
     "machine": Column("text", "The machine within which both are compared; empty over all of them"),
     **FIGURES,
 }  # fmt: skip
+Pair = tuple[Places, Places]
+"""Where the values of baseline and candidate stand in some rows."""
+Compared = tuple[TableRow, list[TableRow]]
+"""What two sides show over all machines of either, and within each machine that ran both."""
 
 
 @dataclass(frozen=True)
@@ -104,12 +156,6 @@ class Margin:
         return cls(campaign.margin_percent, campaign.margin_declared)
 
 
-Found = tuple[Mapping[str, Any], Comparison]
-"""What a comparison is about, by column, and what it found."""
-Pair = tuple[int, int]
-"""Baseline and candidate: two numbers of a `Values`."""
-
-
 def comparisons(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
@@ -119,28 +165,19 @@ def comparisons(
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
     rows = rows_with_values(runs, include)
-    values = Values.of_cells(rows, campaigns, by_machine=True)
-    margins = {
-        name: Margin.of(reviewed.campaign) for name, reviewed in campaigns.items()
-    }
-    compared = compare_sides(values, against_baselines(values), margins)
-    by_campaign = grouped(compared, lambda one: one.sides.campaign)
-    found: list[Found] = []
+    compared = against_baselines(rows, campaigns)
+    by_campaign = grouped(compared, lambda one: str(one[0].campaign))
+    found: list[TableRow] = []
     for name, reviewed in campaigns.items():
         mine = by_campaign.get(name, [])
-        found += adjusted([(_about(one.sides, values), one.overall) for one in mine])
+        found += adjusted([overall for overall, _ in mine])
         machines = machines_of(reviewed, include)
-        if len(machines) < 2:
-            continue
-        for machine in machines:
-            here = [one for one in mine if machine in one.within]
-            found += adjusted(
-                [
-                    (_about(one.sides, values, machine), one.within[machine])
-                    for one in here
-                ]
-            )
-    return compared_table(COLUMNS, found)
+        by_machine = grouped(
+            chain(*(within for _, within in mine)), attrgetter("machine")
+        )
+        for machine in machines if len(machines) > 1 else ():
+            found += adjusted(by_machine.get(machine, []))
+    return table_of(COLUMNS, map(vars, found))
 
 
 def over_all_machines(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -148,257 +185,415 @@ def over_all_machines(comparisons: pd.DataFrame) -> pd.DataFrame:
     return comparisons[comparisons["machine"].isna()]
 
 
-def adjusted(found: Sequence[Found]) -> list[Found]:
-    """The comparisons in their own order, each with Holm's correction within its family: exploratory ones are many, and
-    by chance some of them would always differ."""
-    families = {str(about["family"]) for about, _ in found}
-    corrected = {
-        family: iter(adjust([one for about, one in found if about["family"] == family]))
-        for family in families
-    }
-    return [(about, next(corrected[about["family"]])) for about, _ in found]
-
-
-def compared_table(columns: Columns, found: Iterable[Found]) -> pd.DataFrame:
-    """A table of comparisons, with what they found as columns."""
-    return table_of(columns, ({**about, **_figures(one)} for about, one in found))
-
-
-def found_in(row: TableRow) -> Comparison:
-    """What a row of such a table found."""
-    return Comparison(
-        **{item.name: getattr(row, item.name) for item in fields(Comparison)}
-    )
-
-
-def deciding_difference(row: TableRow) -> tuple[float, float] | None:
-    """The interval of the difference that decides: what every sentence with a bound rests on."""
-    interval: tuple[float, float] | None = row.ci95_difference
-    if deciding_level(row.verdict, row.equivalence_p) < 1 - ALPHA:
-        interval = row.ci90_difference
-    return interval
-
-
-def _figures(found: Comparison) -> dict[str, Any]:
-    """What a comparison found, by column; the ends of an interval are columns of their own."""
-    figures = {**vars(found), "verdict": found.verdict, "why": found.why}
-    for name in INTERVALS:
-        low, high = figures[name] or (None, None)
-        figures |= {f"{name}_low": low, f"{name}_high": high}
-    return figures
-
-
-@dataclass(frozen=True)
-class Sides:
-    """What is compared in a campaign, of either side: machine to the number of its values, the first one used first."""
-
-    campaign: str
-    baseline: Mapping[str, int]
-    candidate: Mapping[str, int]
-
-    @property
-    def first_baseline(self) -> int:
-        """The number of the baseline on its first machine."""
-        return next(iter(self.baseline.values()))
-
-    @property
-    def first_candidate(self) -> int:
-        """The number of the candidate on its first machine."""
-        return next(iter(self.candidate.values()))
-
-    @cached_property
-    def pairs(self) -> dict[str, Pair]:
-        """Both sides within each machine that ran both."""
-        return {
-            machine: (number, self.candidate[machine])
-            for machine, number in self.baseline.items()
-            if machine in self.candidate
-        }
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What two sides show, p-values uncorrected: within each machine that ran both, and over all machines of either."""
-
-    sides: Sides
-    within: Mapping[str, Comparison]
-    overall: Comparison
-
-
-def against_baselines(values: Values) -> list[Sides]:
-    """Every metric of every cell that has values, and of its baseline where that has some, too. The values are numbered
-    by cell and machine."""
-    about = values.about
-    names = ("campaign", "model", "environment", "workload", "metric", "machine")
-    known: dict[tuple[str, ...], dict[str, int]] = {}
-    for number, (*key, machine) in enumerate(zip(*map(about.get, names), strict=True)):
-        known.setdefault(tuple(key), {})[machine] = number
-    found = []
-    for (campaign, model, environment, workload, metric), candidate in known.items():
-        against = values.campaigns[campaign].campaign.baseline
-        baseline = known.get((campaign, model, against, workload, metric))
-        if environment != against and baseline is not None:
-            found.append(Sides(campaign, baseline, candidate))
-    return found
-
-
-def compare_groups(
-    baseline: pd.DataFrame,
-    candidate: pd.DataFrame,
-    reviewed: ReviewedCampaign,
-    margin: Margin,
-) -> Comparison | None:
-    """Some rows of a campaign's table of runs against others, p-values uncorrected. They have values of one metric;
-    None where one side has none."""
-    if baseline.empty or candidate.empty:
-        return None
-    name = reviewed.campaign.name
-    both = pd.concat([baseline.assign(side=0), candidate.assign(side=1)])
-    values = Values.of(both, {name: reviewed}, ["side", "machine"])
-    sides: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    machines = values.first("machine")
-    for number, side in enumerate(values.rows["side"].iloc[values.starts]):
-        sides[side][machines[number]] = number
-    (found,) = compare_sides(values, [Sides(name, *sides)], {name: margin})
-    return found.overall
-
-
-def compare_sides(
-    values: Values, sides: Sequence[Sides], margins: Mapping[str, Margin]
-) -> list[Compared]:
-    """Each candidate against its baseline, within the margin of the campaign."""
-    pairs = [pair for both in sides for pair in both.pairs.values()]
-    within = dict(zip(pairs, compare_pairs(values, pairs, margins), strict=True))
-    found = []
-    for both in sides:
-        by_machine = {machine: within[pair] for machine, pair in both.pairs.items()}
-        overall = _overall(values, both, by_machine, margins[both.campaign])
-        found.append(Compared(both, by_machine, overall))
-    return found
-
-
-def _overall(
-    values: Values, both: Sides, within: Mapping[str, Comparison], margin: Margin
-) -> Comparison:
-    """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
-    difference between machines cannot be told from one between the sides."""
-    machines = {*both.baseline, *both.candidate}
-    if len(machines) == 1:
-        return within[machines.pop()]
-    one, other = list(both.baseline.values()), list(both.candidate.values())
-    metric = values.metrics[other[0]]
-    parts = list(within.values())
-    if not parts:
-        apart = compare(
-            _sample(values, one),
-            _sample(values, other),
-            order="blocked",
-            margin_percent=margin.percent,
-            margin_declared=margin.declared,
-            direction=metric.direction,
-            unit=metric.unit,
-        )
-        return replace(apart, machines=len(machines))
-    found = parts[0]
-    if len(parts) > 1:
-        found = over_machines(parts, direction=metric.direction, unit=metric.unit)
-    runs = int(values.sizes[one + other].sum())
-    return replace(found, left_out=runs - found.n_baseline - found.n_candidate)
-
-
-def _about(both: Sides, values: Values, machine: str | None = None) -> dict[str, Any]:
-    """What a row of a comparison is about."""
-    baseline, candidate = both.first_baseline, both.first_candidate
-    shared = ("campaign", "model", "workload", "metric", "unit", "family")
-    return {
-        **{name: values.about[name][candidate] for name in shared},
-        "baseline": values.about["environment"][baseline],
-        "candidate": values.about["environment"][candidate],
-        "machine": machine,
-    }
-
-
-def compare_pairs(
-    values: Values,
-    pairs: Sequence[Pair],
-    margins: Mapping[str, Margin],
-    *,
-    in_rounds: bool = True,
-) -> list[Comparison]:
-    """Each baseline against its candidate within the margin of the candidate's campaign, p-values uncorrected. Pairs of
-    one design are worked out at once.
-
-    Without `in_rounds` neither rounds nor times are looked at: the sides are of different campaigns.
-    """
-    by_runs: dict[tuple[bytes, bytes], Design] = {}
-    of_design: dict[Design, list[int]] = {}
-    for place, pair in enumerate(pairs):
-        # The rounds and times of runs are those of every metric that has values in the same runs.
-        one, other = (values.runs[values.part(number)].tobytes() for number in pair)
-        if (one, other) not in by_runs:
-            by_runs[one, other] = _design(values, pair, in_rounds=in_rounds)
-        of_design.setdefault(by_runs[one, other], []).append(place)
-    found: dict[int, Comparison] = {}
-    for design, places in of_design.items():
-        same = [pairs[place] for place in places]
-        found |= zip(places, _of_design(values, design, same, margins), strict=True)
-    return [found[place] for place in range(len(pairs))]
-
-
-def _design(values: Values, pair: Pair, *, in_rounds: bool) -> Design:
-    """How two numbers are compared, as the order of their runs allows."""
-    if not in_rounds:
-        one, other = (
-            replace(_sample(values, [number]), rounds=(), times=()) for number in pair
-        )
-        return design_of(one, other, "as-published")
-    one, other = (_sample(values, [number]) for number in pair)
-    column = values.column("order")
-    orders = {order for number in pair for order in column[values.part(number)]}
-    return design_of(one, other, orders.pop() if len(orders) == 1 else "as-published")
-
-
-def _sample(values: Values, numbers: Sequence[int]) -> Sample:
-    """The values of numbers together, in order of time, with their rounds, times and servers. A repeat stands outside
-    of the rounds."""
-    places = np.concatenate([np.r_[values.part(number)] for number in numbers])
-    places = places[np.argsort(values.rows.index[places])]
-    return Sample(
-        values=tuple(values.figures[places].tolist()),
-        rounds=tuple(values.rounds[places]),
-        times=tuple(values.times[places].tolist()),
-        servers=tuple(values.column("server")[places]),
-    )
-
-
-def _of_design(
-    values: Values,
-    design: Design,
-    pairs: Sequence[Pair],
-    margins: Mapping[str, Margin],
-) -> Iterator[Comparison]:
-    """Comparisons of one design, in the order given."""
-    one, other = (values.block(np.array(side)) for side in zip(*pairs, strict=True))
-    candidates = [candidate for _, candidate in pairs]
-    metrics = [values.metrics[number] for number in candidates]
-    margin = [margins[name] for name in values.first("campaign")[candidates]]
-    columns = compare_many(
-        one,
-        other,
-        design,
-        margin_percent=np.array([each.percent for each in margin]),
-        directions=[metric.direction for metric in metrics],
-        units=[metric.unit for metric in metrics],
-        resolutions=np.array([resolution_of(row) for row in np.hstack([one, other])]),
-    )
-    figures = zip(*(column.tolist() for column in columns.values()), strict=True)
-    for each, row in zip(margin, figures, strict=True):
-        found = dict(zip(columns, row, strict=True))
-        yield comparison_of(found, margin_declared=each.declared)
-
-
 def machines_of(reviewed: ReviewedCampaign, include: Include) -> tuple[str, ...]:
     """The machines of the runs that are asked for, the first one used first."""
     if include == "all":
         return tuple(dict.fromkeys(map(machine_of, reviewed.campaign.records)))
     return reviewed.machines
+
+
+def adjusted(found: Sequence[TableRow]) -> Sequence[TableRow]:
+    """The comparisons, each with Holm's correction of its tests of difference and, apart, of equivalence within its
+    family: exploratory ones are many, and by chance some of them would always differ."""
+    for family in grouped(found, attrgetter("family")).values():
+        for name in ("p", "equivalence_p"):
+            plain = [getattr(one, "p_value" if name == "p" else name) for one in family]
+            for one, p in zip(family, holm(plain), strict=True):
+                setattr(one, f"{name}_adjusted", p)
+    return [judged(one) for one in found]
+
+
+def judged(found: TableRow) -> TableRow:
+    """A comparison with its verdict by its corrected p-values, and what that rests on."""
+    found.verdict = verdict_of(
+        found.n_effective,
+        found.difference,
+        found.p_adjusted,
+        found.equivalence_p_adjusted,
+        confounded=found.order == "blocked",
+    )
+    found.why = why(found)
+    return found
+
+
+def deciding(row: TableRow, figure: str = "difference") -> Interval | None:
+    """The interval that decides, of the `difference` or of the `ratio`: what every sentence with a bound rests on."""
+    level = deciding_level(row.verdict, row.equivalence_p)
+    name = "ci95" if level == 1 - ALPHA else "ci90"
+    found: Interval | None = getattr(row, f"{name}_{figure}")
+    return found
+
+
+def estimate(row: TableRow) -> Estimate | None:
+    """The difference of a comparison with its standard error; None where the runs are only described."""
+    if row.ci95_difference is None or row.df is None or row.p_value is None:
+        return None
+    low, high = row.ci95_difference
+    reach = t_quantile(1 - ALPHA / 2, row.df)
+    return Estimate(row.difference, (high - low) / 2 / reach, row.df)
+
+
+def estimate_percent(row: TableRow) -> Estimate | None:
+    """The same in percent of the baseline's mean; None on a scale without a true zero, too."""
+    found = estimate(row)
+    if found is None or row.difference_percent is None:
+        return None
+    error = 100 * found.error / abs(row.mean_baseline)
+    return Estimate(row.difference_percent, error, found.df)
+
+
+def compare(
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    campaign: CampaignData,
+    margin: Margin | None = None,
+) -> TableRow | None:
+    """Some rows of a campaign's table of runs against others, p-values uncorrected, within its margin or another one.
+    They have values of one metric; None where one side has none."""
+    if baseline.empty or candidate.empty:
+        return None
+    rows = pd.concat([baseline, candidate])
+    parts = groups(
+        rows.assign(side=np.arange(len(rows)) < len(baseline)), ["side", "machine"]
+    )
+    machines = texts(rows["machine"])
+    sides: tuple[dict[str, Places], ...] = ({}, {})
+    for part in parts:
+        sides[int(part[0] >= len(baseline))][machines[part[0]]] = part
+    metric = campaign.metrics[candidate["metric"].iloc[0]]
+    ((overall, _),) = _compare_sides(
+        rows, [sides], [metric], [margin or Margin.of(campaign)]
+    )
+    return judged(overall)
+
+
+def against_baselines(
+    rows: pd.DataFrame, campaigns: Mapping[str, ReviewedCampaign]
+) -> list[Compared]:
+    """Every metric of every cell of some rows with values against its baseline, where that has some, too: over all
+    machines, and within each machine that ran both. P-values are uncorrected."""
+    rows = in_matrix_order(rows, campaigns)
+    by = [*CELL, "metric", "machine"]
+    columns = [texts(rows[name]) for name in by]
+    known: dict[tuple[str, ...], dict[str, Places]] = {}
+    for part in groups(rows, by):
+        *key, machine = (column[part[0]] for column in columns)
+        known.setdefault(tuple(key), {})[machine] = part
+    sides = []
+    for (name, model, environment, workload, metric), candidate in known.items():
+        against = campaigns[name].campaign.baseline
+        baseline = known.get((name, model, against, workload, metric))
+        if environment != against and baseline is not None:
+            sides.append((baseline, candidate))
+    first = [next(iter(candidate.values()))[0] for _, candidate in sides]
+    about = about_metrics(rows.iloc[first], campaigns)
+    data = [campaigns[name].campaign for name in about["campaign"]]
+    metrics = [
+        each.metrics[name] for each, name in zip(data, about["metric"], strict=True)
+    ]
+    about["candidate"] = about.pop("environment")
+    about["baseline"] = [each.baseline for each in data]
+    found = _compare_sides(rows, sides, metrics, list(map(Margin.of, data)))
+    for number, (overall, within) in enumerate(found):
+        for row in (overall, *within):
+            vars(row).update({name: column[number] for name, column in about.items()})
+    return found
+
+
+def _compare_sides(
+    rows: pd.DataFrame,
+    sides: Sequence[Sequence[Mapping[str, Places]]],
+    metrics: Sequence[Metric],
+    margins: Sequence[Margin],
+) -> list[Compared]:
+    """Each baseline against its candidate, of both the places in the rows by machine."""
+    places = [
+        (number, machine)
+        for number, (baseline, candidate) in enumerate(sides)
+        for machine in baseline
+        if machine in candidate
+    ]
+    compared = compare_pairs(
+        rows,
+        [
+            (sides[number][0][machine], sides[number][1][machine])
+            for number, machine in places
+        ],
+        [metrics[number] for number, _ in places],
+        [margins[number] for number, _ in places],
+    )
+    within: list[list[TableRow]] = [[] for _ in sides]
+    for (number, machine), row in zip(places, compared, strict=True):
+        row.machine = machine
+        within[number].append(row)
+    return [
+        (_overall(rows, both, mine, metric, margin), mine)
+        for both, mine, metric, margin in zip(
+            sides, within, metrics, margins, strict=True
+        )
+    ]
+
+
+def _overall(
+    rows: pd.DataFrame,
+    sides: Sequence[Mapping[str, Places]],
+    within: Sequence[TableRow],
+    metric: Metric,
+    margin: Margin,
+) -> TableRow:
+    """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
+    difference between machines cannot be told from one between the sides."""
+    machines = {machine for side in sides for machine in side}
+    if within:
+        found = SimpleNamespace(**vars(within[0]))
+        if len(within) > 1:
+            found = _with_direction(over_machines(within), metric)
+        runs = sum(len(part) for side in sides for part in side.values())
+        found.left_out = runs - found.n_baseline - found.n_candidate
+    else:
+        parts = [np.concatenate([*side.values()]) for side in sides]
+        one, other = (part[np.argsort(rows.index[part])] for part in parts)
+        (found,) = compare_pairs(
+            rows, [(one, other)], [metric], [margin], declared="blocked"
+        )
+        found.machines = len(machines)
+    found.machine = None
+    return found
+
+
+def compare_pairs(
+    rows: pd.DataFrame,
+    pairs: Sequence[Pair],
+    metrics: Sequence[Metric],
+    margins: Sequence[Margin],
+    *,
+    declared: DeclaredOrder | None = None,
+) -> list[TableRow]:
+    """Each baseline against its candidate, both places in order of time, p-values uncorrected. Pairs of one design are
+    worked out at once. Where an order is `declared`, neither rounds nor times are looked at."""
+    runs = rows["run"].cat.codes.to_numpy()
+    timeline = _timelines(rows, is_timed=declared is None)
+    orders = texts(rows["order"])
+    designs: dict[tuple[bytes, bytes], _Design] = {}
+    of_design: dict[_Design, list[int]] = {}
+    for number, (one, other) in enumerate(pairs):
+        # The rounds and times of runs are those of every metric that has values in the same runs.
+        key = runs[one].tobytes(), runs[other].tobytes()
+        if key not in designs:
+            asked: set[DeclaredOrder] = {*orders[one], *orders[other]}
+            told = asked.pop() if len(asked) == 1 else "as-published"
+            designs[key] = _design(timeline(one), timeline(other), declared or told)
+        of_design.setdefault(designs[key], []).append(number)
+    found: dict[int, TableRow] = {}
+    values = rows["value"].to_numpy()
+    for design, numbers in of_design.items():
+        same = zip(
+            numbers,
+            _of_design(
+                values,
+                design,
+                [pairs[number] for number in numbers],
+                [metrics[number] for number in numbers],
+                [margins[number] for number in numbers],
+            ),
+            strict=True,
+        )
+        found |= same
+    return [found[number] for number in range(len(pairs))]
+
+
+_Design = tuple[OrderAsRun, str, Units, Units]
+"""The order as it was run, the analysis that it allows, and the units of either side that errors rest on."""
+
+
+def _design(one: Timeline, other: Timeline, declared: DeclaredOrder) -> _Design:
+    """How two sides are compared, as the order of their runs allows."""
+    order = order_as_run(declared, one, other)
+    of_one, of_other = units(one, other, order)
+    if not of_one:  # no complete round
+        return order, "description", alone(range(one.n)), alone(range(other.n))
+    analysis = {"interleaved": "paired", "blocked": "description"}
+    return order, analysis.get(order, "welch"), of_one, of_other
+
+
+def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Timeline]:
+    """When the runs at some places ran. A repeat stands outside of the rounds."""
+    servers, started = texts(rows["server"]), rows["started"].cat
+    if not is_timed:
+        return lambda part: Timeline(len(part), servers=tuple(servers[part]))
+    seconds = [
+        datetime.fromisoformat(moment).timestamp() for moment in started.categories
+    ]
+    times = np.array(seconds)[started.codes]
+    rounds = np.full(len(rows), None)
+    for number, part in enumerate(groups(rows, ["model", "workload", "iteration"])):
+        rounds[part] = number
+    rounds[rows["repeat_of"].notna()] = None
+    return lambda part: Timeline(
+        len(part),
+        tuple(rounds[part]),
+        tuple(times[part].tolist()),
+        tuple(servers[part]),
+    )
+
+
+def _of_design(
+    values: Floats,
+    design: _Design,
+    pairs: Sequence[Pair],
+    metrics: Sequence[Metric],
+    margins: Sequence[Margin],
+) -> Iterator[TableRow]:
+    """Comparisons of one design, in the order given."""
+    order, analysis, *sides = design
+    one, other = (
+        np.stack([by_unit(values[pair[side]], sides[side]) for pair in pairs])
+        for side in (0, 1)
+    )
+    steps = [resolution_of(values[np.concatenate(pair)]) for pair in pairs]
+    apart, columns = two_means(one, other, np.array(steps), paired=analysis == "paired")
+    if order == "interleaved" and analysis != "paired":  # no complete round
+        apart = Estimate(apart.value, np.nan * apart.error, np.nan)
+        columns["n_effective"] = 0.0
+    nothing = np.full(len(pairs), np.nan)
+    is_scaled = np.array([metric.unit != "°C" for metric in metrics])
+    mean = columns["mean_baseline"]
+    base = np.where(is_scaled & (mean > 0), mean, nothing)
+    for name in ("ci95_ratio", "ci90_ratio"):
+        columns[name] = [
+            np.where(np.isnan(base * apart.error), nothing, end)
+            for end in columns[name]
+        ]
+    margin = np.array([each.percent for each in margins])
+    can_test = analysis != "description"
+    columns |= tested(
+        apart if can_test else replace(apart, error=nothing), base, margin
+    )
+    columns |= {
+        "df": apart.df,
+        "difference": apart.value,
+        "difference_percent": 100 * apart.value / base,
+        "ratio": columns["mean_candidate"] / base,
+        "ci95_difference": apart.ends(1 - ALPHA),
+        "ci90_difference": apart.ends(1 - 2 * ALPHA),
+        "equivalence_margin_percent": margin,
+    }
+    n = [sum(map(len, side)) for side in sides]
+    shared = max(len(unit) for side in sides for unit in side) > 1
+    for place, (pair, metric, each) in enumerate(
+        zip(pairs, metrics, margins, strict=True)
+    ):
+        found = SimpleNamespace(
+            **{name: _figure(column, place) for name, column in columns.items()},
+            order=order,
+            analysis=analysis,
+            machines=1,
+            servers=min(map(len, sides)) if shared else None,
+            n_baseline=n[0],
+            n_candidate=n[1],
+            left_out=sum(map(len, pair)) - sum(n),
+            margin_declared=each.declared,
+        )
+        found.inverse_ratio = 1 / found.ratio if found.ratio else None
+        yield _with_direction(found, metric)
+
+
+def _figure(column: Any, place: int) -> Any:
+    """A figure of a column as Python has it, None for NaN; an interval as a pair."""
+    if isinstance(column, (tuple, list)):
+        low, high = (_figure(end, place) for end in column)
+        return None if low is None else (low, high)
+    value = float(column[place] if np.ndim(column) else column)
+    return None if np.isnan(value) else value
+
+
+def _with_direction(found: TableRow, metric: Metric) -> TableRow:
+    """A comparison of a metric, with what follows from which way is better."""
+    found.overhead_percent = overhead(found.ratio, metric)
+    found.better = better_of(found.difference, metric)
+    return found
+
+
+def overhead(ratio: float | None, metric: Metric) -> float | None:
+    """The increase of execution time in percent that a ratio of means stands for, by the source's formula
+    100 (T_candidate - T_baseline) / T_baseline with T the inverse of a rate; for times and memory it is their own
+    relative increase. None where it stands for none."""
+    if not ratio:
+        return None
+    if metric.unit.endswith("/s"):
+        return 100 * (1 / ratio - 1)
+    return 100 * (ratio - 1) if metric.direction == "lower" else None
+
+
+def better_of(
+    difference: float, metric: Metric
+) -> Literal["baseline", "candidate"] | None:
+    """Which side has the better mean; None where no direction is better."""
+    if metric.direction == "neither" or not difference:
+        return None
+    is_higher = difference > 0
+    return "candidate" if is_higher == (metric.direction == "higher") else "baseline"
+
+
+def effects(within: Sequence[TableRow]) -> list[Estimate]:
+    """What machines found, each within itself, for `over`: in percent of their own baselines, so that a faster machine
+    counts no more than a slow one, or in the metric's unit where there is no true zero. Empty where a machine ran its
+    environments in blocks, or fewer than two have an effect with an error."""
+    of = estimate_percent if _are_relative(within) else estimate
+    known = [found for found in map(of, within) if found is not None]
+    blocked = any(row.order == "blocked" for row in within)
+    return [] if blocked or len(known) < 2 else known
+
+
+def _are_relative(within: Sequence[TableRow]) -> bool:
+    return all(row.difference_percent is not None for row in within)
+
+
+def over_machines(within: Sequence[TableRow]) -> TableRow:
+    """One comparison over several machines, from those within each of two or more.
+
+    Means and difference are those of a machine with the mean baseline. Where one machine ran its environments in
+    blocks the whole is confounded; where one has too few runs it is undecided.
+    """
+    first, relative, known = within[0], _are_relative(within), effects(within)
+    base = float(np.mean([row.mean_baseline for row in within]))
+    scale = base / 100 if relative else 1.0
+    name = "difference_percent" if relative else "difference"
+    mean = float(np.mean([getattr(row, name) for row in within]))
+    effect = over(known) if known else Estimate(mean, np.nan, np.nan)
+    ends = {90: effect.interval(1 - 2 * ALPHA), 95: effect.interval(1 - ALPHA)}
+    figures: dict[str, Any] = {
+        "n_effective": min(row.n_effective for row in within),
+        "df": effect.df if known else None,
+        "mean_baseline": base,
+        "mean_candidate": base + scale * effect.value,
+        "difference": scale * effect.value,
+        "difference_percent": effect.value if relative else None,
+        "ratio": 1 + effect.value / 100 if relative else None,
+        "equivalence_margin_percent": first.equivalence_margin_percent,
+    }
+    for level, interval in ends.items():
+        low, high = interval or (np.nan, np.nan)
+        absolute = scale * low, scale * high
+        share = (1 + low / 100, 1 + high / 100) if relative else (np.nan, np.nan)
+        figures[f"ci{level}_difference"] = _figure(absolute, 0)
+        figures[f"ci{level}_ratio"] = _figure(share, 0)
+    tests = tested(
+        effect,
+        np.array([100.0 if relative else np.nan]),
+        first.equivalence_margin_percent,
+    )
+    figures |= {name: _figure(column, 0) for name, column in tests.items()}
+    ratio = figures["ratio"]
+    return SimpleNamespace(
+        **figures,
+        inverse_ratio=1 / ratio if ratio else None,
+        order=order_over_machines(row.order for row in within),
+        analysis="machines",
+        machines=len(within),
+        servers=None,
+        n_baseline=sum(row.n_baseline for row in within),
+        n_candidate=sum(row.n_candidate for row in within),
+        left_out=sum(row.left_out for row in within),
+        margin_declared=first.margin_declared,
+    )

@@ -1,6 +1,6 @@
 """The table of success criteria: the methodology's, applied to each primary metric of a cell or to a whole campaign.
 
-Variation, power and completeness have the limits of the checks that ask for them, repeatability that of `repeats`.
+Variation, power and completeness have the limits of the checks that ask for them, repeatability that of `over`.
 """
 
 from collections.abc import Iterable
@@ -10,10 +10,9 @@ import pandas as pd
 
 from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import DETECTABLE_PERCENT
-from sparkpub.review.statistics.estimate import WANTED_POWER
+from sparkpub.review.statistics.estimate import DETECTABLE_PERCENT, WANTED_POWER
 from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
-from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.review.tables.over import REPEAT_PERCENT
 
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),

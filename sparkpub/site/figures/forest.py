@@ -11,7 +11,8 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names, runs_of
 from sparkpub.review.reviewed import Cell
-from sparkpub.review.tables.comparisons import found_in
+from sparkpub.review.statistics.estimate import deciding_level
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.figures import kind, marks, panels, theme
 from sparkpub.site.figures.altair import alt
@@ -44,9 +45,9 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
     for metric in publication.headlines(campaign):
         found = []
         for row in publication.results.comparisons_of(campaign.name, metric.name):
-            deciding = found_in(row).deciding_ratio
-            if row.ratio is not None and deciding is not None:
-                low, high = deciding
+            interval = deciding(row, "ratio")
+            if row.ratio is not None and interval is not None:
+                low, high = interval
                 found.append((row, row.ratio, low, high))
         found.sort(key=lambda item: _interest(item[0].verdict, item[1]))
         cells = [(row.model, row.candidate, row.workload) for row, *_ in found]
@@ -65,7 +66,7 @@ def comparisons(publication: Publication, campaign: CampaignData) -> Iterator[Ro
                 "hi": 100 * (high - 1),
                 "verdict": row.verdict,
                 "p": row.p_adjusted,
-                "level": round(100 * found_in(row).deciding_level),
+                "level": round(100 * deciding_level(row.verdict, row.equivalence_p)),
             }
 
 

@@ -9,8 +9,8 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import Names
-from sparkpub.review.statistics.drift import detectable_change
 from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.series import detectable_change
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import cell_table, marks, theme

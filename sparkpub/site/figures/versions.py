@@ -62,7 +62,7 @@ def of_model(
 
 def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
-    short = [f"{line.weights}, {load_name(line.load)}" for line in lines]
+    short = [f"{line.first.weights}, {load_name(line.first.load)}" for line in lines]
     times = Counter(short)
     called = []
     for line, name in zip(lines, short, strict=True):
@@ -70,7 +70,7 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
         if times[name] > 1:
             first = line.points[0].speed
             environment = names.environment(first.campaign, first.cell[1])
-            parts += [environment, line.machine]
+            parts += [environment, line.first.machine]
         called.append(", ".join(parts))
     return called
 
@@ -97,21 +97,21 @@ def _sessions(lines: Sequence[VersionLine]) -> dict[Session, str]:
 def _rows(line: VersionLine, name: str, sessions: Mapping[Session, str]) -> list[Row]:
     """One row per point: `line, when, value` (tok/s), `percent, lo, hi` (change from the first, 95 %),
     `beyond` (whether the change from the point before is beyond the noise), `change` (in words)."""
-    first = line.points[0].sample
+    first = line.points[0].mean
     rows = []
     for point in line.points:
-        since = change_between(first, point.sample)
+        since = change_between(first, point.mean)
         row = {
             "line": name,
             "when": sessions[_session(point)],
-            "value": round(point.sample.mean, 2),
+            "value": round(point.mean.value, 2),
             "percent": 0.0,
             "beyond": False,
             "change": "",
         }
         if point.change is not None:
             row["percent"] = round(since.percent, 3)
-            row["lo"], row["hi"] = since.low, since.high
+            row["lo"], row["hi"] = since.interval or (None, None)
             row["beyond"] = bool(point.change.is_beyond_noise)
             row["change"] = percent(point.change.percent) if row["beyond"] else ""
         rows.append(row)
@@ -149,7 +149,7 @@ def _table(lines: Sequence[VersionLine], called: Sequence[str]) -> Table:
     body = []
     for line, name in zip(lines, called, strict=True):
         points = [
-            f"{rounded(point.sample.mean)} ({point.day}, {point.speed.engine})"
+            f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
         ]
         change = line.total.in_words

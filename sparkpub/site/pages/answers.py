@@ -25,11 +25,10 @@ from sparkpub.review.leaderboard import Board, RankedFigure, RankedModel
 from sparkpub.review.names import environment_name, flow_name, lengths_name, load_name
 from sparkpub.review.progress import VersionLine
 from sparkpub.review.speeds import GENERATION, Speed
-from sparkpub.review.statistics.compare import deciding_level
-from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.review.statistics.estimate import ALPHA, deciding_level
 from sparkpub.review.tables.capacities import LIMITS
 from sparkpub.review.tables.column import rows
-from sparkpub.review.tables.comparisons import deciding_difference
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import (
@@ -324,7 +323,7 @@ def _cost(speed: Speed, row: Any, together: Any) -> Cost | None:
             1 - ALPHA,
             together.machines,
         )
-    interval = deciding_difference(row)
+    interval = deciding(row)
     if interval is None:
         return None
     low, high = (100 * end / row.mean_baseline for end in interval)
@@ -412,25 +411,26 @@ def _versions(publication: Publication) -> FrontAnswer | None:
 
     def order(line: VersionLine) -> tuple[bool, int, bool]:
         away = len(machines)
-        if line.machine in machines:
-            away = machines.index(line.machine)
-        return line.load not in shown, away, line.load.at_once != 1
+        if line.first.machine in machines:
+            away = machines.index(line.first.machine)
+        return line.first.load not in shown, away, line.first.load.at_once != 1
 
     ordered = sorted(publication.progress, key=order)
     first = ordered[0]
     alike = [
         line
         for line in ordered
-        if (line.machine, line.load) == (first.machine, first.load)
+        if (line.first.machine, line.first.load)
+        == (first.first.machine, first.first.load)
     ]
     text = " ".join(line_in_words(line) for line in alike[:MOST_LINES])
     if not any(line.is_of_versions for line in alike):
         text = f"No two versions are measured yet. In two sessions of one: {line_in_words(first)}"
-    note = f"{first.machine}, {load_name(first.load)}"
+    note = f"{first.first.machine}, {load_name(first.first.load)}"
     return FrontAnswer(
         "Did the new version make it faster?",
         text,
-        f"{model_links.page(first.model)}#versions",
+        f"{model_links.page(first.first.model)}#versions",
         note,
         "release, upgrade",
     )
@@ -439,12 +439,14 @@ def _versions(publication: Publication) -> FrontAnswer | None:
 def line_in_words(line: VersionLine) -> str:
     """From the first point to the last: both figures, and the change with its bounds."""
     first, last = line.points[0], line.points[-1]
-    who = f"{line.model.name} in {line.weights}"
+    who = f"{line.first.model.name} in {line.first.weights}"
     engines = [point.speed.engine for point in (first, last)]
     where = f"on {engines[0]}, {first.day} and {last.day}"
     if engines[0] != engines[1]:
         where = f"from {engines[0]} to {engines[1]}"
-    figures = f"{rounded(first.sample.mean)} to {rounded(last.sample.mean)} {line.metric.unit}"
+    figures = (
+        f"{rounded(first.mean.value)} to {rounded(last.mean.value)} {line.metric.unit}"
+    )
     change = line.total.in_words
     if line.differs:
         change += f"; {line.differs}"

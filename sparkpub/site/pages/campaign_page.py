@@ -10,8 +10,7 @@ from sparkpub.record.record import Record
 from sparkpub.record.text import between, counted, percent, span
 from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.compare import holm
-from sparkpub.review.statistics.describe import is_significant
+from sparkpub.review.statistics.estimate import holm, is_significant
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures.cell_table import worth
 from sparkpub.site.publication import Publication, cell_keys, cell_label

@@ -23,7 +23,7 @@ from sparkpub.review.leaderboard import (
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.speeds import MILLISECONDS, Speed
 from sparkpub.review.tables.capacities import LIMITS
-from sparkpub.review.tables.repeats import REPEAT_PERCENT
+from sparkpub.review.tables.over import REPEAT_PERCENT
 from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.publication import Publication

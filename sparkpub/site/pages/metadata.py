@@ -10,8 +10,8 @@ from typing import Any
 from sparkpub.record.text import counted, listed
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables import cells, comparisons, runs
+from sparkpub.review.tables.cells import CELL
 from sparkpub.review.tables.column import Columns
-from sparkpub.review.tables.values import CELL
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 

@@ -85,9 +85,9 @@ def figure(publication: Publication, model: ModelPage) -> Figure | None:
 
 def versions_figure(publication: Publication, model: ModelPage) -> Figure | None:
     """What was measured more than once over versions and days, the loads of the leaderboard first."""
-    lines = [line for line in publication.progress if line.model == model.name]
+    lines = [line for line in publication.progress if line.first.model == model.name]
     shown = {board.load for board in publication.boards}
-    lines.sort(key=lambda line: line.load not in shown)
+    lines.sort(key=lambda line: line.first.load not in shown)
     return versions.of_model(model.name, lines, publication.names)
 
 
@@ -106,7 +106,7 @@ def context(
         "is_of_versions": any(
             line.is_of_versions
             for line in publication.progress
-            if line.model == model.name
+            if line.first.model == model.name
         ),
         "recipes": [
             _setup(publication, names[key], speeds)

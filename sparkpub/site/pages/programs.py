@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.names import parts_of
 from sparkpub.review.tables.column import TableRow
-from sparkpub.review.tables.comparisons import found_in
+from sparkpub.review.tables.comparisons import deciding
 from sparkpub.site.figures import explore, kinds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
@@ -211,10 +211,10 @@ def _compared(row: TableRow) -> Row:
 
 def _in_percent(row: TableRow) -> list[float] | None:
     """The interval of the difference in per cent of the baseline, where the scale has a true zero."""
-    deciding = found_in(row).deciding_difference
-    if deciding is None or row.difference_percent is None:
+    interval = deciding(row)
+    if interval is None or row.difference_percent is None:
         return None
-    return [100 * end / row.mean_baseline for end in deciding]
+    return [100 * end / row.mean_baseline for end in interval]
 
 
 def compare(

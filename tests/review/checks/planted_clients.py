@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sparkpub.collect.importers import import_results
@@ -353,15 +354,12 @@ def cached_prefixes(copy: Copy) -> None:
     assert before != copy.files
 
 
-def half_the_weights(copy: Copy) -> None:
-    """FP8 under the name of a 16-bit model, on both sides."""
-    every_log(
-        r"Model loading took ([\d.]+) GiB",
-        "Model loading took 7.15 GiB",
-    )(copy)
+def weights_in_logs(gib: float, copy: Copy) -> None:
+    """Another model than the name says, on both sides."""
+    every_log(r"Model loading took [\d.]+ GiB", f"Model loading took {gib} GiB")(copy)
     for run in copy.runs:
-        run["observed"]["weight_bytes"] = round(7.15 * 2**30)
-        run["metrics"]["weights_gib"]["value"] = 7.15
+        run["observed"]["weight_bytes"] = round(gib * 2**30)
+        run["metrics"]["weights_gib"]["value"] = gib
 
 
 def another_of_its_kind(copy: Copy) -> None:
@@ -966,7 +964,14 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         check="not-as-requested",
     ),
     of_client("cached prefixes", cached_prefixes, check="prefix-cache"),
-    of_client("FP8 under a 16-bit name", half_the_weights, check="identity"),
+    of_client(
+        "FP8 under a 16-bit name", partial(weights_in_logs, 7.15), check="identity"
+    ),
+    of_client(
+        "14.99 GiB in the log of a model of 14.29",
+        partial(weights_in_logs, 14.99),
+        check="identity",
+    ),
     of_client(
         "one side on another GPU of its kind",
         another_of_its_kind,

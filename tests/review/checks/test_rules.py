@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Gpu, Machine, Observed
 from sparkpub.review.checks.rules import (

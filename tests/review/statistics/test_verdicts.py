@@ -2,13 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 
-from benchmarks import machines, verdicts
-from benchmarks.verdicts import SCENARIOS, SPREADS, Case, Shares, draw, judge, tally
-from sparkpub.review.statistics.compare import compare
-from sparkpub.review.statistics.design import DeclaredOrder, Sample
+from benchmarks import machines
+from benchmarks.verdicts import SCENARIOS, SPREADS, Shares, draw, judge, tally
+from sparkpub.review.statistics.order import DeclaredOrder
 
 CAMPAIGNS = 1200
 REQUIRED = [scenario for scenario in SCENARIOS if scenario.required]
@@ -75,49 +73,6 @@ def test_servers_that_records_do_not_tell_of_make_wrong_verdicts() -> None:
     )
     assert untold.false_difference > 0.06
     assert shared.false_difference < 0.05
-
-
-@pytest.mark.parametrize("order", ["interleaved", "random", "blocked"])
-def test_the_simulated_procedure_is_the_one_that_publishes(
-    order: DeclaredOrder,
-) -> None:
-    """Every verdict of a few campaigns again, through `compare` itself."""
-    for scenario in SCENARIOS:
-        for case in draw(scenario, order, 6, 0.5, 6, seed=1):
-            assert list(judge(case)) == [_alone(case, row) for row in range(6)]
-
-
-def _alone(case: Case, row: int) -> str:
-    rounds = tuple(range(case.n))
-    told = case.scenario.server > 0 and case.scenario.recorded
-    one = Sample(
-        tuple(case.baseline[row].tolist()),
-        rounds,
-        tuple(case.times_baseline[row].tolist()),
-        tuple(map(str, case.servers_baseline[row])) if told else (),
-    )
-    other = Sample(
-        tuple(case.candidate[row].tolist()),
-        rounds,
-        tuple(case.times_candidate[row].tolist()),
-        tuple(map(str, case.servers_candidate[row])) if told else (),
-    )
-    return compare(
-        one, other, order=case.order, margin_percent=1, resolution=0.001
-    ).verdict
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_noise_is_centred_and_of_unit_spread(scenario: verdicts.Scenario) -> None:
-    values = scenario.noise(np.random.default_rng(0), 4000, 10)
-    tolerance = 0.15 if scenario.name in {"lognormal", "heavy-tailed"} else 0.05
-    assert values.mean() == pytest.approx(0, abs=tolerance)
-    assert values.std() == pytest.approx(1, abs=2 * tolerance)
-
-
-def test_autocorrelated_noise_is() -> None:
-    values = verdicts.autocorrelated(0.8)(np.random.default_rng(0), 4000, 10)
-    assert np.mean(values[:, 1:] * values[:, :-1]) == pytest.approx(0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("between", machines.BETWEEN)

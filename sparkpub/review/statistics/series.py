@@ -1,4 +1,5 @@
-"""Does the order of runs show in their values? Trends, lines, first runs that stand out.
+"""A series of runs: does their order show in their values (trends, first runs that stand out), do any lie apart from
+the others, and do two series make a line?
 
 pymannkendall lets Hamed and Rao's factor fall below 1, so that runs that swing count as extra evidence. The tests show
 that case, and hold all others against pymannkendall.
@@ -14,8 +15,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sparkpub.review.statistics.describe import or_none
-from sparkpub.review.statistics.estimate import ALPHA, WANTED_POWER, Floats
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    WANTED_POWER,
+    Floats,
+    resolution_of,
+    t_quantile,
+)
 
 _SLOPE_RUNS = 1000
 _PAIRS_TOGETHER = 1_000_000
@@ -25,23 +31,9 @@ _EXACT_RUNS = 33
 _LARGEST_FACTORIAL = 170
 """The most values whose orders a float can count; the share of one of them is below 1e-306."""
 _TRUSTED_DIGITS = 9
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trend:
-    """A sample against its run order. `slope` is in units per run; None where n is too small to say.
-
-    `p_value` is two-sided, of the Mann-Kendall test, with Hamed and Rao's variance where runs that follow each other
-    are alike around the trend: `inflation` is the factor on the variance, 1 where they are not.
-    """
-
-    n: int
-    slope: float | None = None
-    p_value: float | None = None
-    inflation: float | None = None
-
-
-_FIGURES = ("slope", "p_value", "inflation")
+_ROUNDING_STEPS = 2.0
+_SMALLEST = 3
+_SIGMA = 3.0
 
 
 FEW_RUNS = 25.0
@@ -57,7 +49,7 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
     1956, Journal of the American Statistical Association 51, 285-287), and of few runs 1 + `FEW_RUNS` / n² times as
     much, since its p comes in steps. Infinite where not even runs in perfect order have a p below `alpha`.
     """
-    if trend_many(np.arange(n, dtype=np.float64)[np.newaxis])["p_value"][0] >= alpha:
+    if trends(np.arange(n, dtype=np.float64)[np.newaxis])["p_value"][0] >= alpha:
         return math.inf
     quantiles = scipy.special.stdtrit(n - 2, (1 - alpha / 2, WANTED_POWER))
     error = sd / math.sqrt(n * (n * n - 1) / 12)
@@ -65,29 +57,19 @@ def detectable_change(n: int, sd: float, alpha: float) -> float:
     return float(quantiles.sum() * error * (n - 1) / math.sqrt(3 / math.pi) * steps)
 
 
-def trend(values: Sequence[float]) -> Trend:
-    """The trend of values in run order: see `trend_many`."""
-    columns = trend_many(np.array([values], dtype=np.float64))
-    return Trend(**{name: or_none(column[0]) for name, column in columns.items()})
-
-
-def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
-    """The fields of `Trend` for many samples of one size, each a row of `values`, NaN where n is too small to say; a
-    constant sample has slope 0 and p 1.
+def trends(values: Floats) -> dict[str, Floats]:
+    """Samples of one size against their run order, each a row of `values`: `slope` in units per run, `p_value`
+    (two-sided, Mann-Kendall) and `inflation`, Hamed and Rao's factor on the test's variance where runs that follow each
+    other are alike around the trend. NaN where n is too small to say; a constant sample has slope 0 and p 1.
 
     Theil (1950) and Sen (1968) for the slope, Mann (1945) and Kendall (1975) for the test (exact for small n without
     ties), Hamed and Rao (1998, Journal of Hydrology 204, 182-196) for its variance. Beyond 1,000 values the slope is
     that of 1,000 evenly spaced ones, so that cost grows with n and not with its square.
     """
     samples, n = values.shape
-    nothing = np.full(samples, np.nan)
-    columns: dict[str, NDArray[Any]] = {"n": np.full(samples, n)}
-    columns |= {name: nothing.copy() for name in _FIGURES}
     if n < 3:
-        return columns
-    constant = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0}
-    for name, value in constant.items():
-        columns[name][:] = value
+        return {name: np.full(samples, np.nan) for name in _CONSTANT}
+    columns = {name: np.full(samples, value) for name, value in _CONSTANT.items()}
     varied = np.flatnonzero(values.min(axis=-1) != values.max(axis=-1))
     # A slope is the median over all pairs of a sample's values: a few samples are held at once.
     together = max(1, _PAIRS_TOGETHER // _pairs(min(n, _SLOPE_RUNS)))
@@ -96,6 +78,10 @@ def trend_many(values: Floats) -> dict[str, NDArray[Any]]:
         for name, column in _trends(values[rows]).items():
             columns[name][rows] = column
     return columns
+
+
+_CONSTANT = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0}
+"""The trend of a sample that does not vary."""
 
 
 def _trends(values: Floats) -> dict[str, Floats]:
@@ -242,7 +228,7 @@ def least_squares(x: Sequence[float], y: Sequence[float]) -> FittedLine:
     return FittedLine(slope, intercept, explained**2)
 
 
-def first_runs(blocks: Sequence[Sequence[float]]) -> float:
+def first_run_p(blocks: Sequence[Sequence[float]]) -> float:
     """p that the first runs of blocks are the highest of theirs, or the lowest, as often as they are.
 
     Without a transient the first of n runs is the highest with probability 1/n, so that the number of such blocks is
@@ -257,3 +243,44 @@ def first_runs(blocks: Sequence[Sequence[float]]) -> float:
     lowest = sum(block[0] < min(block[1:]) for block in used)
     extreme = max(highest, lowest)
     return min(1.0, 2 * float(scipy.special.bdtrc(extreme - 1, len(used), chance)))
+
+
+def grubbs(values: Sequence[float], alpha: float = ALPHA) -> tuple[int, ...]:
+    """The place of the value that is an outlier by Grubbs' (1969) two-sided test for one, else none.
+
+    Fewer than three values have none. Three sigma cannot fire at n ≤ 10: no value lies further than (n - 1)/√n standard
+    deviations from the mean, 2.85 at n = 10.
+    """
+    array = np.array(values, dtype=np.float64)
+    if len(array) < _SMALLEST or array.min() == array.max():
+        return ()
+    deviation = np.abs(array - array.mean()) / array.std(ddof=1)
+    worst = int(deviation.argmax())
+    if deviation[worst] <= critical_value(len(array), alpha):
+        return ()
+    return _beyond_rounding(array, [worst])
+
+
+def beyond_three_sigma(values: Sequence[float]) -> tuple[int, ...]:
+    """Places of the values further than three standard deviations from the mean: the methodology's rule, which finds
+    several that mask each other in Grubbs' test."""
+    array = np.array(values, dtype=np.float64)
+    deviation = np.abs(array - array.mean())
+    beyond = np.flatnonzero(deviation > _SIGMA * array.std(ddof=1)).tolist()
+    return _beyond_rounding(array, beyond)
+
+
+def _beyond_rounding(array: Floats, places: Sequence[int]) -> tuple[int, ...]:
+    """Without values within two rounding steps of the others' mean: nine readings of 60 °C and one of 61 show
+    rounding."""
+    others = float(np.delete(array, places).mean())
+    rounding = _ROUNDING_STEPS * resolution_of(array)
+    return tuple(
+        place for place in places if abs(float(array[place]) - others) > rounding
+    )
+
+
+def critical_value(n: int, alpha: float = ALPHA) -> float:
+    """Two-sided critical value of Grubbs' G for n values (NIST/SEMATECH e-Handbook, 1.3.5.17.1)."""
+    t = t_quantile(1 - alpha / (2 * n), n - 2)
+    return (n - 1) / math.sqrt(n) * math.sqrt(t * t / (n - 2 + t * t))

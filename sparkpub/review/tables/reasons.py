@@ -1,15 +1,23 @@
-"""Why a comparison is decided as it is, or is not, in words."""
+"""Why a comparison is decided as it is, or is not, and why one replicates, in words."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from sparkpub.record.text import counted, number, p_text
-from sparkpub.review.statistics.describe import MINIMUM_RUNS, is_significant
+import numpy as np
 
-if TYPE_CHECKING:
-    from sparkpub.review.statistics.compare import Comparison
+from sparkpub.record.text import counted, number, outward, p_text
+from sparkpub.review.statistics.estimate import (
+    ALPHA,
+    MINIMUM_RUNS,
+    Estimate,
+    is_significant,
+    over,
+    spread,
+    t_quantile,
+)
+from sparkpub.review.tables.column import TableRow
 
 
-def why(c: "Comparison") -> str:
+def why(c: TableRow) -> str:
     """What the verdict of a comparison rests on, in one sentence or two."""
     if c.analysis == "description" and c.machines > 1:
         return (
@@ -38,7 +46,7 @@ def why(c: "Comparison") -> str:
     )
 
 
-def _too_few(c: "Comparison") -> str:
+def _too_few(c: TableRow) -> str:
     if c.machines > 1:
         return (
             f"On one of the {c.machines} machines there are too few runs or rounds to decide: they are worth "
@@ -65,14 +73,14 @@ def _too_few(c: "Comparison") -> str:
     )
 
 
-def _margin(c: "Comparison") -> str:
+def _margin(c: TableRow) -> str:
     margin = f"±{c.equivalence_margin_percent:g} %"
     if not c.margin_declared:
         margin += " (a margin chosen afterwards)"
     return margin
 
 
-def _test(c: "Comparison") -> str:
+def _test(c: TableRow) -> str:
     if c.machines > 1:
         return f"in percent of its own baseline within each machine, then over {c.machines} machines"
     if c.analysis == "paired":
@@ -80,14 +88,14 @@ def _test(c: "Comparison") -> str:
     return f"Welch, {c.n_baseline} and {c.n_candidate} runs{_of_servers(c)}"
 
 
-def _of_servers(c: "Comparison") -> str:
+def _of_servers(c: TableRow) -> str:
     """On how many servers the errors rest, where runs shared them."""
     if c.servers is None:
         return ""
     return f", which shared servers: n = {c.servers} servers a side"
 
 
-def _of_rounds(c: "Comparison") -> str:
+def _of_rounds(c: TableRow) -> str:
     """The means that a paired difference is of, where not every run has a partner: those of all runs differ by another
     amount. Empty where all runs count."""
     if not c.left_out:
@@ -98,7 +106,7 @@ def _of_rounds(c: "Comparison") -> str:
     )
 
 
-def _without_partner(c: "Comparison") -> str:
+def _without_partner(c: TableRow) -> str:
     """The same in a sentence of its own."""
     if not c.left_out or c.analysis != "paired":
         return ""
@@ -106,11 +114,11 @@ def _without_partner(c: "Comparison") -> str:
     return f" The difference is of these rounds, {found}."
 
 
-def _difference_text(c: "Comparison") -> str:
+def _difference_text(c: TableRow) -> str:
     return _corrected(c.p_value, c.p_adjusted)
 
 
-def _equivalence_text(c: "Comparison") -> str:
+def _equivalence_text(c: TableRow) -> str:
     return f"TOST {_corrected(c.equivalence_p, c.equivalence_p_adjusted)}"
 
 
@@ -120,7 +128,7 @@ def _corrected(plain: float | None, adjusted: float | None) -> str:
     return f"adjusted {p_text(adjusted)}"
 
 
-def _detectable(c: "Comparison") -> str:
+def _detectable(c: TableRow) -> str:
     """What difference so many runs would have shown; empty where none is known."""
     if c.detectable_percent is None:
         return ""
@@ -133,3 +141,50 @@ def _detectable(c: "Comparison") -> str:
     return (
         f" These {runs} would show a difference of {found} % in four of five campaigns."
     )
+
+
+def of_replication(
+    overall: TableRow,
+    said: str,
+    verdicts: Sequence[str],
+    known: Sequence[Estimate],
+    what: str,
+) -> str:
+    """What a replication rests on, in a sentence: that of `overall`, which the sessions with these verdicts and effects
+    make. `what` is what differs: machines, or sessions of one."""
+    if overall.verdict == "confounded":
+        return f"In one {what} the environments ran in separate blocks of time."
+    if not known:
+        return f"Fewer than two {what}s have runs enough for an interval."
+    found, machines = spread(known), counted(len(known), what)
+    apart = f"Q = {found['q']:.1f}, {p_text(found['heterogeneity_p'])}"
+    if said == "replicates":
+        agreed = f"The mean over {machines} is decided, and none of them decides otherwise ({apart})."
+        ends = found["prediction95_low"], found["prediction95_high"]
+        return agreed + _size(overall.verdict, ends, what)
+    if said == "does not replicate":
+        return f"The {what}s decide differently, and differ by more than their errors explain ({apart})."
+    if len(set(verdicts) - {"undecided"}) > 1:
+        return f"The {what}s decide differently, but differ by no more than their errors explain ({apart})."
+    if overall.verdict != "undecided":
+        return f"The mean over {machines} is decided, but one of them decides otherwise ({apart})."
+    df = over(known).df
+    # Why a mean over so few is known badly: its interval in standard errors.
+    return (
+        f"The mean over {machines} is not decided: {len(known)} {what}s leave {counted(df, 'degree')} of freedom, so "
+        f"that its interval reaches {t_quantile(1 - ALPHA / 2, df):.1f} standard errors to either side. More {what}s "
+        "would narrow it, more runs hardly."
+    )
+
+
+def _size(verdict: str, prediction95: tuple[float, float], what: str) -> str:
+    """Whether what replicates in its direction does so in its size: the prediction interval decides. Empty where two
+    sessions leave none."""
+    if np.isnan(prediction95).any():
+        return ""
+    low, high = outward(*prediction95)
+    ends = f"{number(low, 1, signed=True)} and {number(high, 1, signed=True)} %"
+    where = f"one more {what} is expected between {ends}"
+    if verdict == "equivalent" or low > 0 or high < 0:
+        return f" By size, {where}."
+    return f" Only the direction replicates: {where}."

@@ -32,8 +32,7 @@ from typing import Literal
 
 import numpy as np
 
-from sparkpub.review.statistics.describe import MINIMUM_RUNS
-from sparkpub.review.statistics.estimate import Floats
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS, Floats
 
 DeclaredOrder = Literal["interleaved", "random", "blocked", "as-published"]
 """The order that a campaign declares; `as-published` where nobody declared one."""
@@ -51,39 +50,22 @@ FEWEST_EARLIER = 3
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The values of one metric of one cell in the order in which they ran.
+class Timeline:
+    """When the `n` runs of one side ran, in order of time.
 
-    `rounds` holds the round (iteration) of each value, None for a repeat outside of the rounds; empty where there are
-    no rounds. `times` holds when each ran, on any scale that both samples share; empty where that is unknown.
-    `servers` names the server that served each, None for a run that had none or whose record does not tell it.
-    Raises ValueError where the lengths differ, or a value is missing or not finite.
+    `rounds` holds the round (iteration) of each, None for a repeat outside of the rounds; empty where there are no
+    rounds. `times` holds when each ran, on any scale that both sides share; empty where that is unknown. `servers`
+    names the server that served each, None or empty for a run that had none or whose record does not tell it.
     """
 
-    values: tuple[float, ...]
+    n: int
     rounds: tuple[Hashable, ...] = ()
     times: tuple[float, ...] = ()
     servers: tuple[str | None, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.values or not np.isfinite(self.values).all():
-            raise ValueError(
-                "a comparison needs at least one value on each side, and finite ones"
-            )
-        for known in (self.rounds, self.times, self.servers):
-            if known and len(known) != len(self.values):
-                raise ValueError(
-                    "rounds, times and servers go with the values, one each"
-                )
-
-    @cached_property
-    def array(self) -> Floats:
-        """The values as an array."""
-        return np.array(self.values, dtype=np.float64)
-
     @cached_property
     def place_of_round(self) -> dict[Hashable, int]:
-        """Rounds that have exactly one value here, and where it stands."""
+        """Rounds that have exactly one run here, and where it stands."""
         count = Counter(self.rounds)
         return {
             name: place
@@ -93,7 +75,7 @@ class Sample:
 
 
 def order_as_run(
-    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
 ) -> OrderAsRun:
     """The order as it was really run: what was declared, unless the times show blocks (see above)."""
     if declared == "blocked" or _ran_in_blocks(declared, baseline, candidate):
@@ -113,7 +95,7 @@ def order_over_machines(orders: Iterable[OrderAsRun]) -> OrderAsRun:
 
 
 def _ran_in_blocks(
-    declared: DeclaredOrder, baseline: Sample, candidate: Sample
+    declared: DeclaredOrder, baseline: Timeline, candidate: Timeline
 ) -> bool:
     fewest = min(len(baseline.times), len(candidate.times))
     if fewest < FEWEST_IN_BLOCKS:
@@ -171,7 +153,7 @@ def chance_of_switches(n: int, m: int, switches: int) -> float:
     return orders / math.comb(n + m, n)
 
 
-def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]]:
+def complete_rounds(baseline: Timeline, candidate: Timeline) -> list[tuple[int, int]]:
     """Places of the two runs of every complete round, in order of time.
 
     A round is complete where both sides ran once in it and no run of another round came between: what drifts in time
@@ -197,11 +179,59 @@ def complete_rounds(baseline: Sample, candidate: Sample) -> list[tuple[int, int]
     return [(one, other) for _, one, other in sorted(whole)]
 
 
-ServerBlocks = tuple[tuple[int, ...], ...]
-"""Runs that stand together, by their places in a sample; each run is in one block at most."""
+Units = tuple[tuple[int, ...], ...]
+"""Runs that stand together, by their places on a side; each run is in one unit at most."""
 
 
-def server_blocks(servers: Sequence[str | None]) -> ServerBlocks:
+def units(
+    baseline: Timeline, candidate: Timeline, order: OrderAsRun
+) -> tuple[Units, Units]:
+    """What errors rest on, for each side: single runs, or runs of one server. Both are empty where the order was
+    interleaved and no round is complete; within rounds, the units of one place are paired."""
+    if order != "interleaved":
+        one, other = (
+            server_blocks(side.servers) or alone(range(side.n))
+            for side in (baseline, candidate)
+        )
+        return one, other
+    rounds = complete_rounds(baseline, candidate)
+    if not rounds:
+        return (), ()
+    sides = tuple(zip(*rounds, strict=True))
+    blocks = server_rounds(baseline, candidate, rounds)
+    if not any(blocks):
+        return alone(sides[0]), alone(sides[1])
+    one, other = (
+        tuple(tuple(places[place] for place in unit) for unit in side)
+        for places, side in zip(sides, blocks, strict=True)
+    )
+    return one, other
+
+
+def alone(places: Iterable[int]) -> Units:
+    """Every run a unit."""
+    return tuple((place,) for place in places)
+
+
+def by_unit(values: Floats, units: Units) -> Floats:
+    """What each unit adds to the mean along the last axis, as a value of its own: the unit's mean where all are of one
+    size. The mean of these is that of the values of all units.
+
+    Runs of one server are no independent runs, so that the server is the unit of the analysis: the variance is that
+    between clusters (Liang and Zeger 1986, Biometrika 73, 13-22), with one degree of freedom fewer than there are.
+    """
+    used = [place for unit in units for place in unit]
+    if len(used) == len(units):
+        return values[..., used]
+    mean = values[..., used].mean(axis=-1, keepdims=True)
+    weight = len(units) / len(used)
+    apart = values - mean
+    parts = [apart[..., list(places)].sum(axis=-1) for places in units]
+    found: Floats = mean + weight * np.stack(parts, axis=-1)
+    return found
+
+
+def server_blocks(servers: Sequence[str | None]) -> Units:
     """The runs of each server, in order of time; a run without one stands alone. Empty where no two runs share one."""
     blocks: dict[Hashable, list[int]] = {}
     for place, server in enumerate(servers):
@@ -214,8 +244,8 @@ def server_blocks(servers: Sequence[str | None]) -> ServerBlocks:
 
 
 def server_rounds(
-    baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
-) -> tuple[ServerBlocks, ServerBlocks]:
+    baseline: Timeline, candidate: Timeline, rounds: Sequence[tuple[int, int]]
+) -> tuple[Units, Units]:
     """Neighbouring servers of both sides as blocks, whose differences are independent; empty where none is shared.
 
     `rounds` are the complete ones, and places are those among them. Where the order turns round after each iteration,
@@ -251,7 +281,7 @@ def server_rounds(
 
 
 def _in_time(
-    baseline: Sample, candidate: Sample, rounds: Sequence[tuple[int, int]]
+    baseline: Timeline, candidate: Timeline, rounds: Sequence[tuple[int, int]]
 ) -> list[tuple[str | None, int, int]]:
     """Server, side and round of every run of the rounds, in order of time; side by side where times are unknown."""
     timed = []

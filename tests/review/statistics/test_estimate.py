@@ -1,0 +1,423 @@
+"""Estimates against NIST, SciPy, statsmodels and published examples. A failure here is a wrong figure on the site."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.power import TTestIndPower, TTestPower
+from statsmodels.stats.weightstats import ttost_ind, ttost_paired
+from statsmodels.tsa.stattools import acf
+
+from sparkpub.review.statistics.bootstrap import bootstrap
+from sparkpub.review.statistics.estimate import (
+    Estimate,
+    autocorrelation,
+    describe,
+    effective_n,
+    holm,
+    over,
+    percentile_supported,
+    resolution_of,
+    spread,
+    two_means,
+    verdict_of,
+)
+from tests.review.statistics.samples import FINE, Floats, apart, rounds, two_samples
+from tests.study.published import MICHELSON, SLEEP_1, SLEEP_2
+
+
+def described(values: Sequence[float] | Floats) -> dict[str, Any]:
+    """One sample described."""
+    columns = describe(np.array([values], dtype=np.float64))
+    return {name: column[0].item() for name, column in columns.items()}
+
+
+def paired(a: Floats, b: Floats, resolution: float = FINE) -> Estimate:
+    return two_means(a, b, resolution, paired=True)[0]
+
+
+def independent(a: Floats, b: Floats, resolution: float = FINE) -> Estimate:
+    return two_means(a, b, resolution, paired=False)[0]
+
+
+# -- one sample ----------------------------------------------------------------------------------------------------
+
+
+def test_mean_spread_and_autocorrelation_are_nists_certified_values() -> None:
+    """NIST StRD, Michelso: mean 299.852400000000, s 0.0790105478190518, r1 0.535199668621283."""
+    found = described(list(MICHELSON))
+    figures = found["mean"], found["sd"], found["autocorrelation"]
+    certified = 299.852400000000, 0.0790105478190518, 0.535199668621283
+    assert figures == pytest.approx(certified, rel=1e-12)
+
+
+def test_percentiles_interval_and_variation_are_scipys() -> None:
+    values = apart(np.random.default_rng(1).normal(120, 3, 137))
+    found = described(values)
+    interval = stats.t.interval(0.95, 136, values.mean(), stats.sem(values))
+    assert (found["ci95_low"], found["ci95_high"]) == pytest.approx(interval)
+    expected = np.percentile(values, (50, 95, 99))
+    assert [found[name] for name in ("p50", "p95", "p99")] == pytest.approx(expected)
+    assert found["cv_percent"] == pytest.approx(100 * stats.variation(values, ddof=1))
+    assert found["sd_population"] == pytest.approx(np.std(values))
+    assert found["error"] == pytest.approx(stats.sem(values))
+    extremes = found["min"], found["max"], found["n"], found["n_effective"]
+    assert extremes == (values.min(), values.max(), 137, 137)
+
+
+def zwiers_and_von_storch(n: int, rho: float) -> float:
+    """Their equation for the effective n of a first-order process, term by term."""
+    return n / (1 + 2 * sum((1 - lag / n) * rho**lag for lag in range(1, n)))
+
+
+@pytest.mark.parametrize("n", [8, 25])
+def test_alike_neighbours_shrink_n_and_widen_the_interval(n: int) -> None:
+    values = 100 + np.cumsum(np.random.default_rng(n).normal(0, 1, n))
+    found = described(values)
+    worth = zwiers_and_von_storch(n, acf(values, nlags=1)[1] + 1 / n)
+    error = values.std(ddof=1) / math.sqrt(worth)
+    assert found["n_effective"] == pytest.approx(worth)
+    assert found["error"] == pytest.approx(error, rel=1e-6)
+    high = values.mean() + stats.t.ppf(0.975, worth - 1) * error
+    assert found["ci95_high"] == pytest.approx(high)
+    assert found["ci95_low"] >= 0  # as are all values
+
+
+def test_effective_n_is_corrected_for_the_bias_of_r1_and_counts_no_more_than_n() -> (
+    None
+):
+    assert effective_n(apart(np.arange(10))) == 10
+    # r1 of 1, 2, …, n is Σ (i - m)(i + 1 - m) / Σ (i - m)²: 57.75 / 82.5 = 0.7 at n = 10.
+    assert effective_n(range(1, 11)) == pytest.approx(zwiers_and_von_storch(10, 0.8))
+    # r1 of a line of 1,000 is 0.997, and 0.998 after correction: held at 0.99.
+    assert effective_n(range(1000)) == pytest.approx(zwiers_and_von_storch(1000, 0.99))
+    assert [effective_n(values) for values in ([60.0] * 10, [1.0, 2.0])] == [10, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "is_known"),
+    [
+        ([1.0, 2.0], False),
+        ([5.0] * 4, False),
+        # Trusted is a spread above (1e-9 × 2e9)² = 4: 2 × 1.6² is, 2 × 1.2² is not.
+        ([2e9, 2e9 + 1.6, 2e9, 2e9 - 1.6], True),
+        ([2e9, 2e9 + 1.2, 2e9, 2e9 - 1.2], False),
+    ],
+)
+def test_digits_that_arithmetic_leaves_are_no_spread(
+    values: list[float], is_known: bool
+) -> None:
+    assert bool(np.isfinite(autocorrelation(values))) is is_known
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 2.0, 4.0],
+        # Fives of one level each are worth 1.5: Student's t has no quantile with half a degree of freedom.
+        [100.01, 99.74, 99.74, 99.55, 99.94, 100.11, 100.55, 100.58, 100.68, 100.58],
+    ],
+)
+def test_too_few_values_have_no_interval(values: list[float]) -> None:
+    assert math.isnan(described(values)["ci95_low"])
+
+
+def test_readings_are_no_surer_than_their_rounding() -> None:
+    """Ten readings of 60 °C: standard uncertainty 1/√12 °C (JCGM 100:2008, F.2.2.1), which averaging leaves alone."""
+    found, half = described([60.0] * 10), 2.2622 / math.sqrt(12)
+    assert (found["ci95_low"], found["ci95_high"]) == pytest.approx(
+        (60 - half, 60 + half), abs=1e-4
+    )
+    turns = [60.0, 61.0, 60.0, 61.0]
+    error = math.sqrt(stats.sem(turns) ** 2 + 1 / 12)
+    assert described(turns)["error"] == pytest.approx(error)
+    one, other = two_samples(3)
+    for make, sides in ((independent, (one, other)), (paired, rounds(3))):
+        rounded, plain = make(*sides, 0.6).error ** 2, make(*sides).error ** 2
+        assert rounded == pytest.approx(plain + 2 * 0.6**2 / 12)
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([104.41, 13.7], 0.01),
+        ([100.0, 200.0], 1.0),
+        ([119.5678], 1e-4),
+        ([0.0], 1.0),
+        ([1 / 3 * 1000], 1000 / 3 * 1e-9),  # no more than nine digits
+        ([1000.0, 0.001, 1e-7], 1e-6),
+    ],
+)
+def test_the_step_of_rounding_is_read_off_the_decimals(
+    values: list[float], step: float
+) -> None:
+    assert resolution_of(values) == pytest.approx(step)
+
+
+def test_percentiles_are_supported_where_a_value_lies_beyond_them() -> None:
+    """With 100 values P99 interpolates between the two largest; with 101 it is the second largest."""
+    assert [percentile_supported(n, 0.99) for n in (100, 101)] == [False, True]
+    assert [percentile_supported(n, 0.95) for n in (20, 21)] == [False, True]
+
+
+@pytest.mark.parametrize("n", [8, 200])
+def test_the_bootstrap_is_students_t_of_resamples(n: int) -> None:
+    """Against 20,000 resamples drawn here: it studentises each and turns the quantiles around the mean."""
+    values = np.random.default_rng(n).gamma(2, 1, n)
+    drawn = np.random.default_rng(7).choice(values, (20_000, n))
+    t = (drawn.mean(axis=1) - values.mean()) / stats.sem(drawn, axis=1)
+    (high, low), width = np.quantile(t, (0.025, 0.975)), stats.sem(values)
+    found = [column[0] for column in bootstrap(values[np.newaxis]).values()]
+    expected = values.mean() - low * width, values.mean() - high * width
+    assert found == pytest.approx(expected, abs=0.35 * width)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([60.0] * 10, (59.5, 60.5)),  # half a step of rounding
+        ([1.0, 2.0, 4.0], (math.nan, math.nan)),
+    ],
+)
+def test_the_bootstrap_of_equal_or_few_values(
+    values: list[float], expected: tuple[float, float]
+) -> None:
+    found = [column[0] for column in bootstrap(np.array([values])).values()]
+    assert found == pytest.approx(expected, nan_ok=True)
+
+
+# -- two means -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_independent_samples_are_judged_as_in_scipy_and_statsmodels(seed: int) -> None:
+    a, b = two_samples(seed)
+    found, expected = independent(a, b), stats.ttest_ind(b, a, equal_var=False)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-9)
+    assert found.df == pytest.approx(expected.df)
+    assert found.ends() == pytest.approx(tuple(expected.confidence_interval()))
+    tost = ttost_ind(b, a, -1.2, 1.2, usevar="unequal")[0]
+    assert found.equivalence_p(1.2) == pytest.approx(tost, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rounds_are_judged_as_in_scipy_and_statsmodels(seed: int) -> None:
+    a, b = rounds(seed)
+    found = paired(a, b)
+    assert found.p_value == pytest.approx(stats.ttest_rel(b, a).pvalue, rel=1e-9)
+    tost = ttost_paired(b, a, -0.8, 0.8)[0]
+    assert found.equivalence_p(0.8) == pytest.approx(tost, rel=1e-9)
+    assert (found.df, found.error) == pytest.approx((9, stats.sem(b - a)))
+
+
+def test_students_sleep_data_give_the_published_answers() -> None:
+    """R's ?t.test prints for `sleep`: Welch df = 17.776, p = 0.07939, interval -3.3654832 … 0.2054832; paired
+    p = 0.002833, interval -2.4598858 … -0.7001142 (group 1 minus group 2). Pairs in an order in which no neighbours are
+    alike."""
+    between = independent(apart(SLEEP_1), apart(SLEEP_2))
+    assert (between.p_value, between.df) == pytest.approx((0.07939, 17.776), rel=1e-4)
+    assert between.ends() == pytest.approx((-0.2054832, 3.3654832), abs=5e-8)
+    order = np.argsort(np.subtract(SLEEP_2, SLEEP_1), kind="stable")
+    mixed = np.ravel([order[:5], order[:4:-1]], order="F")
+    within = paired(np.array(SLEEP_1)[mixed], np.array(SLEEP_2)[mixed])
+    assert within.p_value == pytest.approx(0.002833, abs=5e-7)
+    assert within.ends() == pytest.approx((0.7001142, 2.4598858), abs=5e-8)
+
+
+def test_runs_that_are_alike_widen_the_error_and_take_degrees_of_freedom() -> None:
+    wave, b = (
+        np.sin(np.arange(12) / 2),
+        apart(np.random.default_rng(0).normal(100, 1, 12)),
+    )
+    worth = float(effective_n(wave))
+    assert worth < 6
+    found, beside = two_means(100 + wave, b, FINE, paired=False)
+    va, vb = wave.var(ddof=1) / worth, b.var(ddof=1) / 12
+    assert found.error == pytest.approx(math.sqrt(va + vb))
+    df = (va + vb) ** 2 / (va**2 / (worth - 1) + vb**2 / 11)
+    assert (found.df, beside["n_effective"]) == pytest.approx((df, worth))
+    within = paired(np.full(12, 100.0), 100 + wave)
+    assert (within.error**2, within.df) == pytest.approx((va, worth - 1))
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_the_ratios_interval_is_fiellers(is_paired: bool) -> None:
+    """Fieller's ends are the ratios θ at which mean_b - θ mean_a lies exactly t of its own errors from zero."""
+    a, b = (40 * side / 120 for side in rounds(1))
+    found, beside = two_means(a, b, FINE, paired=is_paired)
+    low, high = beside["ci95_ratio"]
+    ratio, n = b.mean() / a.mean(), len(a)
+    assert low < ratio < high
+    each = [side.var(ddof=1) / effective_n(side) for side in (a, b)]
+    for end in (low, high):
+        variance, df = (b - end * a).var(ddof=1) / n, found.df
+        if not is_paired:
+            variance = each[1] + end**2 * each[0]
+            parts = ratio**2 * each[0], each[1]
+            dfs = effective_n(a) - 1, effective_n(b) - 1
+            df = sum(parts) ** 2 / sum(
+                v**2 / d for v, d in zip(parts, dfs, strict=True)
+            )
+        t = stats.t.ppf(0.975, df)
+        apart_by = (b.mean() - end * a.mean()) ** 2
+        assert apart_by == pytest.approx(t**2 * variance, rel=1e-6)
+
+
+def test_a_baseline_not_clear_of_zero_has_no_interval_of_its_ratio() -> None:
+    a, b = np.array([-3.0, 5.0, -2.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
+    for shift, is_known in ((0.0, False), (12.0, True)):
+        low, _ = two_means(a + shift, b, FINE, paired=False)[1]["ci95_ratio"]
+        assert np.isfinite(low) == is_known
+
+
+def standard(sd: float, n: int = 8) -> Floats:
+    shape = apart(np.linspace(-1, 1, n))
+    return 100 + sd * shape / shape.std(ddof=1)
+
+
+@pytest.mark.parametrize("sd", [6.0, 24.0])
+def test_power_and_detectable_difference_are_statsmodels(sd: float) -> None:
+    """With equal n and equal spread Welch's df is 2n - 2, and the power that of the classical test."""
+    a = standard(sd)
+    power = TTestIndPower().power(10 / sd, 8, 0.05)
+    assert independent(a, a).detection_power(-10) == pytest.approx(power, abs=1e-6)
+    effect = TTestIndPower().solve_power(nobs1=8, alpha=0.05, power=0.8)
+    assert independent(a, a).detectable() == pytest.approx(sd * effect, rel=1e-4)
+    within = paired(np.full(8, 100.0), a).detection_power(10)
+    assert within == pytest.approx(TTestPower().power(10 / sd, 8, 0.05), abs=1e-6)
+
+
+@pytest.mark.parametrize("shift", [4.9, 8.0, 41.67244207541006])
+def test_the_power_in_few_runs_is_that_of_the_noncentral_t(shift: float) -> None:
+    """With 9 degrees of freedom SciPy 1.17's tail is NaN at 41.67 errors, and 1.18's 3e-199: nothing is missed."""
+    df = 9 if shift > 10 else 3
+    critical = stats.t.ppf(0.975, df)
+    expected = stats.nct.sf(critical, df, shift) if shift < 10 else 1.0
+    found = Estimate(0.0, 1.0, df).detection_power(shift)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+# -- several estimates ---------------------------------------------------------------------------------------------
+
+CLASP = (
+    *((5, 156, 8, 74), (5, 303, 17, 303), (12, 565, 9, 477)),
+    *((69, 1570, 94, 1565), (9, 103, 11, 105), (313, 4659, 352, 4650)),
+)
+"""Aspirin in pregnancy: events and patients with it, and without (DerSimonian and Kacker 2007, table 2)."""
+
+
+def log_odds_ratios(tables: Sequence[tuple[int, ...]]) -> list[Estimate]:
+    found = []
+    for a, n, c, m in tables:
+        variance = 1 / a + 1 / (n - a) + 1 / c + 1 / (m - c)
+        ratio = (a / (n - a)) / (c / (m - c))
+        found.append(Estimate(math.log(ratio), math.sqrt(variance)))
+    return found
+
+
+def test_the_published_example_of_the_estimator() -> None:
+    """DerSimonian and Kacker (2007), tables 3 and 4: τ, mean and standard error by Paule and Mandel."""
+    effects = log_odds_ratios(CLASP)
+    found = over(effects)
+    figures = spread(effects)["between_sd"], found.value, found.error
+    assert figures == pytest.approx((0.3681, -0.3811, 0.2060), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    "effects",
+    [
+        log_odds_ratios(CLASP),
+        [Estimate(-0.93, 0.05), Estimate(0.06, 0.20)],
+        [Estimate(0.5, 0.3), Estimate(0.6, 0.5), Estimate(0.4, 0.2)],
+    ],
+    ids=["aspirin", "two machines", "no more apart than their errors"],
+)
+def test_machines_are_combined_as_in_statsmodels(effects: list[Estimate]) -> None:
+    """Of two, DerSimonian and Laird's variance is Paule and Mandel's, which statsmodels does not find."""
+    model = combine_effects(
+        np.array([effect.value for effect in effects]),
+        np.array([effect.error**2 for effect in effects]),
+        method_re="dl" if len(effects) == 2 else "iterated",
+        atol=1e-12,
+    )
+    found, apart_by = over(effects), spread(effects)
+    tau2 = max(0.0, model.tau2)
+    assert apart_by["between_sd"] ** 2 == pytest.approx(tau2, rel=1e-6, abs=1e-9)
+    assert apart_by["q"] == pytest.approx(model.q)
+    p_value = model.test_homogeneity().pvalue
+    assert apart_by["heterogeneity_p"] == pytest.approx(p_value)
+    assert apart_by["i2_percent"] == pytest.approx(100 * max(0.0, model.i2))
+    if model.tau2 > 0:
+        expected = model.mean_effect_re, model.sd_eff_w_re
+        # Hartung and Knapp's, whose factor is 1 at Paule and Mandel's variance.
+        *_, hartung_knapp = model.conf_int(use_t=True)
+        assert found.interval() == pytest.approx(hartung_knapp, rel=1e-6)
+    else:
+        expected = model.mean_effect_fe, model.sd_eff_w_fe
+    assert (found.value, found.error) == pytest.approx(expected, rel=1e-6)
+
+
+def test_three_machines_predict_the_fourth_and_two_do_not_the_third() -> None:
+    """Higgins et al. (2009): the mean ± t on k - 2 degrees of freedom × √(τ² + error²)."""
+    found = spread([Estimate(value, 0.1) for value in (1.0, 2.0, 3.0)])
+    tau2 = 1.0 - 0.01  # the variance of 1, 2 and 3, less that of a machine
+    half = stats.t.ppf(0.975, 1) * math.sqrt(tau2 + 1.0 / 3)
+    ends = found["prediction95_low"], found["prediction95_high"]
+    assert ends == pytest.approx((2 - half, 2 + half))
+    pair = spread([Estimate(-1.0, 0.05), Estimate(0.0, 0.05)])
+    assert math.isnan(pair["prediction95_low"])
+
+
+@pytest.mark.parametrize(
+    ("effects", "message"),
+    [
+        ([Estimate(1.0, 0.1)], "two of them"),
+        ([Estimate(1.0, 0.1), Estimate(1.0, 0.0)], "error above zero"),
+    ],
+)
+def test_what_cannot_be_combined(effects: list[Estimate], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        over(effects)
+
+
+# -- the rule ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "p_values", [[0.01, 0.04, 0.03, 0.005], [0.6, 0.7], [0.2, 0.2, 0.001]]
+)
+def test_holm_is_statsmodels(p_values: list[float]) -> None:
+    expected = list(multipletests(p_values, method="holm")[1])
+    assert holm(p_values) == pytest.approx(expected)
+
+
+def test_what_has_no_p_does_not_count_as_a_test() -> None:
+    assert holm([0.02, None, 0.03]) == [0.04, None, 0.04]
+
+
+@pytest.mark.parametrize(
+    ("n_effective", "difference", "p", "q", "confounded", "verdict"),
+    [
+        (10, 1, 0.001, 0.001, True, "confounded"),
+        (3.99, 1, 0.001, 0.001, False, "undecided"),
+        (4, 1, 0.001, 0.049, False, "equivalent"),
+        (4, 1, 0.049, 0.05, False, "higher"),
+        (4, -1, 0.049, None, False, "lower"),
+        (4, 1, 0.05, 0.05, False, "undecided"),
+        (4, 1, None, None, False, "undecided"),
+    ],
+)
+def test_the_rule(
+    n_effective: float,
+    difference: float,
+    p: float | None,
+    q: float | None,
+    confounded: bool,
+    verdict: str,
+) -> None:
+    assert verdict_of(n_effective, difference, p, q, confounded=confounded) == verdict

@@ -1,0 +1,198 @@
+"""The order as it was really run, and what errors rest on. A failure here lets a drift pass for a difference."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from sparkpub.review.statistics.estimate import two_means
+from sparkpub.review.statistics.order import (
+    DeclaredOrder,
+    Timeline,
+    by_unit,
+    chance_of_switches,
+    complete_rounds,
+    order_as_run,
+    server_blocks,
+    share_earlier,
+    switches,
+    units,
+)
+from tests.review.statistics.samples import FINE, Floats
+
+
+def timed(times: list[float], rounds: list[object] | None = None) -> Timeline:
+    return Timeline(len(times), tuple(rounds or ()), tuple(times))
+
+
+def turns(one: str, other: str) -> tuple[Timeline, Timeline]:
+    """Rounds whose order is reversed in every second one, with a letter for the server of each run."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(len(one)):
+        first = number % 2
+        times[first].append(2.0 * number)
+        times[1 - first].append(2.0 * number + 1)
+    sides = [
+        Timeline(
+            len(names),
+            tuple(range(len(names))),
+            tuple(when),
+            tuple(None if name == "-" else name for name in names),
+        )
+        for names, when in zip((one, other), times, strict=True)
+    ]
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize(
+    ("declared", "one", "other", "found"),
+    [
+        # Taking turns, the declaration holds.
+        ("interleaved", [0, 3, 4], [1, 2, 5], "interleaved"),
+        ("random", [0, 3, 4], [1, 2, 5], "random"),
+        ("as-published", [0, 3, 4], [1, 2, 5], "mixed"),
+        ("blocked", [0, 3, 4], [1, 2, 5], "blocked"),
+        # One side wholly before the other is blocked whatever was declared, from two runs a side on.
+        ("interleaved", [1, 2], [3, 4], "blocked"),
+        ("random", [3, 4], [1, 2], "blocked"),
+        ("random", [1], [2, 3, 4], "random"),
+        # Which of the two at 2 came first is unknown, and so is the order of all at one time.
+        ("random", [1, 2], [2, 3], "random"),
+        ("interleaved", [0.0] * 6, [0.0] * 6, "interleaved"),
+        ("random", [], [], "random"),
+        # AAAAA BBBBB AAAAA BBBBB: of 184,756 orders of ten and ten 2 + 18 + 162 have so few switches.
+        ("random", [*range(5), *range(10, 15)], [*range(5, 10), *range(15, 20)], "blocked"),
+        # Two switches of five and five: ten orders of 252, 4 %.
+        ("random", [0, 1, 2, 3, 9], [4, 5, 6, 7, 8], "random"),
+        # 24 of 25 pairs have A first: blocks, unless the order was drawn.
+        ("as-published", [1, 2, 3, 4, 6], [5, 7, 8, 9, 10], "blocked"),
+        ("random", [1, 2, 3, 4, 6], [5, 7, 8, 9, 10], "random"),
+    ],
+)  # fmt: skip
+def test_the_order_as_run(
+    declared: DeclaredOrder, one: list[float], other: list[float], found: str
+) -> None:
+    assert order_as_run(declared, timed(one), timed(other)) == found
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 5)])
+def test_the_chance_of_few_switches_is_the_enumerated_one(n: int, m: int) -> None:
+    orders = [
+        sum((place in chosen) != (place + 1 in chosen) for place in range(n + m - 1))
+        for chosen in itertools.combinations(range(n + m), n)
+    ]
+    for fewest in range(1, n + m):
+        share = sum(order <= fewest for order in orders) / math.comb(n + m, n)
+        assert chance_of_switches(n, m, fewest) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share", "changes"),
+    [
+        ([1, 4], [2, 3], 2 / 4, 2),
+        ([5, 7, 8, 9, 10], [1, 2, 3, 4, 6], 1 / 25, 3),
+        # Which of the two at 2 came first is unknown: half of a pair.
+        ([1, 2], [2, 3], 3.5 / 4, None),
+    ],
+)
+def test_how_much_earlier_a_side_ran_and_how_often_they_changed_places(
+    one: list[float], other: list[float], share: float, changes: int | None
+) -> None:
+    assert share_earlier(one, other) == pytest.approx(share)
+    assert switches(one, other) == changes
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        # A round of one side only is left out.
+        (timed([0, 3, 4], [1, 2, 3]), timed([1, 5], [1, 3]), [(0, 0), (2, 1)]),
+        # So is one that stands twice on a side, and a repeat.
+        (timed([0, 3, 8, 10], [1, 2, 2, None]), timed([1, 4, 11], [1, 2, None]), [(0, 0)]),
+        # Round 1 began at 0 and its other side ran at 6, after round 2 and 3.
+        (timed([0, 2, 5], [1, 2, 3]), timed([3, 4, 6], [2, 3, 1]), [(1, 0), (2, 1)]),
+        # One run of another round between is enough to tear a round.
+        (timed([0, 1], [1, 2]), timed([2, 3], [1, 2]), []),
+        # In order of time; without times as they stand.
+        (timed([4, 2], ["b", "a"]), timed([5, 3], ["b", "a"]), [(1, 1), (0, 0)]),
+        (Timeline(2, (1, 2)), Timeline(2, (2, 1)), [(0, 1), (1, 0)]),
+    ],
+)  # fmt: skip
+def test_rounds_are_complete_where_both_sides_ran_once_and_nothing_came_between(
+    one: Timeline, other: Timeline, found: list[tuple[int, int]]
+) -> None:
+    assert complete_rounds(one, other) == found
+
+
+@pytest.mark.parametrize(
+    ("servers", "found"),
+    [
+        ("abbcc", ((0,), (1, 2), (3, 4))),
+        (("a", None, "a", None), ((0, 2), (1,), (3,))),
+        ("abc", ()),
+        ((None, None), ()),
+    ],
+)
+def test_runs_of_one_server_stand_together_and_others_alone(
+    servers: str | tuple[str | None, ...], found: object
+) -> None:
+    assert server_blocks(servers) == found
+
+
+# In order of time: A1 | B1 B2 | A2 A3 | B3 B4 | A4 A5 | B5. The names are those of the servers.
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        # Each server serves the last run of a round and the first of the next.
+        ("accee", "bbdd-", (((0,), (1, 2), (3, 4)), ((0, 1), (2, 3), (4,)))),
+        # The other environment keeps no server: A2 and A3 stand together, with B2 before them.
+        ("acce", "----", (((0,), (1, 2), (3,)), ((0,), (1,), (2, 3)))),
+        # One server for all of a side joins everything.
+        ("aaaaa", "bcdef", (((0, 1, 2, 3, 4),), ((0, 1, 2, 3, 4),))),
+        # Behind the second pair of servers there is no third: the last run joins it.
+        ("acce", "bbdd", (((0,), (1, 2, 3)), ((0, 1), (2, 3)))),
+        # Nothing is shared, or nobody knows: every run by itself.
+        ("ab", "cd", (((0,), (1,)), ((0,), (1,)))),
+        ("--", "--", (((0,), (1,)), ((0,), (1,)))),
+    ],
+)
+def test_neighbouring_servers_of_both_sides_form_the_units_of_rounds(
+    one: str, other: str, found: object
+) -> None:
+    assert units(*turns(one, other), "interleaved") == found
+
+
+def test_outside_of_rounds_each_side_has_its_own_servers() -> None:
+    assert units(*turns("aab", "cde"), "random") == (
+        ((0, 1), (2,)),
+        ((0,), (1,), (2,)),
+    )
+    torn = timed([0, 1], [1, 2]), timed([2, 3], [1, 2])
+    assert units(*torn, "interleaved") == ((), ())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_errors_by_server_are_statsmodels_clustered_ones(seed: int) -> None:
+    """Clusters of unequal size; its correction (N - 1) / (N - 1) is none for a mean."""
+    generator = np.random.default_rng(seed)
+    a, b = generator.normal(120, 1, 9), generator.normal(121, 2, 9)
+    blocks = ((0,), (1, 2), (3, 4, 5), (6, 7), (8,))
+    names = np.repeat(range(5), [len(block) for block in blocks])
+
+    def clustered(values: Floats) -> float:
+        model = sm.OLS(values, np.ones(9))
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": names})
+        return float(fit.bse[0])
+
+    found, beside = two_means(by_unit(a, blocks), by_unit(b, blocks), FINE, paired=True)
+    assert found.value == pytest.approx((b - a).mean())
+    worth = beside["n_effective"] / 5
+    assert found.error == pytest.approx(clustered(b - a) / math.sqrt(worth))
+
+
+def test_servers_of_two_runs_each_count_as_their_means() -> None:
+    values = np.array([100.0, 102.0, 99.0, 101.0, 98.0, 100.0])
+    found = by_unit(values, ((0, 1), (2, 3), (4, 5)))
+    assert found == pytest.approx([101.0, 100.0, 99.0])

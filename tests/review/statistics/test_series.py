@@ -1,0 +1,202 @@
+"""Trends, transients and outliers against SciPy, pymannkendall, NIST and enumeration. A failure here hides a drift or
+blames a clean run."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sparkpub.review.statistics import series
+from sparkpub.review.statistics.series import (
+    beyond_three_sigma,
+    critical_value,
+    detectable_change,
+    first_run_p,
+    grubbs,
+    least_squares,
+    trends,
+)
+from tests.study.published import TIETJEN_MOORE
+
+
+def trend(values: object) -> tuple[float, float, float]:
+    """Slope, p and inflation of one sample."""
+    found = trends(np.array([values], dtype=np.float64))
+    return tuple(found[name][0] for name in ("slope", "p_value", "inflation"))  # type: ignore[return-value]
+
+
+def in_some_order(kind: str, n: int) -> list[float]:
+    """Values that are at random, rounded, in order, but for two neighbours, or the other way round."""
+    values = np.random.default_rng(n).normal(size=n)
+    if kind == "rounded":
+        values = values.round(1)
+    elif kind != "random":
+        values.sort()
+    if kind == "but for two":
+        values[:2] = values[1::-1]
+    return list(values[::-1] if kind == "reversed" else values)
+
+
+@pytest.mark.parametrize("n", [3, 10, 33, 34, 170])
+@pytest.mark.parametrize(
+    "kind", ["random", "rounded", "in order", "but for two", "reversed"]
+)
+def test_slope_and_p_are_scipys(kind: str, n: int) -> None:
+    """Exact to 33 values without ties, and beyond for the two most extreme scores; else the normal limit."""
+    values = in_some_order(kind, n)
+    slope, p_value, inflation = trend(values)
+    expected = stats.kendalltau(np.arange(n), values)
+    assert slope == pytest.approx(stats.theilslopes(values).slope)
+    if inflation == 1:
+        assert p_value == pytest.approx(expected.pvalue, rel=1e-12)
+
+
+def test_the_p_is_exact_for_few_runs() -> None:
+    """All 120 orders of five values: the share with |S| at least that of the sample, S = concordant - discordant."""
+    values = (3.0, 1.0, 2.0, 4.0, 5.0)
+
+    def score(order: tuple[float, ...]) -> float:
+        return abs(sum(np.sign(b - a) for a, b in itertools.combinations(order, 2)))
+
+    orders = itertools.permutations(values)
+    share = np.mean([score(order) >= score(values) for order in orders])
+    assert trend(values)[1] == pytest.approx(share)
+
+
+def test_constant_runs_have_no_trend_and_two_say_nothing() -> None:
+    assert trend([60.0] * 8) == (0.0, 1.0, 1.0)
+    assert np.isnan(trend([1.0, 2.0])).all()
+
+
+def test_runs_that_swing_are_not_taken_as_extra_evidence() -> None:
+    """A wave around a line: pymannkendall's factor is 0.67 here, and its p four hundred times smaller."""
+    values = [1.3, 1.3, 2.1, 2.7, 4.9, 5.3, 5.3, 5.1, 4.4, 4.1, 3.2, 3.9]
+    values += [6.2, 7.7, 8.9, 9.1, 8.8, 7.3, 6.9, 7.4, 9.6, 11.3, 12.1, 11.9]
+    _, p_value, inflation = trend(values)
+    expected = stats.kendalltau(np.arange(24), values).pvalue
+    assert (p_value, inflation) == pytest.approx((expected, 1.0))
+
+
+def dependent(seed: int, n: int = 30, phi: float = 0.7) -> list[float]:
+    """A first-order process on a slope of 0.05 a run."""
+    drawn = np.random.default_rng(seed).normal(size=n)
+    values = [drawn[0]]
+    for shock in drawn[1:]:
+        values.append(phi * values[-1] + shock)
+    return list(np.array(values) + 0.05 * np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("seed", "slope", "p_value", "inflation"),
+    [
+        (0, 0.038303424074105884, 0.3574045123166618, 1.7377132290234818),
+        (3, 0.1379795861754188, 0.0020987133730101526, 1.718357810413885),
+    ],
+)
+def test_dependent_runs_widen_the_variance_as_in_pymannkendall(
+    seed: int, slope: float, p_value: float, inflation: float
+) -> None:
+    """pymannkendall 1.4.3, hamed_rao_modification_test: slope, p, var_s over that of original_test.
+
+    To 2 %, since two values lie equally far from the trend, and there arithmetic in the last digit ranks them.
+    """
+    found = trend(dependent(seed))
+    assert found == pytest.approx((slope, p_value, inflation), rel=0.02)
+
+
+def test_the_factor_on_the_variance_is_that_of_its_definition() -> None:
+    """Hamed and Rao's factor, sum by sum (1998, equations 8 and 9), with the 5 % limits of their section 4."""
+    values, n = dependent(5, 40), 40
+    slope, _, inflation = trend(values)
+    around = [round(value - slope * place, 9) for place, value in enumerate(values)]
+    ranks = stats.rankdata(around) - (n + 1) / 2
+    total = 0.0
+    for lag in range(1, n):
+        correlation = sum(ranks[:-lag] * ranks[lag:]) / sum(ranks**2)
+        if abs(correlation) > stats.norm.ppf(0.975) / math.sqrt(n):
+            total += (n - lag) * (n - lag - 1) * (n - lag - 2) * correlation
+    assert inflation == pytest.approx(1 + 2 / (n * (n - 1) * (n - 2)) * total)
+
+
+def test_the_corrected_p_counts_ties_and_continuity() -> None:
+    """1, 1, 2, 3, 3, 3: S = 11 and, with groups of two and three, var S = (6·5·17 - 2·1·9 - 3·2·11) / 18 = 23.667."""
+    ties = series._ranks(np.array([1.0, 1.0, 2.0, 3.0, 3.0, 3.0]))[1]
+    found = series._score_p(np.array([11, 0]), np.tile(ties, (2, 1)), np.full(2, 1.5))
+    p_value = 2 * stats.norm.sf((11 - 1) / math.sqrt(426 / 18 * 1.5))
+    assert found == pytest.approx([p_value, 1.0])
+
+
+def test_a_long_sample_has_the_slope_of_a_thousand_of_its_values() -> None:
+    values = np.random.default_rng(4).normal(0, 1, 1501) + 1e-3 * np.arange(1501)
+    places = np.round(np.linspace(0, 1500, 1000)).astype(int)
+    expected = stats.theilslopes(values[places], places).slope
+    assert trend(values)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_change_that_a_trend_test_would_have_found() -> None:
+    """Of normal runs with that slope, Mann-Kendall finds four of five or more. The standard error of 1,000 is 1.3 %."""
+    n, alpha = 10, 0.05 / 12
+    slope = np.arange(n) * detectable_change(n, 1.0, alpha) / (n - 1)
+    noise = np.random.default_rng(8).normal(size=(1000, n))
+    found = trends(slope + noise)["p_value"] < alpha
+    assert 0.75 < found.mean() < 0.92
+    # Six runs in perfect order: p = 0.0085, and forty tests ask for 0.00125.
+    assert detectable_change(6, 1.0, 0.05 / 40) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("blocks", "p_value"),
+    [
+        # Three blocks of ten that begin with their maximum: all highest or all lowest, 2 of 10³ draws.
+        ([[9.0, *map(float, range(9))]] * 3, 2e-3),
+        ([[-1.0, *map(float, range(9))]] * 3, 2e-3),
+        # Two of two, of lengths three and five: the mean probability is 4/15.
+        ([[9.0, 1.0, 2.0], [9.0, 1.0, 2.0, 3.0, 4.0]], 2 * (4 / 15) ** 2),
+        ([[2.0, 2.0, 2.0]] * 5, 1.0),
+        ([[2.0, 1.0], [1.0]], 1.0),
+    ],
+)
+def test_first_runs_that_are_the_highest_of_their_blocks(
+    blocks: list[list[float]], p_value: float
+) -> None:
+    assert first_run_p(blocks) == pytest.approx(p_value)
+
+
+def test_lines_are_scipys() -> None:
+    x, y = [1.0, 2.0, 3.0, 5.0], [2.0, 4.1, 5.9, 10.2]
+    found, expected = least_squares(x, y), stats.linregress(x, y)
+    line = expected.slope, expected.intercept, expected.rvalue**2
+    assert (found.slope, found.intercept, found.r_squared) == pytest.approx(line)
+
+
+def test_grubbs_finds_nists_outlier() -> None:
+    """NIST/SEMATECH e-Handbook 1.3.5.17.1: G = 2.4687 above the critical 2.032 (its one-sided value at n = 8, whose
+    two-sided level is 10 %); the outlier is 245.57."""
+    assert critical_value(8, 0.10) == pytest.approx(2.032, abs=5e-4)
+    assert grubbs(TIETJEN_MOORE) == (7,)
+
+
+@pytest.mark.parametrize(
+    ("values", "alpha", "by_grubbs", "by_three_sigma"),
+    [
+        # No value lies further than (n - 1)/√n standard deviations from the mean: 2.85 at n = 10.
+        ([*[100.0, 100.1, 99.9, 100.2, 99.8] * 2, 130.0][2:], 0.05, (8,), ()),
+        ([1.0, 9.0], 0.05, (), ()),
+        ([5.0] * 10, 0.05, (), ()),
+        # Two steps of rounding are no outlier, and three are.
+        ([60.0] * 50 + [62.0], 0.05, (), ()),
+        ([60.0] * 50 + [63.0], 0.05, (50,), (50,)),
+        # Two hide each other from Grubbs: each lies 3.12 s from the mean, and G must be 3.45 at 0.1 %.
+        ([99.5, 100.5] * 11 + [106.0, 106.0], 0.001, (), (22, 23)),
+    ],
+)
+def test_outliers(
+    values: list[float],
+    alpha: float,
+    by_grubbs: tuple[int, ...],
+    by_three_sigma: tuple[int, ...],
+) -> None:
+    assert grubbs(values, alpha) == by_grubbs
+    assert beyond_three_sigma(values) == by_three_sigma

@@ -1,0 +1,331 @@
+"""What is said of two environments: the analysis that the order allows, figures, verdict, and why. A failure here is a
+wrong sentence on the site."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sparkpub.record.record import Moment
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData
+from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.statistics.estimate import deciding_level
+from sparkpub.review.tables.column import TableRow
+from sparkpub.review.tables.comparisons import (
+    Margin,
+    adjusted,
+    compare,
+    deciding,
+    estimate,
+    estimate_percent,
+)
+from tests.review.statistics.campaigns import a_campaign
+from tests.review.statistics.samples import apart
+
+TPUT, HEAT = "output_throughput_tok_s", "gpu_temp_end_celsius"
+NATIVE, FASTER = [100.0, 101.0, 99.0, 100.5], [150.0, 151.0, 149.0, 150.5]
+NEAR = [100.25, 100.875, 99.125, 100.375]
+"""Close to NATIVE, and neither is alike in its neighbours."""
+
+
+def compared(
+    native: Any,
+    container: Any,
+    *,
+    order: str = "random",
+    metric: str = TPUT,
+    margin: Margin | None = None,
+    servers: tuple[str, str] = ("", ""),
+) -> TableRow:
+    """Runs of a campaign against others of it, which took turns a minute each; letters name the server of each run."""
+    sides = {"native": [*map(float, native)], "container": [*map(float, container)]}
+    cells = {("m", name): {metric: values} for name, values in sides.items()}
+    data = a_campaign("c", cells, order=order)
+    names = dict(zip(sides, servers, strict=True))
+    runs = []
+    for minute, stored in enumerate(data.runs):
+        record = stored.record
+        started = f"2026-11-20T{10 + minute // 60}:{minute % 60:02d}:00Z"
+        fields: dict[str, Any] = {"started": Moment(value=started, zone="utc")}
+        if names[record.environment]:
+            server = names[record.environment][record.iteration - 1]
+            settings = {"server": f"{record.environment}-{server}"}
+            fields["observed"] = record.observed.model_copy(
+                update={"settings": settings}
+            )
+        runs.append(Stored(record.model_copy(update=fields), stored.path))
+    campaign = CampaignData(data.info, data.folder, tuple(runs))
+    table = ReviewedCampaign(campaign).table
+    one, other = (table[table["environment"] == name] for name in sides)
+    found = compare(one, other, campaign, margin or Margin(1.0, declared=True))
+    assert found is not None
+    return found
+
+
+def in_turns(native: Any, container: Any, **options: Any) -> TableRow:
+    return compared(native, container, order="interleaved", **options)
+
+
+def test_complete_rounds_are_compared_within_and_see_through_a_drift() -> None:
+    """A drift of 20 % and a difference of 0.5 %: within rounds it is certain, between samples nothing shows."""
+    noise = np.random.default_rng(1).normal(0, 0.1, (2, 10))
+    a, b = (
+        level + np.linspace(0, 20, 10) + noise[side]
+        for side, level in enumerate((100, 100.5))
+    )
+    fine = Margin(0.01, declared=True)
+    found = in_turns(a, b, margin=fine)
+    assert (found.order, found.analysis, found.n_baseline) == (
+        "interleaved",
+        "paired",
+        10,
+    )
+    assert found.p_value < 0.001
+    assert (found.verdict, "paired within 10 rounds" in found.why) == ("higher", True)
+    assert compared(a, b, margin=fine).p_value == pytest.approx(0.9, abs=0.1)
+
+
+def test_runs_outside_of_complete_rounds_are_left_out_and_counted() -> None:
+    found = in_turns([*NATIVE, 500.0], NEAR, margin=Margin(5.0, declared=True))
+    assert (found.n_baseline, found.n_candidate, found.left_out) == (4, 4, 1)
+    means = np.mean(NATIVE), np.mean(NEAR)
+    assert (found.mean_baseline, found.mean_candidate) == pytest.approx(means)
+    said = (
+        f"1 run without a partner left out (means {means[0]:,.6g} and {means[1]:,.6g})"
+    )
+    assert said in found.why
+
+
+def test_blocks_are_confounded_whatever_the_figures_and_still_described() -> None:
+    found = compared(NATIVE, FASTER, order="blocked")
+    assert (found.verdict, found.analysis) == ("confounded", "description")
+    tests = (
+        found.p_value,
+        found.equivalence_p,
+        found.power_10_percent,
+        found.detectable_percent,
+    )
+    assert tests == (None,) * 4
+    assert (found.difference, found.ratio) == (
+        pytest.approx(50),
+        pytest.approx(150.125 / 100.125),
+    )
+    assert None not in (found.ci95_difference, found.ci95_ratio)
+    assert found.why.startswith("The environments ran in separate blocks of time")
+    assert (estimate(found), estimate_percent(found)) == (None, None)
+
+
+def test_an_order_that_nobody_declared_and_that_shows_no_blocks_is_judged_as_independent() -> (
+    None
+):
+    found = compared(NATIVE, FASTER, order="as-published")
+    assert (found.order, found.analysis, found.verdict) == ("mixed", "welch", "higher")
+
+
+@pytest.mark.parametrize(
+    ("order", "n", "why"),
+    [
+        ("random", 1, "Too few runs to decide: 1 and 1, and 4 a side are needed."),
+        ("random", 3, "Too few runs to decide: 3 and 3, and 4 a side are needed."),
+        ("interleaved", 3, "Too few complete rounds to decide: 3, and 4 are needed."),
+    ],
+)
+def test_few_runs_decide_nothing_however_far_apart(
+    order: str, n: int, why: str
+) -> None:
+    found = compared([100.0, 101.0, 99.0][:n], [200.0, 202.0, 199.0][:n], order=order)
+    assert (found.verdict, found.why) == ("undecided", why)
+    assert (found.p_value is None, found.df is None) == (n == 1, n == 1)
+    assert found.difference == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("order", "runs"), [("random", "8 and 8 runs"), ("interleaved", "8 rounds")]
+)
+def test_neighbours_that_are_alike_leave_the_verdict_open(
+    order: str, runs: str
+) -> None:
+    rising = np.arange(8.0)
+    other = 200 + rising if order == "interleaved" else apart(np.linspace(203, 205, 8))
+    found = compared(
+        [100.0] * 8 if order == "interleaved" else 100 + rising, other, order=order
+    )
+    assert found.n_effective < 4
+    assert found.verdict == "undecided"
+    said = f"Neighbouring runs are alike: the {runs} are worth {found.n_effective:.1f} independent ones"
+    assert found.why.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "level"),
+    [
+        (compared(NATIVE, FASTER), "higher", 0.95),
+        (compared(FASTER, NATIVE), "lower", 0.95),
+        (compared(NATIVE, NEAR, margin=Margin(5.0, declared=True)), "equivalent", 0.9),
+        (compared(NATIVE, NEAR, margin=Margin(0.1, declared=True)), "undecided", 0.9),
+        # No margin is held against a scale without a true zero.
+        (compared(NATIVE, NEAR, metric=HEAT), "undecided", 0.95),
+    ],
+)
+def test_the_interval_that_decides_is_the_one_of_the_test(
+    found: TableRow, verdict: str, level: float
+) -> None:
+    assert (found.verdict, deciding_level(found.verdict, found.equivalence_p)) == (
+        verdict,
+        level,
+    )
+    name = "ci95" if level == 0.95 else "ci90"
+    assert deciding(found) == getattr(found, f"{name}_difference")
+    assert deciding(found, "ratio") == getattr(found, f"{name}_ratio")
+
+
+def test_equivalent_is_where_the_interval_that_decides_lies_within_the_margin() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(10):
+        sides = (apart(generator.normal(100, 1, 8)) for _ in range(2))
+        found = compared(*sides, margin=Margin(1.2, declared=True))
+        low, high = found.ci90_difference
+        limit = 0.012 * found.mean_baseline
+        assert (found.verdict == "equivalent") == (-limit < low and high < limit)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        # Within the margin, and detectable all the same.
+        (
+            compared(apart([100.0, 100.1, 99.9, 100.05, 99.95]), apart([100.5, 100.6, 100.4, 100.55, 100.45])),
+            "It is detectable within that margin (p",
+        ),
+        (
+            compared(NATIVE, NEAR, margin=Margin(5.0, declared=False)),
+            "lies within ±5 % (a margin chosen afterwards) of the baseline (Welch, 4 and 4 runs, TOST p",
+        ),
+        (
+            compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0]),
+            "These 4 and 4 runs would show a difference of 3.2 % in four of five campaigns.",
+        ),
+        (
+            compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0], metric=HEAT),
+            "No difference is shown (Welch, 4 and 4 runs, p = 1).",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_verdict_rests_on_is_said(found: TableRow, said: str) -> None:
+    assert said in found.why
+
+
+def test_adjusted_p_values_decide() -> None:
+    """A difference, and an equivalence, that hold alone with p between 0.005 and 0.05 do not in a family of ten."""
+    for row, said in (
+        (
+            compared(
+                NATIVE,
+                [value + 1.75 for value in NATIVE],
+                margin=Margin(0.01, declared=True),
+            ),
+            "higher",
+        ),
+        (compared(NATIVE, NEAR, margin=Margin(1.6, declared=True)), "equivalent"),
+    ):
+        assert row.verdict == said
+        rows = [type(row)(**vars(row), family="primary") for _ in range(10)]
+        assert {(one.verdict, "adjusted p" in one.why) for one in adjusted(rows)} == {
+            ("undecided", True)
+        }
+
+
+def test_readings_without_spread_claim_no_more_than_their_rounding() -> None:
+    """60.0 and 60.0 rounded to 1: difference 0 ± t·√2/√12 of a step, so equivalent within 2 % but not within 0.1 %."""
+    same = compared([60.0] * 10, [60.0] * 10, margin=Margin(2.0, declared=True))
+    assert (same.difference, same.p_value, same.verdict) == (0, 1, "equivalent")
+    half = 2.1009 * np.sqrt(2 / 12)
+    assert same.ci95_difference == pytest.approx((-half, half), abs=1e-4)
+    fine = Margin(0.1, declared=True)
+    assert compared([60.0] * 10, [60.0] * 10, margin=fine).verdict == "undecided"
+    # The instrument reads 0.01, so 100.0 four times is not a reading to the next whole number.
+    low, high = compared([100.0] * 4, [100.0, 100.01, 99.99, 100.02]).ci95_difference
+    assert high - low < 0.1
+
+
+def test_degrees_celsius_have_no_percentages() -> None:
+    found = compared(
+        apart([60.0, 61.0, 60.5, 61.5]), apart([58.0, 58.5, 59.0, 58.2]), metric=HEAT
+    )
+    names = ("difference_percent", "ratio", "inverse_ratio", "ci95_ratio", "ci90_ratio")
+    names += (
+        "equivalence_p",
+        "overhead_percent",
+        "detectable_percent",
+        "power_10_percent",
+    )
+    assert [getattr(found, name) for name in names] == [None] * 9
+    assert (found.verdict, found.better) == ("lower", "candidate")
+
+
+@pytest.mark.parametrize(
+    ("metric", "candidate", "better", "overhead"),
+    [
+        # From 100 to 80: as a rate, time grows by 100/80 - 1 = 25 %; as a time or memory it shrinks by 20 %.
+        (TPUT, 80.0, "baseline", 25.0),
+        ("ttft_p50_ms", 80.0, "candidate", -20.0),
+        ("peak_memory_gib", 80.0, "candidate", -20.0),
+        # A rate of zero never ends, and a time of zero is none.
+        (TPUT, 0.0, "baseline", None),
+        (TPUT, 100.0, None, 0.0),
+    ],
+)
+def test_which_side_is_better_and_what_it_costs(
+    metric: str, candidate: float, better: str | None, overhead: float | None
+) -> None:
+    found = compared([100.0] * 2, [candidate] * 2, metric=metric)
+    assert (found.better, found.overhead_percent) == (better, pytest.approx(overhead))
+    assert found.inverse_ratio == (
+        pytest.approx(100 / candidate) if candidate else None
+    )
+
+
+def test_a_baseline_of_zero_has_a_difference_and_no_ratio() -> None:
+    found = compared([0.0] * 5, [1.0, 3.0, 2.0, 3.0, 2.0])
+    assert (found.ratio, found.equivalence_p, found.power_10_percent) == (None,) * 3
+    assert found.verdict == "higher"
+
+
+def test_the_estimate_of_a_comparison_has_the_error_of_its_test() -> None:
+    generator = np.random.default_rng(1)
+    a, b = apart(generator.normal(200, 1, 9)), apart(generator.normal(203, 1, 12))
+    row = compared(a, b)
+    error = (b.mean() - a.mean()) / stats.ttest_ind(b, a, equal_var=False).statistic
+    for found, scale in ((estimate(row), 1.0), (estimate_percent(row), 100 / a.mean())):
+        assert found is not None
+        expected = scale * (b.mean() - a.mean()), scale * error
+        assert (found.value, found.error) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "servers", "why"),
+    [
+        # Each server serves the last run of a round and the first of the next.
+        (
+            "acceeggiik",
+            "bbddffhhjj",
+            5,
+            "10 rounds, which shared servers: n = 5 servers a side",
+        ),
+        ("acceeg", "bbddff", 3, "the 6 rounds shared 3 a side, and 4 are needed."),
+        ("aaaaaa", "", 1, "shared 1 a side"),
+        ("", "", None, ""),
+    ],
+)
+def test_runs_that_share_a_server_are_judged_by_server_and_say_so(
+    one: str, other: str, servers: int | None, why: str
+) -> None:
+    n = len(one) or 10
+    native, container = np.random.default_rng(7).normal(100, 0.2, (2, n))
+    found = in_turns(native, container, servers=(one, other))
+    assert (found.servers, found.n_effective <= (servers or n)) == (servers, True)
+    assert found.difference == pytest.approx((container - native).mean())
+    assert why in found.why
+    assert (found.p_value is None) == (servers == 1)
