@@ -27,7 +27,7 @@ class Check:
     fault is planted in clean data. `remedy` says what an operator can do about an error or a warning; it is empty where
     the messages say it, each for its cause. `run` yields findings of one campaign; it reads, and changes nothing. It is
     None for checks of kind `prose`, which read pages, for `acknowledgement`, which reads what they found, and for
-    `foreign-file`, which looks at the whole data folder.
+    `foreign-file` and `copied-evidence`, which look at all campaigns.
     """
 
     name: str

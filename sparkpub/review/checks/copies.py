@@ -37,7 +37,6 @@ Recorded = list[tuple[Stored, tuple[tuple[str, str], ...]]]
 """Runs, each with what no other run can share: in words, with a digest of it."""
 Clash = tuple[Stored, Stored, str]
 """A run, a later one, and what is wrong with the two."""
-_NOT_KNOWN = " Git does not know which came first: it may be the other way round."
 
 
 def recorded(view: View) -> Recorded:
@@ -79,22 +78,22 @@ def _digest(*parts: object) -> str:
 
 def dependent(kept: Recorded) -> Iterator[Finding]:
     """Copies of runs, and runs beside which another one ran: one finding on the later ones for each two campaigns."""
-    copied, unknown = _copies(kept)
-    what = "is|are copied from {}, and replicates|replicate nothing"
-    remedy = "Quarantine or delete the copies."
-    yield from _findings("copied-evidence", copied, what, remedy)
-    yield from _findings("copied-evidence", unknown, what, remedy, _NOT_KNOWN)
+    yield from _findings(
+        "copied-evidence",
+        _copies(kept),
+        "is|are copied from {}, and replicates|replicate nothing",
+        "Quarantine or delete the copies.",
+    )
     yield from _findings(
         "time-consistency",
-        _at_once([run for run, _ in kept]),
+        _at_once(run for run, _ in kept),
         "ran beside runs of {} on one GPU or host, so each slowed the other down",
         "Re-run them one after the other.",
     )
 
 
-def _copies(kept: Recorded) -> tuple[list[Clash], list[Clash]]:
-    """Runs that share what no two do. The copy is what came to this branch of git later: those of which git knows it,
-    and the others."""
+def _copies(kept: Recorded) -> Iterator[Clash]:
+    """Runs that share what no two do. The copy is what came to this branch of git later, if git knows it."""
     groups: dict[tuple[str, str], list[Stored]] = defaultdict(list)
     for run, marks in kept:
         for mark in marks:
@@ -102,8 +101,6 @@ def _copies(kept: Recorded) -> tuple[list[Clash], list[Clash]]:
     shared = {mark: runs for mark, runs in groups.items() if len(runs) > 1}
     several = [runs for runs in shared.values() if len(_campaigns(runs)) > 1]
     arrived = _arrivals([run for runs in several for run in runs])
-    known: list[Clash] = []
-    unknown: list[Clash] = []
     told: set[str] = set()
     for (what, _), runs in shared.items():
         runs.sort(
@@ -113,13 +110,13 @@ def _copies(kept: Recorded) -> tuple[list[Clash], list[Clash]]:
             if other.run_id in told:
                 continue
             told.add(other.run_id)
-            is_known = len(_campaigns([one, other])) == 1 or (
-                _data_of(one) == _data_of(other)
-                and arrived[one.path] < arrived[other.path]
-            )
-            clash = one, other, f"it shares {what} with {one.run_id}"
-            (known if is_known else unknown).append(clash)
-    return known, unknown
+            detail = f"it shares {what} with {one.run_id}"
+            is_known = _data_of(one) == _data_of(other)
+            if len(_campaigns([one, other])) > 1 and not (
+                is_known and arrived[one.path] < arrived[other.path]
+            ):
+                detail += ", and git does not know which of them came first"
+            yield one, other, detail
 
 
 def _campaigns(runs: Iterable[Stored]) -> set[str]:
@@ -192,10 +189,10 @@ def _ended(run: Stored) -> datetime | None:
 
 
 def _findings(
-    check: str, clashes: Iterable[Clash], what: str, remedy: str, more: str = ""
+    check: str, clashes: Iterable[Clash], what: str, remedy: str
 ) -> Iterator[Finding]:
     """One finding for each two campaigns, or for one, with the later runs; within a campaign with those before them,
-    too. `what` is said of them, and of the other campaign, and `more` in the end."""
+    too. `what` is said of them, and of the other campaign."""
     pairs = grouped(
         clashes, lambda clash: (clash[0].record.campaign, clash[1].record.campaign)
     )
@@ -213,7 +210,7 @@ def _findings(
             concerned, evidence = list(both.values()), {}
         cells = dict.fromkeys(label(each.record.cell) for each in concerned)
         evidence |= {"cells": list(cells), "runs": ids(concerned)}
-        yield Finding(check, "error", second, None, None, text + more, evidence, remedy)
+        yield Finding(check, "error", second, None, None, text, evidence, remedy)
 
 
 CHECKS = (

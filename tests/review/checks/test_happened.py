@@ -276,4 +276,4 @@ def test_the_copy_is_what_came_to_the_branch_later_whatever_its_names_and_dates_
         assert finding.message.startswith(text)
     shutil.rmtree(tmp_path / ".git")
     (either,) = copies(data)
-    assert either.message.endswith("it may be the other way round.")
+    assert either.message.endswith("git does not know which of them came first.")
