@@ -140,6 +140,9 @@ COLUMNS: Columns = {
     "machine": Column("text", "The machine within which both are compared; empty over all of them"),
     **FIGURES,
 }  # fmt: skip
+_COMPARED = ["run", "model", "workload", "iteration", "order", "started", "machine"]
+_COMPARED += ["server", "repeat_of", "value"]
+"""Columns of a table of runs that a comparison looks at."""
 Pair = tuple[Places, Places]
 """Where the values of baseline and candidate stand in some rows."""
 Compared = tuple[TableRow, list[TableRow]]
@@ -255,14 +258,15 @@ def compare(
     They have values of one metric; None where one side has none."""
     if baseline.empty or candidate.empty:
         return None
-    rows = pd.concat([baseline, candidate])
-    parts = groups(
-        rows.assign(side=np.arange(len(rows)) < len(baseline)), ["side", "machine"]
-    )
-    machines = texts(rows["machine"])
-    sides: tuple[dict[str, Places], ...] = ({}, {})
-    for part in parts:
-        sides[int(part[0] >= len(baseline))][machines[part[0]]] = part
+    rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
+    machines, n = texts(rows["machine"]), len(baseline)
+    sides = [
+        {
+            machine: first + np.flatnonzero(machines[first:last] == machine)
+            for machine in dict.fromkeys(machines[first:last])
+        }
+        for first, last in ((0, n), (n, len(rows)))
+    ]
     metric = campaign.metrics[candidate["metric"].iloc[0]]
     ((overall, _),) = _compare_sides(
         rows, [sides], [metric], [margin or Margin.of(campaign)]
@@ -423,23 +427,23 @@ def _design(one: Timeline, other: Timeline, declared: DeclaredOrder) -> _Design:
 
 def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Timeline]:
     """When the runs at some places ran. A repeat stands outside of the rounds."""
-    servers, started = texts(rows["server"]), rows["started"].cat
-    if not is_timed:
-        return lambda part: Timeline(len(part), servers=tuple(servers[part]))
-    seconds = [
-        datetime.fromisoformat(moment).timestamp() for moment in started.categories
-    ]
-    times = np.array(seconds)[started.codes]
-    rounds = np.full(len(rows), None)
-    for number, part in enumerate(groups(rows, ["model", "workload", "iteration"])):
-        rounds[part] = number
-    rounds[rows["repeat_of"].notna()] = None
-    return lambda part: Timeline(
-        len(part),
-        tuple(rounds[part]),
-        tuple(times[part].tolist()),
-        tuple(servers[part]),
-    )
+    servers, started = texts(rows["server"]), texts(rows["started"])
+    names = [rows[name].cat.codes.to_numpy() for name in ("model", "workload")]
+    slots, repeats = rows["iteration"].to_numpy(), rows["repeat_of"].notna().to_numpy()
+
+    def timeline(part: Places) -> Timeline:
+        if not is_timed:
+            return Timeline(len(part), servers=tuple(servers[part]))
+        each = zip(*(column[part].tolist() for column in (*names, slots)), strict=True)
+        rounds = zip(each, repeats[part], strict=True)
+        return Timeline(
+            len(part),
+            tuple(None if is_repeat else name for name, is_repeat in rounds),
+            tuple(datetime.fromisoformat(text).timestamp() for text in started[part]),
+            tuple(servers[part]),
+        )
+
+    return timeline
 
 
 def _of_design(
