@@ -149,11 +149,11 @@ def test_the_live_line_fits_and_keeps_what_is_new(
     shown = Progress("c")
     shown.counts(11, 60)
     shown.figure = "138 tok/s"
-    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C", 0.5)
+    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C")
     (line,) = [part for part in terminal.text.split("\r\x1b[K") if part]
     assert len(line) < int(columns)
     assert line.startswith("[11/60] |")
-    assert line.endswith("7: running [####....] 30s 61 °C 138 tok/s")
+    assert line.endswith("7: running 30s 61 °C 138 tok/s")
 
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
@@ -257,11 +257,11 @@ def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c")
     shown.counts(1, 4)
-    shown.live("m/native/w 2", "running", "30s 61 °C", 0.5)
-    assert terminal.text.startswith("\r\x1b[K[#####...............] [1/4]")
-    assert "m/native/w 2: running [####....] 30s 61 °C" in terminal.text
+    shown.live("m/native/w 2", "running", "30s 61 °C")
+    assert terminal.text.startswith("\r\x1b[K[1/4]")
+    assert "m/native/w 2: running 30s 61 °C" in terminal.text
     shown.finished()
-    shown.live("m/native/w 3", "running", "1s", 0.0)
+    shown.live("m/native/w 3", "running", "1s")
     assert "[2/4] ETA" in terminal.text
     shown.line("done")
     shown.close()
@@ -280,7 +280,7 @@ def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
     shown = Progress("c")
     shown.counts(1, 4)
     for phase in ("cooling", "running", "running"):
-        shown.live("m/native/w 2", phase, "30s 61 °C", 0.5)
+        shown.live("m/native/w 2", phase, "30s 61 °C")
     shown.line("done")
     shown.close()
     assert not {"\r", "\x1b"} & set(terminal.text)
