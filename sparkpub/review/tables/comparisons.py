@@ -51,6 +51,7 @@ from sparkpub.review.statistics.estimate import (
     t_quantile,
     tested,
     two_means,
+    unseen_percent,
     verdict_of,
 )
 from sparkpub.review.statistics.order import (
@@ -120,6 +121,8 @@ FIGURES: Columns = {
     "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
     "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
     "detectable_percent": Column("number", "Difference in percent that is detected with a power of 0.8"),
+    "unseen_percent": Column("number", "Share of slow runs below which so many runs may well have none"),
+    "days": Column("integer", "Days on which the runs were made; of several machines, on the one with the most"),
     "better": Column("text", "The side with the better mean; empty where no direction is better"),
     "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
     "why": Column("text", "What the verdict rests on"),
@@ -385,7 +388,7 @@ def compare_pairs(
             designs[key] = _design(timeline(one), timeline(other), declared or told)
         of_design.setdefault(designs[key], []).append(number)
     found: dict[int, TableRow] = {}
-    values = rows["value"].to_numpy()
+    values, started = rows["value"].to_numpy(), texts(rows["started"])
     for design, numbers in of_design.items():
         same = zip(
             numbers,
@@ -399,6 +402,8 @@ def compare_pairs(
             strict=True,
         )
         found |= same
+    for number, pair in enumerate(pairs):
+        found[number].days = len({text[:10] for part in pair for text in started[part]})
     return [found[number] for number in range(len(pairs))]
 
 
@@ -489,6 +494,7 @@ def _of_design(
             analysis=analysis,
             machines=1,
             servers=min(map(len, sides)) if shared else None,
+            unseen_percent=unseen_percent(min(map(len, sides))),
             n_baseline=n[0],
             n_candidate=n[1],
             left_out=sum(map(len, pair)) - sum(n),
@@ -545,6 +551,11 @@ def effects(within: Sequence[TableRow]) -> list[Estimate]:
     return [] if blocked or len(known) < 2 else known
 
 
+def _units(row: TableRow) -> int:
+    """What errors rest on: servers, else runs of the smaller side."""
+    return int(row.servers or min(row.n_baseline, row.n_candidate))
+
+
 def _are_relative(within: Sequence[TableRow]) -> bool:
     return all(row.difference_percent is not None for row in within)
 
@@ -592,6 +603,8 @@ def over_machines(within: Sequence[TableRow]) -> TableRow:
         analysis="machines",
         machines=len(within),
         servers=None,
+        unseen_percent=unseen_percent(sum(map(_units, within))),
+        days=max(row.days for row in within),
         n_baseline=sum(row.n_baseline for row in within),
         n_candidate=sum(row.n_candidate for row in within),
         left_out=sum(row.left_out for row in within),
