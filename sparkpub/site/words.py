@@ -22,9 +22,10 @@ from sparkpub.review.checks import Finding, Review
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import STATISTICS, Quantity, Question, ask
+from sparkpub.review.claims.quantities import Quantity, Question, ask
 from sparkpub.review.names import Names
 from sparkpub.review.results import Results
+from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain

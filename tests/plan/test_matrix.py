@@ -18,6 +18,7 @@ from sparkpub.record.errors import CollectError, MatrixError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Record
 from tests.building import a_record
+from tests.plan.workloads.test_examples import NO_LONGER_RUN
 
 
 def a_matrix(**changes: object) -> Matrix:
@@ -258,7 +259,7 @@ def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
     """An environment may be called as its type is; what is nested in options is found, too."""
     with pytest.raises(MatrixError) as caught:
         matrices.parse(PARTS_WRONG, "m.yaml")
-    types = " | ".join(sorted(WORKLOADS))
+    types = " | ".join(sorted(WORKLOADS.keys() - NO_LONGER_RUN))
     assert caught.value.lines() == [
         "unknown key environments.docker.ulimit, m.yaml:8; did you mean ulimits?",
         "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",
@@ -278,8 +279,8 @@ workloads:
   product: {type: matmul}
   offline: {type: vllm-bench}
   online: {type: vllm-bench, mode: serve}
-  elsewhere: {type: openai-endpoint, url: "http://127.0.0.1:8000"}
-  here: {type: openai-endpoint}
+  elsewhere: {type: vllm-bench, mode: serve, url: "http://127.0.0.1:8000"}
+  here: {type: llama-benchy}
   any: {type: command, argv: [x], metrics: {output_throughput_tok_s: {regex: "(.)"}}}
 exclude:
   - {environment: served, workload: product}

@@ -25,7 +25,7 @@ from sparkpub.collect.importers.formats import MakeReader, read_files
 from sparkpub.collect.importers.reports import ReportReader
 from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.record import Key
@@ -36,7 +36,7 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
     """What a mapping of people's own reads: a tool's reports, or tables. Raises ImportFormatError for its mistakes."""
     mapping = read_mapping(given.mapping)
     reads = mapping.declared.reads
-    if reads is not None and reads not in WORKLOADS:
+    if reads is not None and parser_of(reads) is None:
         raise ImportFormatError(
             f"reads: {reads} is no workload",
             where=str(given.mapping),

@@ -29,7 +29,7 @@ from sparkpub.collect.importers.said import SaidOfRun
 from sparkpub.collect.importers.samples import TelemetryBeside, samples
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.collect.phases import MEASURE
-from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads import parser_of
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record import sampled_metrics
@@ -260,7 +260,8 @@ def _answer(
 ) -> Answer:
     """With what the workload's reader finds in the logs beside it, where it is one of a workload."""
     if found.mapping.reads is not None:
-        parse = WORKLOADS[found.mapping.reads].parse
+        parse = parser_of(found.mapping.reads)
+        assert parse is not None
         return parse(beside.log, files, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems

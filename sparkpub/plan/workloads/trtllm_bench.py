@@ -6,7 +6,6 @@ Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensor
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -22,7 +21,6 @@ from sparkpub.plan.workloads.base import (
     RunCase,
     flags,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 
 _DATASET, _API, _REPORT, _REQUESTS = (
@@ -98,16 +96,6 @@ class TrtllmBenchOptions(Options):
                 "mode latency runs batch 1 whatever max_batch_size says; leave it out"
             )
         return self
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """Mode latency: one after the other. Mode throughput: what is in flight and fits into a batch."""
-        load = Load.declared(asked)
-        if asked.get("mode") == "latency":
-            return replace(load, in_flight=1, at_once=1, batch=None)
-        if "concurrency" in asked:  # an import may not know it
-            load = load.submitted_at_once()
-        return load.in_batches()
 
 
 def command(case: RunCase, options: TrtllmBenchOptions) -> Command:

@@ -27,7 +27,7 @@ class Check:
     fault is planted in clean data. `remedy` says what an operator can do about an error or a warning; it is empty where
     the messages say it, each for its cause. `run` yields findings of one campaign; it reads, and changes nothing. It is
     None for checks of kind `prose`, which read pages, for `acknowledgement`, which reads what they found, and for
-    `foreign-file`, which looks at the whole data folder.
+    `foreign-file` and `copied-evidence`, which look at all campaigns.
     """
 
     name: str
@@ -46,11 +46,10 @@ class Check:
 
 class Asked(NamedTuple):
     """One thing that is asked of each run by itself: what is wrong with one, in words, and how that is told of all of
-    them in one finding. `several` is said of more than one run, where that is another word."""
+    them in one finding, as of `View.tell`."""
 
     problems: Callable[[View, Stored], Iterable[str]]
     happened: str
-    several: str = ""
     severity: Severity = "warning"
     remedy: str = ""
     """Where it is not that of the check."""
@@ -69,14 +68,8 @@ def of_each_run(
 
     def run(view: View) -> Iterator[Finding]:
         for one in asked:
-            yield from view.faulty(
-                name,
-                one.severity,
-                one.problems,
-                one.happened,
-                one.several,
-                remedy=one.remedy,
-            )
+            text, cases = f"{{}} {one.happened}", view.found(one.problems)
+            yield from view.tell(name, one.severity, text, cases, remedy=one.remedy)
 
     severities = tuple(dict.fromkeys(one.severity for one in asked))
     return Check(

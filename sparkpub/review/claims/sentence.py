@@ -11,9 +11,9 @@ from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import counted, listed, number, with_unit
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.claim import Claim, Expect
-from sparkpub.review.claims.quantities import statistic_called
 from sparkpub.review.names import Names, in_environment, runs_of
 from sparkpub.review.setup import setup_of
+from sparkpub.review.vocabulary import statistic_called
 
 MOST_NAMES = 3
 """Models or figures that a sentence names; of more it says the number."""
@@ -23,45 +23,6 @@ _RELATIONS = {
     ">": "above ",
     ">=": "at least ",
     "=": "",
-}
-
-_PHRASES = {
-    "runs": "number of runs",
-    "failed": "number of failed runs",
-    "with_log": "number of runs with a log",
-    "identified": "number of runs that show which model they ran",
-    "hours": "time from the first start to the last",
-    "minutes_apart": "median time between neighbouring starts",
-    "duration_seconds": "mean time from launch to exit",
-    "warmup_seconds": "mean length of the warm-up",
-    "measure_seconds": "mean length of the measurement",
-    "n": "number of runs with a value of {metric}",
-    "mean": "mean of {metric}",
-    "sd": "standard deviation (n − 1) of {metric}",
-    "sd_population": "population standard deviation of {metric}",
-    "min": "smallest {metric}",
-    "max": "largest {metric}",
-    "p50": "median of {metric}",
-    "p95": "95th percentile of {metric}",
-    "cv_percent": "coefficient of variation of {metric}",
-    "n_effective": "effective number of runs of {metric}",
-    "trend_p": "p-value of a trend of {metric} in the order of runs",
-    "slope": "slope of {metric} on {against}",
-    "intercept": "intercept of {metric} on {against}",
-    "zero_at": "{against} at which the line of {metric} on it reaches zero",
-    "r_squared": "squared correlation of {metric} with {against}",
-    "mean_baseline": "mean of {baseline} in {metric}",
-    "mean_candidate": "mean of {candidate} in {metric}",
-    "difference": "difference of {candidate} from {baseline} in {metric}",
-    "difference_percent": "relative difference of {candidate} from {baseline} in {metric}",
-    "ratio": "ratio of {candidate} to {baseline} in {metric}",
-    "inverse_ratio": "ratio of {baseline} to {candidate} in {metric}",
-    "overhead_percent": "overhead in execution time of {candidate} over {baseline} by {metric}",
-    "p_value": "p-value of no difference of {candidate} from {baseline} in {metric}",
-    "equivalence_p": "p-value of the equivalence of {candidate} and {baseline} in {metric}",
-    "pooled_difference": "difference of {candidate} from {baseline} in {metric}, over all models and loads together,",
-    "power_10_percent": "power to detect a difference of 10 % between {candidate} and {baseline} in {metric}",
-    "gap": "distance between the differences of {candidate} from {baseline} in {metric} and in {against}",
 }
 
 
@@ -171,7 +132,7 @@ class _Telling:
     def _subject(self, name: str) -> str:
         """A statistic, `the mean of output throughput`, `the ratio of Docker to native in KV cache`."""
         candidate, baseline = map(runs_of, self._sides())
-        said = _PHRASES[statistic_called(name).name].format(
+        said = statistic_called(name).phrase.format(
             metric=self._metric.within_sentence,
             against=self._known(self.claim.against or "").within_sentence,
             candidate=candidate,

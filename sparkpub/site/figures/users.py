@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 from typing import Any
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.text import counted, rounded
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped

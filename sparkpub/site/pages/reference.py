@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from sparkpub.plan import environments
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.withdrawn import WithdrawnOptions
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
@@ -30,11 +31,11 @@ from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.check import CheckKind
 from sparkpub.review.claims.facts import Fact, FactSource
 from sparkpub.review.claims.ledger import Verdict
-from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
+from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site.pages import simulation
 
 
@@ -290,7 +291,11 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "telemetry": _telemetry,
     "gates": _gates,
     "workloads": lambda: _options(
-        {name: workload.options for name, workload in WORKLOADS.items()}
+        {
+            name: workload.options
+            for name, workload in WORKLOADS.items()
+            if not issubclass(workload.options, WithdrawnOptions)
+        }
     ),
     "environments": lambda: _options(
         {**environments.OPTIONS, "server": environments.Server}

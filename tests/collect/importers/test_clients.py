@@ -90,8 +90,7 @@ def test_aiperf(tmp_path: Path) -> None:
     )  # an answer in one piece has none
     asked = records["completions-in64-sd8-out16-rate5-n12"].requested.workload
     assert asked == {
-        "type": "openai-endpoint",
-        "client": "aiperf",
+        "type": "aiperf",
         "requests": 12,
         "request_rate": 5.0,
         "input_tokens": 64,

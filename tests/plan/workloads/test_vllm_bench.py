@@ -390,7 +390,7 @@ def test_the_server_of_the_environment() -> None:
     assert client.files() == {}
     with pytest.raises(WorkloadError, match="batch_size is said by the arguments"):
         vllm_bench.command(served, VllmBenchOptions(mode="serve", batch_size=4))
-    with pytest.raises(WorkloadError, match="add server: to the environment"):
+    with pytest.raises(WorkloadError, match="needs the server's address"):
         vllm_bench.command(case(), options)
 
 

@@ -71,7 +71,7 @@ def test_a_session_with_one_run_on_each_side_leaves_a_claim_open() -> None:
     found = asked(data, expect={"direction": "higher"})
     assert found.verdict == "undecided"
     (unit,) = found.evidence["units"]
-    assert (unit["value"], unit["n"]) == (None, [10, 10, 1, 1])
+    assert (unit["ci95"], unit["n"]) == (None, [10, 10, 1, 1])
 
 
 def test_sessions_that_agree_support_a_claim_about_the_world() -> None:
@@ -177,12 +177,12 @@ def test_units_are_those_of_the_same_cells_whatever_they_are_called() -> None:
     assert len(unit["n"]) == 4
 
 
-def test_statistics_without_an_error_are_not_combined() -> None:
+def test_a_trend_is_of_one_campaign() -> None:
     data = together(session("c", 0.0), session("d", 0.0))
-    with pytest.raises(ClaimError, match="cv_percent is not combined over campaigns"):
+    with pytest.raises(ClaimError, match="trend_p is not combined over campaigns"):
         asked(
             data,
-            expect={"holds": "cv_percent < 5"},
+            expect={"holds": "trend_p > 0.05"},
             compare=None,
             scope="each environment",
         )

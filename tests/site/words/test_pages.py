@@ -10,8 +10,8 @@ from sparkpub.record.telemetry import COLUMNS
 from sparkpub.review import dataset
 from sparkpub.review.checks import CHECKS, Review, review
 from sparkpub.review.claims.facts import read as read_facts
-from sparkpub.review.claims.quantities import STATISTICS
 from sparkpub.review.results import Results
+from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import manual
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages

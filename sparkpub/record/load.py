@@ -5,9 +5,11 @@ to be, how many requests it keeps in flight (a closed loop) or at which rate the
 says stays None; nothing is guessed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict
 
 from sparkpub.record.text import counted, number
 
@@ -15,13 +17,15 @@ IN_FLIGHT = ("concurrency", "max_concurrency")
 """What tools and tables call the requests that a client keeps in flight."""
 BATCH = ("batch_size", "max_batch_size", "max_num_seqs")
 """What tools and tables call the most sequences of a batch."""
-REQUESTS = ("requests", "repetitions")
+REQUESTS = ("requests", "repetitions", "batches")
 """What tools call the requests of a measurement."""
 
 
 @dataclass(frozen=True)
 class Load:
     """What a run asked of its engine. Only runs of the same load can be ranked."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     tool: str
     """The tool and its mode: what the tool counts as a token rate differs between tools."""
@@ -52,8 +56,17 @@ class Load:
     """Requests measured: how long it takes, and no part of the load."""
 
     @classmethod
-    def declared(cls, asked: Mapping[str, Any]) -> Self:
-        """The load of a client, from the options of a workload: what is in flight is worked on at once."""
+    def declared(cls, asked: Mapping[str, Any]) -> "Load":
+        """The load that the options of a workload ask for, by what its tool makes of them."""
+        load: Load = cls._of_client(asked)
+        steps = _STEPS.get(load.tool, _STEPS.get(str(asked.get("type")), ()))
+        for step in steps:
+            load = step(load, asked)
+        return load
+
+    @classmethod
+    def _of_client(cls, asked: Mapping[str, Any]) -> Self:
+        """The load of a client: what is in flight is worked on at once."""
         in_flight = _count(asked, *IN_FLIGHT)
         return cls(
             tool=_tool(asked),
@@ -168,3 +181,58 @@ def _word(value: object) -> str | None:
     if isinstance(value, str) and value not in ("", "unknown"):
         return value
     return None
+
+
+_Step = Callable[[Load, Mapping[str, Any]], Load]
+"""From the load of a client, and what was asked for, to what a tool makes of it."""
+
+
+def _all_unless_unknown(load: Load, asked: Mapping[str, Any]) -> Load:
+    """An import may not know how many requests were in flight."""
+    return load.submitted_at_once() if "concurrency" in asked else load
+
+
+def _one_by_one(batch: int | None) -> _Step:
+    """One sequence at a time, whatever the number of its tokens in a batch."""
+    return lambda load, _: replace(load, in_flight=1, at_once=1, batch=batch)
+
+
+def _times(size: Literal["batch", "in_flight"]) -> _Step:
+    """So many batches or rounds, and not requests."""
+
+    def multiplied(load: Load, _: Mapping[str, Any]) -> Load:
+        each = getattr(load, size)
+        if load.requests is None or each is None:
+            return load
+        return replace(load, requests=load.requests * each)
+
+    return multiplied
+
+
+def _in_batches(load: Load, _: Mapping[str, Any]) -> Load:
+    return load.in_batches()
+
+
+def _all_at_once(load: Load, _: Mapping[str, Any]) -> Load:
+    return load.submitted_at_once()
+
+
+def _in_step(load: Load, _: Mapping[str, Any]) -> Load:
+    return replace(load, is_in_step=True)
+
+
+_OWN_BATCHES = (_in_batches, _in_step, _times("batch"))
+_STEPS: Mapping[str, Sequence[_Step]] = {
+    "ctranslate2": _OWN_BATCHES,
+    "generate": _OWN_BATCHES,
+    "llama-bench": (_one_by_one(batch=1),),
+    "llama-benchy": (_times("in_flight"),),
+    "openai-endpoint": (_all_at_once,),
+    "trtllm-bench": (_all_unless_unknown, _in_batches),
+    "trtllm-bench latency": (_one_by_one(batch=None),),
+    "vllm-bench": (_all_at_once, _in_batches),
+    "vllm-bench latency": (_times("batch"), _in_batches),
+    "vllm-bench serve": (_all_at_once,),
+}
+"""What tools make of their options, those included that are no longer run: a tool, or one of its modes. The batch of a
+server is a setting."""
