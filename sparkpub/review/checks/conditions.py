@@ -89,8 +89,8 @@ THROTTLED_SHARE = Threshold(
 HOT_CLOCK_SHARE = Threshold(
     "hot clock share",
     2 / 3,
-    "Below this share of the maximum SM clock, else of that in the machine's other runs, heat holds the clock of a GPU "
-    "at its slowdown temperature, whatever its driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
+    "Below this share of the maximum SM clock, heat holds the clock of a GPU at its slowdown temperature, whatever its "
+    "driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
 )
 LOWERED_SHARE = Threshold(
     "lowered share",
@@ -209,7 +209,7 @@ def _hot(view: View, stored: Stored) -> Iterator[str]:
     one."""
     samples = _samples(view, stored)
     limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    highest = _highest_clock(stored) or view.once(_usual_clocks).get(_gpu(stored))
+    highest = _highest_clock(stored)
     if limit is None or highest is None:
         return
     busy, celsius = samples.under_load, samples.columns[_CELSIUS]
@@ -221,20 +221,6 @@ def _hot(view: View, stored: Stored) -> Iterator[str]:
             f"{clock:.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C is where it slows "
             "down"
         )
-
-
-def _gpu(stored: Stored) -> tuple[str | None, ...]:
-    machine = stored.record.machine
-    return machine.id, machine.kind, *(gpu.name for gpu in machine.gpus)
-
-
-def _usual_clocks(view: View) -> Mapping[tuple[str | None, ...], float]:
-    """The highest usual clock under load in the runs of each machine, in MHz."""
-    return {
-        gpu: max(clocks)
-        for gpu, runs in grouped(view.happened, _gpu).items()
-        if (clocks := [clock for run in runs if (clock := _clock(view, run))])
-    }
 
 
 def _clock(view: View, stored: Stored) -> float | None:

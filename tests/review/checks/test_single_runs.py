@@ -213,18 +213,6 @@ def test_without_samples_the_recorded_figure_counts(
     said(check, a_view(with_metrics(metrics, machine=machine)), words)
 
 
-def test_where_no_maximum_is_known_a_hot_clock_is_held_to_that_of_other_runs() -> None:
-    """A Spark of which the catalogue knew no clock would have none; here the cool run shows 2,400 MHz."""
-    locked = SPARK.model_copy(update={"clocks_locked_mhz": 1200.0})
-    cool, warm = a_run(machine=locked), a_run(iteration=2, machine=locked)
-    view = a_view(cool, warm)
-    view.evidence.samples |= {  # type: ignore[attr-defined]
-        cool.run_id: quiet(**hot(60, 1200)),
-        warm.run_id: quiet(**hot(92, 799)),
-    }
-    said("throttled", view, "Iteration 2 of m/native/w ran with a GPU slowed by heat")
-
-
 def test_a_part_of_a_gpu_on_one_side_is_told_as_a_difference() -> None:
     slices = [Machine(id="m1", gpus=(Gpu(name="G", mig=mig),)) for mig in (False, True)]
     runs = [
