@@ -12,7 +12,7 @@ import numpy as np
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
-from sparkpub.record.record import Record
+from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Asked, of_each_run
@@ -166,11 +166,20 @@ def _unmet(stored: Stored, *words: str) -> Iterator[str]:
     """Gates of those names that let the run start although their condition was not met."""
     for gate in stored.record.gates:
         concerned = any(word in gate.name for word in words)
-        if concerned and gate.met is False:
+        if concerned and (gate.met is False or _read_otherwise(gate)):
             name = gate.name.replace("_", " ")
             wanted = f"{name} wanted {gate.wanted} {gate.unit}".strip()
             read = f" and read {gate.readings[-1].value}" if gate.readings else ""
             yield wanted + read
+
+
+def _read_otherwise(gate: Gate) -> bool:
+    """Whether a gate that calls itself met has a last reading that does not meet it."""
+    read = gate.readings[-1].value if gate.met and gate.readings else None
+    if not isinstance(read, int | float) or not isinstance(gate.wanted, int | float):
+        return False
+    sign = {"max": 1, "min": -1}.get(gate.name[:3], 0)
+    return sign * (read - gate.wanted) > 0
 
 
 # -- heat and clocks ---------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ KILLED = Container(engine="e", image="i", image_id="d", oom_killed=True)
     ("check", "run", "columns", "words"),
     [
         ("thermal-gate", gates(TEMP, 45.0, met=True, read=45.0), {}, None),
-        ("thermal-gate", gates(TEMP, 45.0, met=False, read=45.1), {}, "wanted 45.0 and read 45.1"),
+        ("thermal-gate", gates(TEMP, 45.0, met=True, read=45.1), {}, "wanted 45.0 and read 45.1"),
         ("thermal-gate", gates(TEMP, 45.0, met=None, read=50.0), {}, None),
         ("thermal-gate", gates("max_cpu_percent", 10.0, met=False, read=99.0), {}, None),
         # More than one sample in a hundred; a clock that the power limit lowers is as it should be.
@@ -153,7 +153,7 @@ KILLED = Container(engine="e", image="i", image_id="d", oom_killed=True)
         ("foreign-load", event("foreign-process", "a game"), {"gpu_foreign_processes": 2}, "a game; the GPU was"),
         ("foreign-load", gates("exclusive_gpu", True, met=False), {}, "exclusive gpu wanted"),
         ("foreign-load", gates(FREE, 90.0, met=True, read=90.0), {}, None),
-        ("foreign-load", gates(FREE, 90.0, met=False, read=89.9), {}, "wanted 90.0 and read 89.9"),
+        ("foreign-load", gates(FREE, 90.0, met=True, read=89.9), {}, "wanted 90.0 and read 89.9"),
         ("foreign-load", gates(TEMP, 45.0, met=False), {}, None),
         ("foreign-load", {}, waiting("the disk", 21.0, 12.0), "waited for the disk in 21 %"),
         ("foreign-load", {}, waiting("the disk", 20.0, 12.0), None),
