@@ -158,7 +158,7 @@ class View:
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        table = cells.cells(self._results, self._itself)
+        table = cells.cells(self._results, self._itself, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
@@ -180,7 +180,7 @@ class View:
 
     @cached_property
     def _figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        table = self._table[self._table["counts"]]
+        table = self._results[self._results["counts"]]
         parts = groups(table, _OF_CELL)
         values = cells.levelled(table, parts)
         about = [table[name].to_numpy(object) for name in _OF_CELL]

@@ -177,22 +177,6 @@ def test_a_data_set_stands_for_the_lengths_of_its_prompts() -> None:
     assert imported.is_known
 
 
-def test_a_prompt_alone_and_a_generation_alone_say_so() -> None:
-    prompt = load("llama-bench", {"input_tokens": 512, "output_tokens": 0})
-    assert prompt.label == "512 tokens in, 1 at once"
-    generation = load("llama-bench", {"input_tokens": 0, "output_tokens": 128})
-    assert generation.label == "128 tokens out, 1 at once"
-    assert prompt.is_known
-    assert generation.is_known
-
-
-def test_a_tool_is_named_with_its_mode() -> None:
-    assert load(SERVE, {}).tool == "vllm-bench serve"
-    assert load("trtllm-bench", {}).tool == "trtllm-bench throughput"
-    assert load("trtllm-bench", {}, imported=True).tool == "trtllm-bench"
-    assert load("llama-bench", {}).tool == "llama-bench"
-
-
 def test_the_key_of_an_import_tells_loads_apart_that_its_options_do_not() -> None:
     imported = {"origin": Origin(title="elsewhere")}
     client = {"type": "vllm-bench", "mode": "serve", "concurrency": 1}
