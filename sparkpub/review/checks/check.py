@@ -15,7 +15,7 @@ CheckKind = Literal["happened", "meaning", "evidence", "prose"]
 `evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
 
 
-Run = Callable[[View], Iterable[Finding]]
+Judge = Callable[[View], Iterable[Finding]]
 """What a check does: the findings of one campaign."""
 
 
@@ -34,13 +34,13 @@ class Check:
     kind: CheckKind
     severities: tuple[Severity, ...]
     question: str
-    run: Run | None = None
+    run: Judge | None = None
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
     of_others: str = ""
     """What a reader of results that others measured can do, where the remedy is to measure again."""
-    of_what_counts: Run | None = None
+    of_what_counts: Judge | None = None
     """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
 
 

@@ -31,7 +31,7 @@ from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_u
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review import physics
-from sparkpub.review.checks.check import Check, Run
+from sparkpub.review.checks.check import Check, Judge
 from sparkpub.review.checks.evidence import Samples
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.happened import damaged
@@ -860,7 +860,7 @@ def unit(view: View) -> Iterator[Finding]:
     yield from ask(view, "unit", POSSIBLE)
 
 
-def by(name: str, table: Sequence[Rules]) -> Run:
+def by(name: str, table: Sequence[Rules]) -> Judge:
     """A check that asks a table of rules."""
     return lambda view: ask(view, name, table)
 

@@ -140,7 +140,7 @@ def relative(campaign: Campaign, metric: Metric) -> Figure:
     sample = sentences.sample(statistics, campaign.excluded(runs["run"]))
     table = Table(
         ("Cell", "n", "Least", "Mean", "Most"),
-        sorted(body, key=lambda row: order[row[0]]),
+        sorted(body, key=lambda row: order[str(row[0])]),
     )
     return Figure(
         title=f"{metric.label}: every run against {runs_of(called)}",
@@ -402,7 +402,7 @@ def _beside_runs(
         campaign, metric, cells, pd.concat([cells, runs.assign(kind="run")])
     )
     shown = {row.get("panel") for row in rows}
-    room = []
+    room: list[shapes.Row] = []
     for panel, values in runs.groupby("Load", sort=False)["value"]:
         if panel in shown:
             room += [{**row, "panel": panel} for row in _room(metric, values)]

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -197,9 +198,8 @@ class Drawings:
 
     def finished(self) -> Mapping[str, Drawn]:
         """Key to drawing, of every chart wanted. Raises SiteError naming one that cannot be drawn."""
-        made = [draw(*job) for job in self._waiting]
-        made += [future.result() for future in self._sent]
-        for drawn in made:
+        here = (draw(*job) for job in self._waiting)
+        for drawn in chain(here, (future.result() for future in self._sent)):
             self._cache.put(self._names[drawn.key], to_json(astuple(drawn)))
             self._found[drawn.key] = drawn
         return self._found

@@ -73,10 +73,5 @@ def draw(
         ],
         href=alt.Href("href:N"),
     )
-    fields = [
-        alt.param(name="xfield", value=across),
-        alt.param(name="yfield", value=up),
-    ]
-    return shapes.one([marks.add_params(brush)], narrow, 300) | {
-        "params": [field.to_dict() for field in fields]
-    }
+    fields = [{"name": "xfield", "value": across}, {"name": "yfield", "value": up}]
+    return shapes.one([marks.add_params(brush)], narrow, 300) | {"params": fields}

@@ -87,10 +87,8 @@ def capacities(campaign: Campaign) -> pd.DataFrame:
     rows["rank"] = [ranks[build] for build in builds]
     rows = rows.sort_values(["rank", "limit_seconds"], kind="stable")
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
-    rows["value"], rows["ttft"] = (
-        rows["rate"].fillna(0),
-        (rows["ttft_p95_ms"] / 1000).round(3),
-    )
+    rows["value"] = rows["rate"].fillna(0)
+    rows["ttft"] = [round(wait / 1000, 3) for wait in rows["ttft_p95_ms"]]
     rows["highest"] = [rates[-1] for rates in rows["rates"]]
     rows["steps"] = [
         ", ".join(f"{rate:g}" for rate in rates) for rates in rows["rates"]
@@ -288,12 +286,12 @@ def coverage(campaign: Campaign) -> Figure:
     ]
     signs = column(rows, entries).groupby([rows["cell"], rows["machine"]])
     of_cells = {key: list(mine) for key, mine in signs}
-    for cell in campaign.cells_here.values():
+    for label in campaign.cells_here.values():
         for on in dict.fromkeys(rows["machine"]):
-            line: dict[str, Value] = {"Cell": cell}
+            line: dict[str, Value] = {"Cell": label}
             if repeated:
                 line["Machine"] = on
-            told.append(line | {"Iterations": of_cells.get((cell, on), [])})
+            told.append(line | {"Iterations": of_cells.get((label, on), [])})
     colours = {state: f"var(--sp-{name})" for state, name in COLOURS.items()}
     shape = partial(shapes.grid, across="Iteration", colours=colours)
     return Figure(

@@ -41,7 +41,7 @@ class SignalForm(NamedTuple):
     @property
     def key(self) -> str:
         """Names the drawing without rows, which all runs of a form share."""
-        return f"telemetry-{block_key(repr(self))}"
+        return f"signals-{block_key(repr(self))}"
 
     @property
     def chart(self) -> Chart:

@@ -177,18 +177,16 @@ def answered(folder: Path, kind: str, /, log: bytes = b"x", **options: Any) -> R
 
 
 @pytest.mark.parametrize(
-    ("options", "rates"),
-    [
-        ({"warmup": 0}, [18243.3, 25876.6, 25738.8, 25799.2, 25828.3]),
-        # A repetition of warm-up is not among them.
-        ({"warmup": 1, "repetitions": 4}, [25876.6, 25738.8, 25799.2, 25828.3]),
-    ],
+    ("options", "slowest"),
+    # A repetition of warm-up is not among them.
+    [({"warmup": 0}, 25.8 / 18.2), ({"warmup": 1, "repetitions": 4}, 1.0)],
 )
 def test_a_first_repetition_that_stands_apart_is_in_sight(
-    tmp_path: Path, options: dict[str, int], rates: list[float]
+    tmp_path: Path, options: dict[str, int], slowest: float
 ) -> None:
     times = answered(tmp_path, "llama-bench", LOG.read_bytes(), **options).series
-    assert times == pytest.approx([1e3 / rate for rate in rates])
+    assert len(times) == 5 - options["warmup"]
+    assert max(times) / min(times) == pytest.approx(slowest, rel=0.02)
 
 
 def test_a_kernel_that_was_compiled_while_measuring_is_in_the_log_of_a_real_server(

@@ -135,7 +135,7 @@ def test_a_shape_is_valid_and_drawn_at_both_widths_in_the_colours_of_both_modes(
     assert draw("k", chart) == draw("k", chart)
 
 
-@pytest.mark.parametrize("name", set(CHARTS) - {"explorer"})
+@pytest.mark.parametrize("name", sorted(CHARTS.keys() - {"explorer"}))
 def test_channels_are_objects(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Altair makes of anything else takes it most of the time of a specification: see `figures/altair.py`."""
 
