@@ -114,6 +114,8 @@ class Head:
     asked: dict[Any, Node] = field(default_factory=dict)
     """Questions to nodes that are new."""
     known: set[Node] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+    """Refusals that were said."""
     losses: Counter[Node] = field(default_factory=Counter)
     wish: str = ""
 
@@ -131,14 +133,27 @@ class Head:
         for there, state in found.items():
             self.known.add(there)
             lines = refusals(state, self.wanted)
-            for line in lines:
-                self.progress.line(f"{there} {line}")
-            if not lines and isinstance(state, NodeState) and state.machine:
+            if not isinstance(state, NodeState) or state.machine is None:
+                pass
+            elif twin := self._at_work(state.machine):
+                self.known.discard(there)  # it is asked again: the other may be gone
+                what = "two runs at once would measure each other"
+                lines.append(f"is the same machine as {twin}: {what}")
+            elif not lines:
                 given = self.document, state.machine, self.ledger
                 work = self.cluster.measure(there, _measure, *given)
                 self.works[work] = there, state.machine, time.monotonic()
                 machines.append(state.machine)
+            for line in (f"{there} {line}" for line in lines):
+                if line not in self.told:
+                    self.told.add(line)
+                    self.progress.line(line)
         return machines
+
+    def _at_work(self, machine: str) -> Node | None:
+        """The node of a machine that was set to work."""
+        nodes = [there for there, known, _ in self.works.values() if known == machine]
+        return nodes[0] if nodes else None
 
     def run(self) -> Outcome:
         """Until nothing is left to do, or nobody is left to do it. Raises HeadLostError."""

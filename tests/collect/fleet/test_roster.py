@@ -1,11 +1,15 @@
 """Who may measure: machines that are alike in everything but themselves."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from sparkpub.collect.fleet.cluster import Node
 from sparkpub.collect.fleet.node import NodeState, own_sparkpub
 from sparkpub.collect.fleet.roster import apart, most_frequent, refusals
-from sparkpub.collect.fleet.session import refuse_nobody
+from sparkpub.collect.fleet.session import Head, refuse_nobody
+from sparkpub.collect.interruption import Interruption
 from sparkpub.record.errors import CollectError
 from tests.collect.collecting import a_matrix
 
@@ -36,6 +40,23 @@ def test_a_machine_that_differs_from_most_is_refused_in_one_line(
     assert wanted == FACTS
     lines = refusals(odd, wanted)
     assert [words in line for line in lines if words] == [True] * (words is not None)
+
+
+def test_a_machine_is_set_to_work_once_and_its_twin_when_it_is_gone() -> None:
+    """A second node of a machine, or the one that is started again before the first is known to be dead."""
+    said: list[str] = []
+    cluster: Any = SimpleNamespace(measure=lambda there, *_: f"work on {there.id}")
+    progress: Any = SimpleNamespace(line=said.append)
+    head = Head({}, cluster, None, FACTS, progress, Interruption())
+    first, twin = (Node(name, "h", 1, 0) for name in ("first", "twin"))
+    machines = head.enlist({first: a_state("m"), twin: a_state("m")})
+    assert (machines, [*head.works]) == (["m"], ["work on first"])
+    assert head.known == {first}  # the twin is asked again, and told once
+    head.enlist({twin: a_state("m")})
+    (line,) = said
+    assert line.startswith("node h (twin) is the same machine as node h (first): two")
+    head.works.clear()
+    assert head.enlist({twin: a_state("m")}) == ["m"]
 
 
 def test_where_nobody_may_measure_each_reason_is_said() -> None:
