@@ -26,6 +26,7 @@ from sparkpub.collect.watch import Watch
 from sparkpub.collect.workdir import WORK
 from sparkpub.plan.matrix import Model
 from sparkpub.plan.references import filled
+from sparkpub.plan.requested import with_load
 from sparkpub.plan.workloads import architecture, server_pages
 from sparkpub.plan.workloads.base import Answer
 from sparkpub.record import sampled_metrics
@@ -36,6 +37,7 @@ from sparkpub.record.errors import (
     field_problems,
 )
 from sparkpub.record.identity import contradictions
+from sparkpub.record.load import Load
 from sparkpub.record.record import (
     Architecture,
     Container,
@@ -106,6 +108,8 @@ class Run:
         """Likewise for the line that ends it."""
         self.telemetry = Telemetry({})
         self.sealed = Sealed()
+        self.load: Load | None = None
+        """The load that the run's own report says."""
 
     def __enter__(self) -> "Run":
         folder, outputs = self.station.folder, self.job.command.outputs
@@ -154,7 +158,7 @@ class Run:
 
     def _validated(self) -> Record:
         document = without_private(to_jsonable_python(self.fields), self.redactor)
-        return Record.model_validate(document, strict=False)
+        return with_load(Record.model_validate(document, strict=False), self.load)
 
     def follow(self) -> None:
         """Launch the command, watch it to its end, or bring that about, and note what was seen.
@@ -269,11 +273,8 @@ class Run:
             if self.stopped is not None:
                 self.exit = running.stop()
                 return
-            share = None
-            if job.expected_seconds:
-                share = elapsed / job.expected_seconds
             detail = f"{duration(elapsed)} {temperature}".strip()
-            self.station.progress.live(job.label, "running", detail, share)
+            self.station.progress.live(job.label, "running", detail)
 
     def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:
         """Why the run must be ended now, as status and reason."""
@@ -311,6 +312,7 @@ class Run:
         job, server, content = self.job, self.server, self.sealed.content
         files = {role: text for role, text in content.items() if role != "log"}
         answer = job.workload.parse(content.get("log", b""), files, job.asked)
+        self.load = answer.load
         status, reason = self._status(answer)
         if reason is not None:
             reason = self.redactor.text(reason)[:1000]

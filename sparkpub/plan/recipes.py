@@ -10,15 +10,24 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from sparkpub.record import documents
 from sparkpub.record.documents import Lines
 from sparkpub.record.errors import MatrixError, field_problems
+from sparkpub.record.record import Declared
 
 CACHE = "/cache/huggingface"
 """Where sparkrun shows the machine's cache of models inside, and commands look for them."""
@@ -41,96 +50,22 @@ EXECUTOR = ("gpus", "ipc", "network", "shm_size", "privileged", "entrypoint", "u
 """Keys of `executor_config` that an environment has under the same name."""
 
 
-@dataclass(frozen=True)
-class RecipeRuntime:
+class RecipeRuntime(Declared):
     """How a server is started whose recipe has no command: its first words, its port, and flags by name of a
-    default."""
+    default. `sign` is in the words of any of its commands."""
 
+    sign: str = ""
     words: str
     port: int
-    flags: Mapping[str, str]
+    flags: dict[str, str]
 
 
-_COMMON = {
-    "port": "--port",
-    "host": "--host",
-    "served_model_name": "--served-model-name",
-    "dtype": "--dtype",
-    "quantization": "--quantization",
-    "trust_remote_code": "--trust-remote-code",
-    "kv_cache_dtype": "--kv-cache-dtype",
-}
-RUNTIMES = {
-    "vllm": RecipeRuntime(
-        "vllm serve {model}",
-        8000,
-        _COMMON
-        | {
-            "tensor_parallel": "-tp",
-            "pipeline_parallel": "-pp",
-            "data_parallel": "--data-parallel-size",
-            "gpu_memory_utilization": "--gpu-memory-utilization",
-            "max_model_len": "--max-model-len",
-            "max_num_batched_tokens": "--max-num-batched-tokens",
-            "max_num_seqs": "--max-num-seqs",
-            "enforce_eager": "--enforce-eager",
-            "enable_prefix_caching": "--enable-prefix-caching",
-            "enable_auto_tool_choice": "--enable-auto-tool-choice",
-        },
-    ),
-    "sglang": RecipeRuntime(
-        "python3 -m sglang.launch_server --model-path {model}",
-        30000,
-        _COMMON
-        | {
-            "tensor_parallel": "--tp-size",
-            "pipeline_parallel": "--pp-size",
-            "gpu_memory_utilization": "--mem-fraction-static",
-            "max_model_len": "--context-length",
-            "max_num_seqs": "--max-running-requests",
-            "chunked_prefill": "--chunked-prefill-size",
-            "tokenizer_path": "--tokenizer-path",
-            "speculative_draft_model_path": "--speculative-draft-model-path",
-            "enable_torch_compile": "--enable-torch-compile",
-            "disable_radix_cache": "--disable-radix-cache",
-        },
-    ),
-    "llama-cpp": RecipeRuntime(
-        "llama-server -hf {model}",
-        8080,
-        {
-            "port": "--port",
-            "host": "--host",
-            "served_model_name": "--alias",
-            "ctx_size": "--ctx-size",
-            "max_model_len": "--ctx-size",
-            "n_gpu_layers": "--n-gpu-layers",
-            "parallel": "--parallel",
-            "threads": "--threads",
-            "chat_template": "--chat-template",
-            "reasoning_format": "--reasoning-format",
-            "cont_batching": "--cont-batching",
-            "jinja": "--jinja",
-            "no_webui": "--no-webui",
-        },
-    ),
-    "trtllm": RecipeRuntime(
-        "trtllm-serve {model}",
-        8000,
-        {
-            "port": "--port",
-            "host": "--host",
-            "tensor_parallel": "--tp_size",
-            "pipeline_parallel": "--pp_size",
-            "max_model_len": "--max_seq_len",
-            "max_num_tokens": "--max_num_tokens",
-            "max_batch_size": "--max_batch_size",
-            "backend": "--backend",
-            "trust_remote_code": "--trust_remote_code",
-        },
-    ),
-}
-"""By the name that `runtime:` has without its kind of clustering (`vllm-ray`, `vllm-distributed`, `eugr-vllm`)."""
+@cache
+def runtimes() -> Mapping[str, RecipeRuntime]:
+    """By the name that `runtime:` has without its kind of clustering; the last one is that of any other command."""
+    file = resources.files("sparkpub.plan") / "runtimes.yaml"
+    document, _ = documents.parse(file.read_text(), file.name, MatrixError)
+    return TypeAdapter(dict[str, RecipeRuntime]).validate_python(document)
 
 
 class Recipe(BaseModel):
@@ -153,8 +88,11 @@ class Recipe(BaseModel):
     @property
     def engine(self) -> RecipeRuntime | None:
         """Its runtime; of a recipe that names none, that of its command, else vLLM, as sparkrun takes it."""
-        named = self.runtime or _runtime_of(self.command or "")
-        return next((RUNTIMES[name] for name in RUNTIMES if name in named), None)
+        text = self.command or ""
+        for name, runtime in runtimes().items():
+            if name in self.runtime or (not self.runtime and runtime.sign in text):
+                return runtime
+        return None
 
     @property
     def changes(self) -> list[str]:
@@ -240,7 +178,10 @@ def obstacles(recipe: Recipe, declared: Mapping[str, Any]) -> Iterator[tuple[str
         yield "the recipe names no container", "add image:"
     if recipe.command is None and recipe.engine is None:
         what = f"the recipe has no command, and its runtime {recipe.runtime!r} is not known"
-        yield what, f"known are {', '.join(RUNTIMES)}; add a command to the recipe"
+        yield (
+            what,
+            f"known are {', '.join(sorted(runtimes()))}; add a command to the recipe",
+        )
     for name in sorted(_unresolved(recipe)):
         yield (
             f"the command's {{{name}}} has no value",
@@ -352,18 +293,6 @@ def _needs_shell(text: str) -> bool:
         return True
     single_quoted = re.sub(r"'[^']*'", "", text)
     return "=" in first or bool(re.search(r"[$`]", single_quoted))
-
-
-def _runtime_of(text: str) -> str:
-    """The runtime of a command, as its first words show it."""
-    for sign, name in (
-        ("sglang", "sglang"),
-        ("llama-server", "llama-cpp"),
-        ("trtllm-serve", "trtllm"),
-    ):
-        if sign in text:
-            return name
-    return "vllm"
 
 
 def _port(recipe: Recipe) -> int:

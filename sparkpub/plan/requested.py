@@ -17,8 +17,8 @@ from pydantic import NonNegativeFloat, NonNegativeInt, TypeAdapter, ValidationEr
 from sparkpub.plan.environments import OPTIONS, DockerOptions
 from sparkpub.plan.options import TypedOptions
 from sparkpub.plan.workloads import WORKLOADS
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import worded
+from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.store import canonical_json
 
@@ -73,7 +73,10 @@ def _options(written: str) -> Mapping[str, Any]:
 
 
 def load_of(record: Record) -> Load:
-    """The load of a run: what its workload's options declare, defaults included where they are known."""
+    """The load of a run, as it was written into its record; of an older record what its workload's options declare,
+    defaults included where they are known."""
+    if record.requested.load is not None:
+        return record.requested.load
     # An import knows some of the options at most, and none of what it does not say is a default.
     is_complete = record.plan.order != "as-published"
     # What of a complete run is no number must stay, or its default would stand in its place.
@@ -87,14 +90,17 @@ def _load(document: str, is_complete: bool) -> Load:
     """The load of a workload's options as JSON: a campaign has few of them and many runs."""
     asked: Mapping[str, Any] = json.loads(document)
     tool = str(asked.get("type"))
-    if tool not in WORKLOADS:
-        return Load.declared(asked)
-    options = WORKLOADS[tool].options
-    if is_complete:
+    if is_complete and tool in WORKLOADS:
         with suppress(ValidationError):
-            asked = options.model_validate(asked).asked()
-    found: Load = options.load(asked)
-    return found
+            asked = WORKLOADS[tool].options.model_validate(asked).asked()
+    return Load.declared(asked)
+
+
+def with_load(record: Record, said: Load | None = None) -> Record:
+    """A record with its load: the one that the run's report said, else that of its options."""
+    load = said or load_of(record)
+    requested = record.requested.model_copy(update={"load": load})
+    return record.model_copy(update={"requested": requested})
 
 
 def is_of_running_server(record: Record) -> bool:

@@ -155,10 +155,13 @@ def _located(
 
 
 def _tags(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """The tags of the members of the union at `loc`."""
+    """The tags of the members of the union at `loc`, but for deprecated ones."""
     for key in loc:
         field = model.model_fields.get(str(key))
         members = _models_in(field.annotation) if field else []
+        members = [
+            part for part in members if not part.model_config.get("json_schema_extra")
+        ]
         found = [tag for tag in map(_tag, members) if tag is not None]
         if found:
             return found

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from sparkpub.record import outside
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS, TAKEN, Metric, declared, slug
 from sparkpub.record.web import Address
 
@@ -200,6 +201,8 @@ class Requested(Strict):
     """The workload's options in the vocabulary of the matrix, `type` included."""
     environment: MatrixOptions
     """The environment's options in the vocabulary of the matrix, `type` included."""
+    load: Load | None = None
+    """What was asked of the engine, in the vocabulary of all tools; null in records of before it was written there."""
     disputed: dict[str, str] = {}
     """Options on which the sources disagree: option to an explanation."""
 

@@ -26,6 +26,20 @@ _DIGITS = re.compile(r"\d+")
 _FOUR_BITS = ("AWQ", "GPTQ")
 """Formats without a number, of four bits."""
 
+_PLAIN = {
+    "F32": "float32",
+    "all F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+}
+"""Formats of llama.cpp that are no quantisation, and their usual names."""
+
+
+def facts(name: str) -> dict[str, str]:
+    """A format as llama.cpp calls it, as type or as quantisation."""
+    plain = _PLAIN.get(name)
+    return {"quantization": name} if plain is None else {"dtype": plain}
+
 
 def called(spelling: str) -> str:
     """`BF16` of `bfloat16`, `MXFP4` of `mxfp4`; a name with capitals of its own stays: `Q4_K - Medium`."""

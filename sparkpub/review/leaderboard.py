@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import rounded
 from sparkpub.review.grouping import grouped

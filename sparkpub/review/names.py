@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.text import counted
 from sparkpub.review.dataset import CampaignData, Dataset

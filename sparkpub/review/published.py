@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.text import number, percent
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load

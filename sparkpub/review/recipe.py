@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from sparkpub.plan.environments import DockerOptions, LaunchOptions, Server
-from sparkpub.plan.recipes import EXECUTOR, RUNTIMES
+from sparkpub.plan.recipes import EXECUTOR, runtimes
+from sparkpub.plan.workloads.withdrawn import CLIENTS
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.text import number
@@ -33,9 +34,8 @@ _SAID = frozenset(
 )
 """Options of an environment that a recipe has, or does not need."""
 _CLIENTS = (
-    ("llama-benchy", None),
-    ("openai-endpoint", None),
     ("vllm-bench", "serve"),
+    *((tool, None) for tool in ("llama-benchy", "openai-endpoint", *CLIENTS)),
 )
 """Type and mode of the workloads that measure a server."""
 _OF_CLIENTS = frozenset(
@@ -116,7 +116,7 @@ def _told(record: Record, figure: str) -> dict[str, Any]:
             f"nothing tells how the server of {'/'.join(record.cell)} was started",
             remedy="a recipe is the command of a server; choose a cell with one",
         )
-    runtime = RUNTIMES[name]
+    runtime = runtimes()[name]
     words = [runtime.words, "--port {port}"]
     for option, value in told.items():
         if re.fullmatch(r"[a-z][a-z0-9_]*", option) and option not in ("port", "host"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
 from sparkpub.review.checks import CHECKS, Finding, Review

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.plan.requested import load_of, options_of, without_requests
-from sparkpub.plan.workloads.load import BATCH, IN_FLIGHT, Load
+from sparkpub.record.load import BATCH, IN_FLIGHT, Load
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.names import CampaignNames

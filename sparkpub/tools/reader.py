@@ -32,6 +32,16 @@ class ReportReading:
         return self.figures.metrics | reading.failed_requests(failed, went_well)
 
     @property
+    def samples(self) -> dict[str, tuple[float, ...]]:
+        """The repetitions of figures."""
+        known = self.metrics
+        return {
+            name: values
+            for name, values in self.figures.samples.items()
+            if reading.known(known, name)
+        }
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Fields of `Observed`."""
         places = self.mapping.facts
@@ -118,10 +128,14 @@ def of_tool(tool: str) -> ResultMapping:
 
 def read(report: Mapping[str, Any], tools: Iterable[str]) -> ReportReading | None:
     """The report of one of these tools, the first that it is of; None for any other document. A row of a document is
-    read as if it were the only one of its own."""
+    read as if it were the only one of its own, and a document with one row as that."""
     for tool in tools:
         for mapping in of_tools()[tool]:
-            for document in (report, {str(mapping.rows): report}):
+            rows = str(mapping.rows)
+            documents = [report, {rows: report}]
+            listed = reading.objects(report.get(rows))
+            documents += [{**report, rows: row} for row in listed if len(listed) == 1]
+            for document in documents:
                 if holds(document, mapping.when):
                     return ReportReading(mapping, document)
     return None

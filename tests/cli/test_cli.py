@@ -212,21 +212,6 @@ def test_every_kind_of_error_is_worded(
     assert capsys.readouterr().err.startswith(line)
 
 
-def test_a_status_given_to_click_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside its standalone mode click returns the status of `ctx.exit` instead of exiting with it."""
-
-    @click.command()
-    @click.pass_context
-    def failing(context: click.Context) -> None:
-        context.exit(1)
-
-    monkeypatch.setattr(cli, "cli", failing)
-    monkeypatch.setattr(sys, "argv", ["sparkpub"])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 1
-
-
 def test_check_reads_pages_only_with_the_data_they_are_about(
     tmp_path: Path, published_data: Path
 ) -> None:
@@ -269,13 +254,6 @@ def test_an_installation_that_only_measures_checks_and_exports(
     assert bool(done.stderr) == bool(noted)
 
 
-def test_a_filter_that_finds_nothing_says_so(published_data: Path) -> None:
-    done = sparkpub("values", "no-such-word", "--data", str(published_data))
-    assert done.returncode == 0
-    assert done.stdout == ""
-    assert done.stderr == "no expression contains 'no-such-word'\n"
-
-
 def test_a_partitioned_export_is_a_folder_of_parquet(
     tmp_path: Path, published_data: Path
 ) -> None:
@@ -313,15 +291,6 @@ def small(imported: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", [["check", "--verbose"], ["stats"]])
-def test_the_data_folder_is_an_argument_or_an_option(
-    command: list[str], small: Path
-) -> None:
-    as_argument = sparkpub(*command, str(small))
-    assert "chat-completions" in as_argument.stdout
-    assert sparkpub(*command, "--data", str(small)).stdout == as_argument.stdout
-
-
 def test_defaults_come_from_the_project_and_from_variables(small: Path) -> None:
     project, here = small.parent / "pyproject.toml", small.parent
     text = sparkpub("check", str(small), "--fail-on", "warning").stdout
@@ -355,20 +324,6 @@ def test_mistakes_in_the_project_are_one_line(
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     assert said in refused(sparkpub("check", cwd=tmp_path))
-
-
-def test_a_table_goes_to_standard_output_or_to_a_folder_that_is_there(
-    small: Path,
-) -> None:
-    done = sparkpub("export", str(small), "-o", "-")
-    assert done.stdout.startswith("run,campaign,")
-    target = small.parent / "t.csv"
-    assert sparkpub("export", str(small), "-o", str(target)).returncode == 0
-    assert target.read_text() == done.stdout
-    nowhere = small.parent / "no/such.csv"
-    line = refused(sparkpub("export", str(small), "-o", str(nowhere)))
-    assert f"the folder {nowhere.parent} does not exist" in line
-    assert ".tmp" not in line
 
 
 def test_what_was_done_is_reported_as_json_too(small: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.coverage import by_cell, by_machine, states
-from sparkpub.plan.durations import seconds
 from sparkpub.plan.environments import bytes_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
@@ -18,6 +17,7 @@ from sparkpub.record.errors import CollectError, MatrixError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Record
 from tests.building import a_record
+from tests.plan.workloads.test_examples import NO_LONGER_RUN
 
 
 def a_matrix(**changes: object) -> Matrix:
@@ -258,7 +258,7 @@ def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
     """An environment may be called as its type is; what is nested in options is found, too."""
     with pytest.raises(MatrixError) as caught:
         matrices.parse(PARTS_WRONG, "m.yaml")
-    types = " | ".join(sorted(WORKLOADS))
+    types = " | ".join(sorted(WORKLOADS.keys() - NO_LONGER_RUN))
     assert caught.value.lines() == [
         "unknown key environments.docker.ulimit, m.yaml:8; did you mean ulimits?",
         "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",
@@ -278,8 +278,8 @@ workloads:
   product: {type: matmul}
   offline: {type: vllm-bench}
   online: {type: vllm-bench, mode: serve}
-  elsewhere: {type: openai-endpoint, url: "http://127.0.0.1:8000"}
-  here: {type: openai-endpoint}
+  elsewhere: {type: vllm-bench, mode: serve, url: "http://127.0.0.1:8000"}
+  here: {type: llama-benchy}
   any: {type: command, argv: [x], metrics: {output_throughput_tok_s: {regex: "(.)"}}}
 exclude:
   - {environment: served, workload: product}
@@ -327,15 +327,6 @@ def test_nonsense_is_one_clear_line(text: str, words: str) -> None:
     assert any(words in line for line in caught.value.lines())
 
 
-def test_durations() -> None:
-    assert [seconds(text) for text in ("5m", "1.5h", "200ms", 7)] == [
-        300.0,
-        5400.0,
-        0.2,
-        7,
-    ]
-
-
 CELL = ("a", "native", "w")
 
 
@@ -354,19 +345,6 @@ def test_a_specification_is_what_is_measured_not_what_it_is_called(
     plain = a_matrix().fingerprint(*CELL)
     assert a_matrix(**changes).fingerprint(*CELL) == plain
     assert a_matrix(seed=43).fingerprint(*CELL) != plain
-
-
-def test_a_label_changes_nothing_of_what_is_measured() -> None:
-    document = a_matrix().document()
-    for axis in ("models", "environments", "workloads"):
-        for item in document[axis].values():
-            item["label"] = "In words"
-    labelled = Matrix.model_validate(document)
-    cell = next(iter(labelled.cells()))
-    assert labelled.models[cell[0]].label == "In words"
-    assert labelled.fingerprint(*cell) == a_matrix().fingerprint(*cell)
-    assert "label" not in labelled.declared_environment(cell[1])
-    assert "label" not in labelled.declared_workload(cell[2])
 
 
 def test_coverage_counts_slots_not_records() -> None:
@@ -405,11 +383,6 @@ def test_replication_plans_the_whole_campaign_on_each_machine() -> None:
     assert {run.machine for run in plan(matrix)} == {None}
 
 
-def test_split_plans_the_campaign_once_whatever_machines_there_are() -> None:
-    matrix = a_matrix(iterations=1)
-    assert plan(matrix, ["one", "two"]) == plan(matrix)
-
-
 def measured_on(matrix: Matrix, machine: str | None, **fields: Any) -> Record:
     cell = ("a", "native", "w")
     return a_record(
@@ -434,12 +407,6 @@ def test_replication_asks_for_a_run_of_every_machine() -> None:
     assert by_machine(a_matrix(iterations=1), records) == {}
     cell = by_cell(matrix, [*records, measured_on(matrix, "two")])["a", "native", "w"]
     assert (cell.planned, cell.done) == (2, 2)
-
-
-def test_a_split_campaign_takes_a_run_of_any_machine() -> None:
-    matrix = a_matrix(iterations=1)
-    cell = by_cell(matrix, [measured_on(matrix, "two")])["a", "native", "w"]
-    assert (cell.planned, cell.done) == (1, 1)
 
 
 def test_a_run_of_a_machine_without_an_id_counts_for_whichever_there_is() -> None:
@@ -498,11 +465,6 @@ def test_what_a_site_could_not_show_is_refused_before_it_is_measured(
     with pytest.raises(MatrixError) as refused:
         matrices.parse(declared(**changes), "m.yaml")
     assert any(said in line and "m.yaml:" in line for line in refused.value.lines())
-
-
-def test_a_key_that_was_renamed_has_the_iterations_of_the_matrix() -> None:
-    """Records that were measured under the old key stay among the data."""
-    assert matrices.parse(declared(iterations=7)).iterations_of("before") == 7
 
 
 @pytest.mark.parametrize(("size", "found"), [(5, 5), ("2k", 2048), ("1.5G", 3 * 2**29)])

@@ -187,12 +187,6 @@ def test_what_cannot_be_done_is_said_with_its_line(
     assert "m.yaml:" in line
 
 
-def test_an_image_that_was_prepared_takes_a_recipe_with_mods(tmp_path: Path) -> None:
-    recipe = WALKER | {"mods": ["mods/x"]}
-    options = only(matrix(tmp_path, recipe, beside={"image": "own:1"}))
-    assert options.image == "own:1"
-
-
 def test_a_recipe_that_is_not_there_and_another_model_are_said(tmp_path: Path) -> None:
     with pytest.raises(MatrixError, match=r"no model of the matrix has the id"):
         matrix(tmp_path, WALKER, models={"m": {"id": "other"}})

@@ -102,14 +102,6 @@ def test_a_mistake_is_told_with_its_line(text: str, said: str) -> None:
     assert mistakes(text) == [said]
 
 
-def test_a_part_of_a_document_is_told_by_its_place_in_the_whole() -> None:
-    document, lines = parse("more:\n  inner: {}", "m.yaml", MatrixError)
-    with pytest.raises(ValidationError) as found:
-        Document.model_validate(document["more"])
-    (said,) = lines.described(found.value, ("more",), Document, "document")
-    assert said == "more.inner.rate is missing, m.yaml:2; add rate:"
-
-
 def test_no_more_mistakes_are_told_than_somebody_reads() -> None:
     text = "\n".join(f"unknown{number}: 1" for number in range(101))
     assert len(mistakes(text)) == documents.MOST_PROBLEMS == 100
@@ -123,40 +115,12 @@ def test_a_key_that_stands_twice_is_told_where_it_stands_again() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ((), 1),
-        (("a", "b"), 3),
-        (("a", "b", "missing", "too"), 3),
-        (("c", "1"), 6),
-    ],
-)
-def test_the_line_of_a_key_or_of_the_nearest_part_around_it(
-    path: tuple[str, ...], line: int
-) -> None:
-    lines = lines_of("\na:\n  b: 1\nc:\n- x\n- y\n")
-    assert lines.where(path) == f"m.yaml:{line}"
-    assert lines.where(path, 9) == "m.yaml:9"
-
-
-def test_an_empty_document_has_one_line() -> None:
-    document, lines = parse("", "m.yaml", MatrixError)
-    assert document is None
-    assert lines.where(("a",)) == "m.yaml:1"
-
-
 def test_mistakes_come_by_line_each_once() -> None:
     told = ["c, m.yaml:12; r", "b, m.yaml:3; r", "a; r", "b, m.yaml:3; r"]
     with pytest.raises(MatrixError) as refused:
         refuse(told, MatrixError)
     assert refused.value.lines() == ["a; r", "b, m.yaml:3; r", "c, m.yaml:12; r"]
     refuse([], MatrixError)
-
-
-def test_where_no_name_is_near_all_are_named() -> None:
-    assert suggestion("xyz", ["b", "a"]) == "known are a, b"
-    assert suggestion("xyz", []) == "there are none"
 
 
 def test_of_many_names_the_three_nearest_are_named() -> None:

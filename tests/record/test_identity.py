@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sparkpub.record.identity import contradictions, expected, shown
-from sparkpub.record.record import Architecture, MetricValue, Observed, Requested
+from sparkpub.record.identity import contradictions, expected
+from sparkpub.record.record import Architecture, Observed, Requested
 
 MODEL = Architecture(
     source="matrix",
@@ -25,14 +25,6 @@ def asked(architecture: Architecture | None = MODEL, **more: Any) -> Requested:
         environment={"type": "host"},
         **more,
     )
-
-
-def a_metric(name: str, value: float | None) -> dict[str, MetricValue]:
-    units = {"weights_gib": "GiB", "kv_bytes_per_token": "B/token"}
-    reason = "not printed" if value is None else None
-    return {
-        name: MetricValue(value=value, unit=units[name], source="log", reason=reason)
-    }
 
 
 @pytest.mark.parametrize(
@@ -123,12 +115,3 @@ def test_nothing_is_held_against_a_model_of_which_nothing_is_known() -> None:
     assert contradictions(asked(None), Observed(layers=3), {}) == []
     nameless = MODEL.model_copy(update={"layers": None})
     assert contradictions(asked(nameless), Observed(layers=3), {}) == []
-
-
-def test_what_the_metrics_say_counts_where_the_run_says_nothing_else() -> None:
-    weights = a_metric("weights_gib", 1.5)
-    assert shown(Observed(), weights) == {"weight_bytes": 1.5 * 2**30}
-    assert shown(Observed(weight_bytes=7), weights) == {"weight_bytes": 7}
-    assert shown(Observed(), a_metric("weights_gib", None)) == {}
-    cache = a_metric("kv_bytes_per_token", 57344.0)
-    assert shown(Observed(), cache) == {"kv_bytes_per_token": 57344.0}

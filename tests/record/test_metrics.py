@@ -90,33 +90,6 @@ def test_figures_that_a_mistaken_unit_sets_apart_say_so(
     assert mixed_units(one, other) == mixed_units(other, one) == hint
 
 
-def test_no_two_metrics_have_the_same_rank() -> None:
-    ranks = [
-        metric.headline for metric in METRICS.values() if metric.headline is not None
-    ]
-    assert len(set(ranks)) == len(ranks)
-
-
-def test_leading_metrics_come_first_then_those_of_the_file_then_those_that_nobody_ranked() -> (
-    None
-):
-    unranked = declared("tokens_lost", "", "neither", "Tokens lost")
-    names = [
-        "weights_gib",
-        "kv_cache_gib",
-        "total_throughput_tok_s",
-        "output_throughput_tok_s",
-    ]
-    found = ranked([unranked, *(METRICS[name] for name in names)])
-    assert [metric.name for metric in found] == [
-        "output_throughput_tok_s",
-        "kv_cache_gib",
-        "total_throughput_tok_s",
-        "weights_gib",
-        "tokens_lost",
-    ]
-
-
 @pytest.mark.parametrize(
     ("direction", "role", "headline"),
     [("higher", "primary", 0), ("neither", "state", None)],
@@ -144,14 +117,3 @@ def test_values_and_differences_for_a_reader() -> None:
 def test_a_headline_has_three_digits_and_what_stands_before_the_point() -> None:
     assert PEAK.rounded(4108.4) == "4,108 GiB"
     assert PEAK.rounded(70.4691, unit=False) == "70.5"
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("ttft_p99_ms", "P99 time to first token"),
-        ("peak_memory_gib", PEAK.label),
-    ],
-)
-def test_a_label_as_the_subject_of_a_sentence(name: str, words: str) -> None:
-    assert METRICS[name].subject == words

@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,22 +22,6 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
         outside.content(path, 9)
 
 
-def test_a_file_of_unknown_size_is_read_up_to_its_bound() -> None:
-    """The kernel says 0 bytes of its own files; a file may also grow while it is read."""
-    path = Path("/proc/version")
-    version = path.read_bytes()
-    assert path.stat().st_size == 0
-    assert outside.content(path, len(version)) == version
-    with pytest.raises(UnfitError, match="larger than"):
-        outside.content(path, len(version) - 1)
-
-
-def test_what_is_not_compressed_is_read_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(b"{}")
-    assert outside.unpacked(path) == b"{}"
-
-
 def test_what_is_compressed_is_bounded_after_decompression(tmp_path: Path) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"x" * 4096))
@@ -53,11 +36,6 @@ def test_what_is_compressed_is_bounded_after_decompression(tmp_path: Path) -> No
 
 def _pipe(place: Path) -> None:
     os.mkfifo(place)
-
-
-def _socket(place: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as end:
-        end.bind(str(place))
 
 
 def _folder(place: Path) -> None:
@@ -81,12 +59,6 @@ def test_what_is_no_file_is_refused_without_waiting(
 ) -> None:
     make(tmp_path / "odd")
     with pytest.raises(UnfitError, match=said):
-        outside.content(tmp_path / "odd")
-
-
-def test_a_socket_cannot_be_opened(tmp_path: Path) -> None:
-    _socket(tmp_path / "odd")
-    with pytest.raises(OSError, match="No such device or address"):
         outside.content(tmp_path / "odd")
 
 

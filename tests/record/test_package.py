@@ -87,13 +87,6 @@ def test_a_git_address_is_named_at_its_commit_and_without_a_password(
     assert package.public_source() == address
 
 
-def test_a_file_is_named_with_its_hash(noted: Any) -> None:
-    url = "file:///tmp/sparkpub-0.1.0-py3-none-any.whl"
-    noted({"url": url, "archive_info": {"hashes": {"sha256": "ab"}}})
-    assert package.requirement() == f"sparkpub @ {url}#sha256=ab"
-    assert package.public_source() == package.UNKNOWN
-
-
 @pytest.mark.parametrize(
     ("remote", "address"),
     [

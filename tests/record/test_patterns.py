@@ -25,16 +25,6 @@ def test_what_cannot_be_bounded_is_refused(
     assert capfd.readouterr() == ("", "")  # RE2 itself says nothing to a terminal
 
 
-def test_a_pattern_is_searched_like_one_of_the_standard_library() -> None:
-    pattern = patterns.compiled(r"rate: ([\d.]+) µs")
-    assert [found[1] for found in pattern.finditer("é rate: 1.5 µs, rate: 2 µs")] == [
-        "1.5",
-        "2",
-    ]
-    assert patterns.compiled(b"a.c").search(b"\xff abc")
-    assert patterns.compiled("a" * 1000).search("a" * 1000)
-
-
 def test_no_pattern_of_a_matrix_keeps_a_reader_busy() -> None:
     """Python's engine would take 2**10,000 steps."""
     own = {"unit": "s", "label": "Time", "direction": "lower"}

@@ -106,20 +106,6 @@ def test_a_further_work_tree_and_a_submodule_are_repositories(owners: Path) -> N
     assert git(owners, "log", "-1", "--format=%s") == "Begin\n"
 
 
-def test_the_data_folder_may_be_the_root_of_the_repository(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    git(data, "init", "-q")
-    run(a_matrix(iterations=1), data, commit=True)
-    assert len(git(data, "log", "--format=%s").splitlines()) == 2
-
-
-def test_an_empty_folder_called_git_is_no_repository(owners: Path) -> None:
-    (owners / "data" / ".git").mkdir()
-    assert repository.root(owners / "data") == owners
-    assert repository.told(owners.parent, "status") is None
-
-
 def test_a_repository_of_another_user_is_refused_unless_the_user_trusts_it(
     owners: Path, tmp_path: Path
 ) -> None:

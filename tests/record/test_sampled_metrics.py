@@ -60,13 +60,6 @@ def test_metrics_are_arithmetic_over_the_samples() -> None:
     assert found["cgroup_peak_gib"] is None
 
 
-def test_between_samples_the_counter_is_interpolated() -> None:
-    found = sampled_metrics.metrics(a_telemetry(**A_RUN), 5.0, measured(1.5, 3.5))
-    # Half of 100 J, 400 J, and half of 500 J.
-    assert found["gpu_energy_joule"].value == 50 + 400 + 250
-    assert found["startup_energy_joule"].value == 30 + 50
-
-
 def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
     telemetry = a_telemetry(
         elapsed_seconds=(-1.0, 0.0, 1.0, 3.0), gpu_power_watt=(500.0, 10.0, 30.0, 50.0)
@@ -80,15 +73,6 @@ def test_energy_is_the_integral_of_power_where_there_is_no_counter() -> None:
         80.0,
         40.0,
     )
-
-
-def test_without_a_measured_phase_nothing_is_averaged_over_the_run() -> None:
-    found = sampled_metrics.metrics(a_telemetry(**A_RUN), 5.0, "nobody knows when")
-    unknown = [
-        name for name, item in found.items() if item.reason == "nobody knows when"
-    ]
-    assert unknown == list(sampled_metrics.OF_MEASURED_PHASE)
-    assert found["run_energy_joule"].value == 1230.0
 
 
 def test_a_phase_between_two_samples_has_no_means() -> None:
@@ -111,12 +95,6 @@ def test_a_phase_between_two_samples_has_no_means() -> None:
         found["gpu_utilization_mean_percent"].value,
         found["gpu_energy_joule"].value,
     ) == (90.0, None)
-
-
-def test_a_clock_without_load_says_so() -> None:
-    idle = A_RUN | {"gpu_utilization_percent": (0.0,) * 7}
-    found = sampled_metrics.metrics(a_telemetry(**idle), 5.0, measured(2, 4))
-    assert found["gpu_clock_sm_mean_mhz"].reason == "no sample was taken under load"
 
 
 def test_the_ledger_is_of_the_baseline_and_of_the_least_available() -> None:

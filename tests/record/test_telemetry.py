@@ -48,19 +48,6 @@ def test_the_reasons_for_throttling_are_those_of_nvml() -> None:
     assert list(THROTTLES) == [0x4, 0x8, 0x20, 0x40, 0x80]
 
 
-def test_a_column_of_words_or_of_somebody_elses_has_no_numbers() -> None:
-    telemetry = parse("gpu_performance_state,fan_percent\nP0,40\nP8,41")
-    assert telemetry.numbers("gpu_performance_state") == (None, None)
-    assert telemetry.numbers("fan_percent") == (None, None)
-
-
-def test_a_row_in_quotes_is_read_as_csv_and_others_are_cut_at_commas() -> None:
-    plain = parse("elapsed_seconds,gpu_temp_celsius\n0,41\n1,42\n")
-    quoted = parse('elapsed_seconds,gpu_temp_celsius\n0,"41"\n"1",42\n')
-    assert quoted.columns == plain.columns
-    assert plain.numbers("gpu_temp_celsius") == (41.0, 42.0)
-
-
 def test_samples_are_timed_where_both_the_time_and_the_value_are_there() -> None:
     rows = ["elapsed_seconds,gpu_temp_celsius", "-1,40", "0,", ",42", "2,43"]
     table = parse("\n".join(rows))

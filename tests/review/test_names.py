@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.review.names import Names, load_name, parts_of
 from tests.building import a_record
 from tests.leaderboards import LOAD, dataset_of, runs_of

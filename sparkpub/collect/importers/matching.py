@@ -15,10 +15,8 @@ _LENGTHS = {
     "output_tokens": "output_tokens_mean",
 }
 """Options that a report may not say, and the means that show them all the same."""
-_OF_KIND = frozenset({"type", "mode", "client"})
+_OF_KIND = frozenset({"type", "mode"})
 """What tells tools and their modes apart."""
-_CLIENTS = ("vllm", "aiperf")
-"""The clients that a workload means which names none."""
 
 
 def workload_of(draft: Draft, matrix: Matrix) -> tuple[str | None, str]:
@@ -68,18 +66,9 @@ def _differences(draft: Draft, options: Any) -> Iterator[str]:
 
 def _another_kind(draft: Draft, options: Any) -> str | None:
     """Whether the tool, or its mode, is another one than the workload's."""
-    asked = draft.asked
-    tool, mode = asked["type"], asked.get("mode")
-    client = asked.get("client")
-    if options.type == "openai-endpoint" and (tool, mode) == ("vllm-bench", "serve"):
-        # The same client, whoever started the server.
-        tool, mode, client = "openai-endpoint", None, "vllm"
+    tool, mode = draft.asked["type"], draft.asked.get("mode")
     if options.type != tool:
         return f"it is of {options.type}"
     if mode is not None and options.mode != mode:
         return f"its mode is {options.mode}"
-    if client is not None:
-        clients = _CLIENTS if options.client is None else (options.client,)
-        if client not in clients:
-            return f"its client is {' or '.join(clients)}"
     return None

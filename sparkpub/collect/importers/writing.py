@@ -20,6 +20,7 @@ from sparkpub.collect.importers.layout import OF_ONE_GPU, Facts, parts
 from sparkpub.collect.importers.matching import workload_of
 from sparkpub.collect.public import public, published
 from sparkpub.plan.matrix import Model
+from sparkpub.plan.requested import with_load
 from sparkpub.record import catalogue
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import ImportFormatError, field_problems
@@ -377,7 +378,7 @@ def _record(
         unavailable=_unavailable(draft, about, requested, evidence),
         origin=about.origin,
     )
-    return published(record, cleaner.redactor), files
+    return published(with_load(record), cleaner.redactor), files
 
 
 def _requested(draft: Draft, given: Given) -> Requested:

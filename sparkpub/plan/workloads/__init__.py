@@ -6,29 +6,29 @@ from pydantic import Field
 
 from sparkpub.plan.workloads import (
     batches,
+    clients,
     command,
     ctranslate2,
-    generate,
     llama_bench,
     llama_benchy,
     matmul,
-    openai_endpoint,
-    trtllm_answer,
     trtllm_bench,
     vllm_bench,
+    withdrawn,
 )
-from sparkpub.plan.workloads.base import Workload
+from sparkpub.plan.workloads.base import Parse, Workload
+from sparkpub.tools.language import of_tools
 
 WorkloadOptions = Annotated[
     command.CommandOptions
     | ctranslate2.Ctranslate2Options
-    | generate.GenerateOptions
     | llama_bench.LlamaBenchOptions
     | llama_benchy.LlamaBenchyOptions
     | matmul.MatmulOptions
-    | openai_endpoint.OpenaiEndpointOptions
     | trtllm_bench.TrtllmBenchOptions
-    | vllm_bench.VllmBenchOptions,
+    | vllm_bench.VllmBenchOptions
+    | withdrawn.GenerateOptions
+    | withdrawn.OpenaiEndpointOptions,
     Field(discriminator="type"),
 ]
 """The options of any workload, told apart by `type`."""
@@ -38,7 +38,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         matmul.MatmulOptions, matmul.command, matmul.parse, matmul.printed
     ),
     "generate": Workload(
-        generate.GenerateOptions, generate.command, batches.parse, batches.printed
+        withdrawn.GenerateOptions, withdrawn.command, batches.parse, batches.printed
     ),
     "ctranslate2": Workload(
         ctranslate2.Ctranslate2Options,
@@ -51,7 +51,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         trtllm_bench.TrtllmBenchOptions,
         trtllm_bench.command,
         trtllm_bench.parse,
-        trtllm_answer.printed,
+        trtllm_bench.printed,
     ),
     "vllm-bench": Workload(
         vllm_bench.VllmBenchOptions,
@@ -66,9 +66,18 @@ WORKLOADS: dict[str, Workload[Any]] = {
         llama_benchy.LlamaBenchyOptions, llama_benchy.command, llama_benchy.parse
     ),
     "openai-endpoint": Workload(
-        openai_endpoint.OpenaiEndpointOptions,
-        openai_endpoint.command,
-        openai_endpoint.parse,
+        withdrawn.OpenaiEndpointOptions,
+        withdrawn.command,
+        withdrawn.parse_endpoint,
         vllm_bench.printed,
     ),
 }
+
+
+def parser_of(kind: str) -> Parse | None:
+    """What reads the evidence of a workload, or of an import by the tool that made it; None for any other."""
+    if kind in WORKLOADS:
+        return WORKLOADS[kind].parse
+    if kind in of_tools():
+        return lambda log, files, _: clients.answer_of((kind,), log, files)
+    return None

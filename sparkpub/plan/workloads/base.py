@@ -18,8 +18,8 @@ from pydantic import Field
 from sparkpub.plan.address import ServerAddress, base_of
 from sparkpub.plan.environments import Server
 from sparkpub.plan.options import TypedOptions
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
+from sparkpub.record.load import Load
 from sparkpub.record.record import MetricValue, Observed, Phase
 from sparkpub.tools import reading
 
@@ -30,6 +30,8 @@ PYTHON = "{python}"
 
 
 STOPWATCH = "stopwatch.py"
+TOKENS_TOLERANCE = 0.02
+"""Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
 MEASURING = "sparkpub: measuring"
 """The line that our own payloads print when loading and warming up are over."""
 
@@ -73,11 +75,6 @@ class Options(TypedOptions):
     def asked(self) -> dict[str, Any]:
         """What a run is asked for, whether it was written or is a default: option to value."""
         return dict(self)
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """The load that options ask for: those of `asked`, or those of an import, which knows some of them at most."""
-        return Load.declared(asked)
 
     def flags(self) -> dict[str, object]:
         """The options as our own payloads take them: `batch_size` as `--batch-size`."""
@@ -237,6 +234,8 @@ class Answer:
     """Metric to its repeated measurements within the run, in the order they were made, in the metric's unit."""
     deviations: Mapping[str, float] = field(default_factory=dict)
     """Standard deviations over the requests, as the tool says them: of a distribution in ms, and of `output_tokens`."""
+    load: Load | None = None
+    """What was asked for, where the report alone says it."""
     series: tuple[float, ...] = ()
     """Milliseconds of each batch or repetition, in the order in which they ran, where the tool kept them."""
 
@@ -246,6 +245,8 @@ def no_answer(problem: str, observed: Observed | None = None) -> Answer:
     return Answer({}, observed or Observed(), complete=False, problems=(problem,))
 
 
+Parse = Callable[[bytes, Mapping[str, bytes], Any], Answer]
+"""What reads merged stdout and stderr, and the output files (role to content), with the options; None for imports."""
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 

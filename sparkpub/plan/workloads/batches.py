@@ -6,7 +6,6 @@ their time to first token and their latency, and a run measures `batches` of the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sparkpub.plan.workloads.base import (
@@ -15,23 +14,9 @@ from sparkpub.plan.workloads.base import (
     no_answer,
     own_answer,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue
 from sparkpub.tools import reading
-
-
-class BatchOptions(Options):
-    """What is asked of an engine that computes batches."""
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """A batch at once, and `batches` of them."""
-        load = replace(Load.declared(asked).in_batches(), is_in_step=True)
-        batches = asked.get("batches")
-        if load.batch is None or not isinstance(batches, int):
-            return load
-        return replace(load, requests=batches * load.batch)
 
 
 def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> Answer:

@@ -1,20 +1,35 @@
 """Any program: its argv, and where its metrics stand in what it prints or writes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from sparkpub.plan.workloads.base import Answer, Command, Options, RunCase, no_answer
+from sparkpub.plan.address import base_of
+from sparkpub.plan.workloads import clients
+from sparkpub.plan.workloads.base import (
+    Answer,
+    ClientOptions,
+    Command,
+    RunCase,
+    no_answer,
+)
 from sparkpub.record import patterns
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Declared, MetricName, MetricValue, Title, Unit
 from sparkpub.tools import reading
+from sparkpub.tools.language import of_tools
 
 FileRole = Literal["report", "requests", "iterations", "output"]
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$")
 ]
+
+SPANS = {
+    "aiperf": (r"Phase .*\(profiling\) started", r"Phase .*\(profiling\) complete")
+}
+"""What tools print when their warm-up is over, and when the measurement is."""
 
 
 def _usable(pattern: str) -> str:
@@ -66,8 +81,8 @@ class Extraction(Declared):
         return self
 
 
-class CommandOptions(Options):
-    """Any program, and where its metrics stand.
+class CommandOptions(ClientOptions):
+    """Any program, and where its metrics stand; or any tool whose reports sparkpub knows, by the name in `reads`.
 
     Example: {type: command, argv: [python3, bench.py, --model, "{model_path}"], metrics: {output_throughput_tok_s:
     {regex: 'rate: ([0-9.]+) tok/s'}}}
@@ -76,13 +91,17 @@ class CommandOptions(Options):
     type: Literal["command"] = "command"
     argv: Annotated[tuple[str, ...], Field(min_length=1)]
     """The program and its arguments, word by word; no shell is involved. `{workdir}`, `{python}`, `{model_path}`,
-    `{model_id}`, `{seed}` and `{iteration}` are filled in."""
+    `{model_id}`, `{seed}`, `{iteration}` and `{port}` are filled in; with `url` also `{url}`, and `{model}` with the
+    model's name on that server."""
+    reads: str | None = None
+    """The tool whose report the program leaves in `outputs.report`, e.g. `aiperf`: its figures are read, and what load
+    it was told to make. A tool that `sparkpub import` knows."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Environment variables of the program."""
     outputs: dict[FileRole, FileName] = Field(default_factory=dict)
     """Files that the program writes into `{workdir}`, as role: name, kept as evidence. Roles are report, requests,
     iterations and output."""
-    metrics: Annotated[dict[MetricName, Extraction], Field(min_length=1)]
+    metrics: dict[MetricName, Extraction] = Field(default_factory=dict)
     """Metric to where it stands: `regex` with one group (`take: first` or `last` match) in the log, or `json`, a dotted
     path, in the report; `file` names another role. `scale` multiplies. `optional` may be absent. A metric that sparkpub
     does not know needs `unit`, `label` and `direction`, and `definition` says in a sentence what it is. Regular
@@ -92,9 +111,21 @@ class CommandOptions(Options):
     on. None: memory may grow as it likes."""
 
     @property
-    def measures_server(self) -> bool:
-        """Any program may."""
-        return True
+    def programs(self) -> Mapping[str, str]:
+        """The program that a driver starts."""
+        return {} if self.url is None else {self.argv[0]: ""}
+
+    @model_validator(mode="after")
+    def _says_what_it_measures(self) -> Self:
+        if self.reads is None and not self.metrics:
+            raise ValueError("give reads or metrics")
+        if self.reads is not None and self.reads not in of_tools():
+            raise ValueError(f"reads names one of {', '.join(of_tools())}")
+        if self.reads is not None and "report" not in self.outputs:
+            raise ValueError("reads needs outputs: {report: the file's name}")
+        if self.url is not None and "output" in self.outputs:
+            raise ValueError("with url the role output is for what the server says")
+        return self
 
     @model_validator(mode="after")
     def _metrics_fit(self) -> Self:
@@ -117,28 +148,43 @@ class CommandOptions(Options):
 
 
 def command(case: RunCase, options: CommandOptions) -> Command:
-    """The argv with its placeholders filled in."""
-    return Command(
-        tuple(case.filled(word) for word in options.argv),
+    """The argv with its placeholders filled in; where the server runs already, in a driver that asks it."""
+    url = "" if options.url is None else base_of(options.url)
+    begins, ends = SPANS.get(options.reads or "", (None, None))
+    made = Command(
+        tuple(case.filled(word.replace("{url}", url)) for word in options.argv),
         variables=options.variables,
         outputs={str(role): name for role, name in options.outputs.items()},
-        measured_from=options.measured_from,
+        measured_from=options.measured_from or begins,
+        measured_until=ends,
     )
+    return made if options.url is None else clients.driven(case, options, made)
 
 
 def parse(
     log: bytes, files: Mapping[str, bytes], options: CommandOptions | None
 ) -> Answer:
-    """Every metric declared; one that cannot be found makes the answer incomplete unless it is optional."""
+    """What the tool's report says, and every metric declared; one that cannot be found makes the answer incomplete
+    unless it is optional."""
     if options is None:
         return no_answer("without its matrix nothing says what the command printed")
-    metrics, problems = {}, []
+    tools = () if options.reads is None else (options.reads,)
+    said = clients.answer_of(tools, log, files)
+    metrics = dict(said.metrics)
+    problems: list[str] = []
     for name, item in options.metrics.items():
         value = _value(log, files, item)
         metrics[name] = _metric(name, item, value)
         if value is None and not item.optional:
             problems.append(f"{name} was not found in the {item.place}")
-    return Answer(metrics, complete=not problems, problems=tuple(problems))
+    if options.reads is None:
+        said = replace(said, problems=(), complete=True)
+    return replace(
+        said,
+        metrics=metrics,
+        complete=said.complete and not problems,
+        problems=(*said.problems, *problems),
+    )
 
 
 def _value(log: bytes, files: Mapping[str, bytes], item: Extraction) -> float | None:

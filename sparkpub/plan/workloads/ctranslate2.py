@@ -14,18 +14,18 @@ from sparkpub.plan.workloads.base import (
     PYTHON,
     WORKDIR,
     Command,
+    Options,
     RunCase,
     flags,
     timed_payload,
 )
-from sparkpub.plan.workloads.batches import BatchOptions
 from sparkpub.record.errors import WorkloadError
 
 _SCRIPT, _CONFIG = "ctranslate.py", "config.json"
 _OUTPUTS = {"report": "report.json", "requests": "requests.json"}
 
 
-class Ctranslate2Options(BatchOptions):
+class Ctranslate2Options(Options):
     """`batches` × `batch_size` requests of random tokens, after `warmup` batches that do not count, on the processor.
 
     The model is a `config` of type llama in the matrix. How many threads compute is the environment's:

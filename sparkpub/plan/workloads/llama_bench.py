@@ -9,7 +9,6 @@ first repetition that stands apart looks at them.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -23,7 +22,6 @@ from sparkpub.plan.workloads.base import (
     flags,
     no_answer,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
 from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
@@ -81,11 +79,6 @@ class LlamaBenchOptions(Options):
             )
         return self
 
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """One sequence at a time, whatever the number of its tokens in a batch."""
-        return replace(Load.declared(asked), in_flight=1, at_once=1, batch=1)
-
 
 def command(case: RunCase, options: LlamaBenchOptions) -> Command:
     """One command; JSON lines, because standard output shares the log with the loader's messages."""
@@ -133,18 +126,13 @@ def parse(
         shape.document(tests, warmup),
         "report" if "report" in files else "log",
     )
-    samples = found.figures.samples
     return Answer(
         found.metrics,
         reading.observed(found.facts),
         said_at=_said_at(tests[0]),
         complete=any(reading.known(found.metrics, name) for name in _RATES),
         problems=(*found.problems, *_missing(found.document, options)),
-        samples={
-            name: values
-            for name, values in samples.items()
-            if reading.known(found.metrics, name)
-        },
+        samples=found.samples,
     )
 
 

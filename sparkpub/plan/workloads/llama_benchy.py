@@ -15,13 +15,12 @@ Who counted: the server where its answers carry token ids or `usage`, which the 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from sparkpub.plan.workloads import llama_server, server_pages, vllm_bench
+from sparkpub.plan.workloads import clients, llama_server, server_pages
 from sparkpub.plan.workloads.base import (
     PYTHON,
     SAID_AT_ONCE,
@@ -34,9 +33,8 @@ from sparkpub.plan.workloads.base import (
     no_answer,
     payload,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record import package
-from sparkpub.tools import reading
+from sparkpub.tools import engine, reading
 from sparkpub.tools.reader import ReportReading, of_tool
 from sparkpub.tools.shapes import llama_benchy as shape
 
@@ -113,14 +111,6 @@ class LlamaBenchyOptions(ClientOptions):
         """The tool, or what fetches it."""
         return {PACKAGE: _install_command(), "uvx": ""}
 
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """In each round all requests are sent at once."""
-        load = Load.declared(asked)
-        if load.requests is None or load.in_flight is None:
-            return load
-        return replace(load, requests=load.requests * load.in_flight)
-
 
 @cache
 def _install_command() -> str:
@@ -183,8 +173,8 @@ def parse(
     report = reading.json_object(files.get("report")) or {}
     server = reading.json_object(files.get("output")) or {}
     said = reading.lines(log)
-    identity = llama_server.merged(
-        server_pages.identity(server), llama_server.identity(said)
+    identity = engine.merged(
+        server_pages.identity(server), engine.printed(said).identity
     )
     identity["settings"] |= _settings(report, server, said)
     requests = reading.objects(reading.json_value(files.get("requests")))
@@ -192,7 +182,7 @@ def parse(
     if document is None:
         return no_answer(_why(said), reading.observed(identity))
     found = ReportReading(of_tool(PACKAGE), document)
-    metrics, samples = dict(found.metrics), dict(found.figures.samples)
+    metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
@@ -202,7 +192,7 @@ def parse(
     if options is not None:
         if options.exact_output:
             tokens = options.output_tokens
-            problems += vllm_bench.other_lengths(observed, None, tokens)
+            problems += clients.other_lengths(observed, None, tokens)
         problems += server_pages.other_users(server, _most_tokens(options))
     load = document["benchmarks"]
     seen, asked = observed.input_tokens_mean, _asked(load)

@@ -1,19 +1,22 @@
 """What the pages of a running server say: which engine and model answered, and whether anybody else used it meanwhile.
 
-The drivers ask for the pages (`payload/pages.py`): `/v1/models` and `/metrics` of any server, `/version` (vLLM,
-TensorRT-LLM), `/props` (llama-server), `/model_info` and `/server_info` (SGLang, with `get_` in older ones),
-`/info` (TGI), `/api/version`, `/api/ps` and `/api/show` (Ollama), `/api/v1/models` (LM Studio, v0 before its 0.4).
+The drivers ask for the pages (`payload/pages.py`); `tools/engines/pages.yaml` says which of them holds what.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
+from sparkpub.plan.workloads.base import TOKENS_TOLERANCE
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.plan.workloads.vllm_bench import TOKENS_TOLERANCE
-from sparkpub.record.record import MetricValue
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.record import Declared, MetricValue
 from sparkpub.tools import reading
-from sparkpub.tools.shapes import llama_bench
+from sparkpub.tools.engine import WEIGHTS, with_weights
+from sparkpub.tools.where import Where, at
 
 PAYLOAD = "pages.py"
 ANSWERED = "the model answered before the test: "
@@ -21,15 +24,6 @@ ANSWERED = "the model answered before the test: "
 LONGEST_ANSWER = 2000
 """Characters of it that are kept."""
 
-_ENGINES = {
-    "vllm": "vLLM",
-    "llamacpp": "llama.cpp",
-    "sglang": "SGLang",
-    "trtllm": "TensorRT-LLM",
-    "tensorrt_llm": "TensorRT-LLM",
-    "tgi": "TGI",
-}
-"""How servers sign: the prefix of their metrics, or `owned_by` in /v1/models."""
 _GENERATED = (
     "vllm:generation_tokens_total",
     "sglang:generation_tokens_total",
@@ -48,18 +42,8 @@ _WAITING = (
 _PREEMPTED = ("vllm:num_preemptions_total",)
 _ANSWERED = ("vllm:request_success_total",)
 """Counters of requests that were taken out of the batch, and of those that were answered."""
-_OF_SGLANG = (
-    *("tp_size", "quantization", "kv_cache_dtype", "attention_backend"),
-    *("mem_fraction_static", "max_running_requests", "speculative_algorithm"),
-)
-_OPTIONS = {
-    "/get_server_info": _OF_SGLANG,
-    "/server_info": _OF_SGLANG,
-    "/info": ("max_concurrent_requests", "max_batch_total_tokens"),
-}
-"""Options with which a server was started, by the page that says them: SGLang's and TGI's."""
-_CACHE_OPTIONS = ("cache_dtype", "enable_prefix_caching", "gpu_memory_utilization")
-"""Options of vLLM that stand beside the size of its cache."""
+_CACHE = "vllm:cache_config_info"
+"""A figure whose labels say how the cache is set."""
 _SAMPLE = re.compile(
     r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)"
 )
@@ -67,41 +51,46 @@ _LABEL = re.compile(r'(?<!\w)(\w++)="((?:[^"\\]++|\\.)*+)"')
 """A label begins where no other word does, so that a long word is not tried at each of its letters."""
 
 
+class PagePlaces(Declared):
+    """Where pages say what, by paths of one document of all pages."""
+
+    signed: dict[str, str]
+    shown: dict[str, Where]
+    facts: dict[str, Where]
+    settings: dict[str, Where]
+
+
+@cache
+def _pages() -> PagePlaces:
+    file = resources.files("sparkpub.tools") / "engines/pages.yaml"
+    document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+    return PagePlaces.model_validate(document)
+
+
 def identity(server: Mapping[str, Any]) -> dict[str, Any]:
     """What the pages say of engine and model, as fields of `Observed`; what none of them says is left out."""
-    said = server.get("said")
-    entry = _model_entry(said, server.get("model"))
-    properties = reading.at(said, "/props")
+    said, places = server.get("said"), _pages()
     samples = _samples(server.get("metrics_after"))
-    engine = _engine(said, entry, samples)
-    path = (
-        entry.get("root")
-        or reading.at(properties, "model_path")
-        or _page(said, "/model_info", "model_path")
-        or _page(said, "/get_model_info", "model_path")
-        or reading.at(reading.at(said, "/info"), "model_id")
-    )
-    settings = _options(said, samples) | {
-        "client": server.get("client"),
-        "client_version": server.get("client_version"),
-        "max_model_len": reading.positive_int(entry.get("max_model_len"))
-        or _context(said, entry),
+    entry = _model_entry(said, server.get("model"))
+    cache = next((labels for labels, _ in samples.get(_CACHE, ())), None)
+    known = said if isinstance(said, dict) else {}
+    document = {**server, **known, "entry": entry, "cache": cache}
+    facts = {name: at(document, place) for name, place in places.facts.items()}
+    for name in ("engine_version", "model_path", WEIGHTS, "dtype"):
+        facts[name] = _word(facts[name])
+    facts["model_path"] = facts["model_path"] or _word(server.get("model"))
+    for name in ("parameters", "weight_bytes", "batch_size"):
+        facts[name] = reading.positive_int(facts[name])
+    if facts["dtype"] is not None:
+        facts["dtype"] = facts["dtype"].removeprefix("torch.")
+    settings = {name: at(document, place) for name, place in places.settings.items()}
+    facts["settings"] = {
+        name: str(value)[: pages.LONGEST_NAME]
+        for name, value in settings.items()
+        if isinstance(value, str | int | float)
     }
-    found = {
-        "engine": engine,
-        "engine_version": _word(_version(said)),
-        "model_path": _word(path) or _word(server.get("model")),
-        "parameters": _parameters(said, entry),
-        "weight_bytes": reading.positive_int(reading.at(entry, "meta.size")),
-        **_weights_format(said, entry),
-        "batch_size": reading.positive_int(reading.at(properties, "total_slots")),
-        "settings": {
-            name: str(value)[: pages.LONGEST_NAME]
-            for name, value in settings.items()
-            if value is not None
-        },
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    facts["engine"] = _engine(document, samples)
+    return with_weights(facts)
 
 
 def _word(value: Any) -> str | None:
@@ -112,132 +101,40 @@ def _word(value: Any) -> str | None:
     return found
 
 
-def _engine(
-    said: Any, entry: Mapping[str, Any], samples: Mapping[str, Any]
-) -> str | None:
+def _engine(document: Mapping[str, Any], samples: Mapping[str, Any]) -> str | None:
     """The engine by the prefix of its metrics, else by who owns the model, else by a page that no other one has."""
+    places = _pages()
     prefixes = {name.partition(":")[0] for name in samples if ":" in name}
-    signed = next(
-        (prefix for prefix in _ENGINES if prefix in prefixes),
-        str(entry.get("owned_by")),
-    )
-    if signed in _ENGINES:
-        return _ENGINES[signed]
-    if reading.word(_page(said, "/api/version", "version")) is not None:
-        return "Ollama"
-    older = reading.objects(_page(said, "/api/v0/models", "data"))
-    # A server that says the same at every address has no such page: LM Studio says which of its models are loaded.
-    if any("state" in model for model in older) or _lm_studio(said):
-        return "LM Studio"
-    if reading.word(_page(said, "/info", "model_id")) is not None:
-        return "TGI"
-    for path in ("/model_info", "/get_model_info"):
-        if reading.word(_page(said, path, "model_path")) is not None:
-            return "SGLang"
-    return None
+    owner = str(at(document, "entry.owned_by"))
+    for prefix in (*filter(prefixes.__contains__, places.signed), owner):
+        if prefix in places.signed:
+            return places.signed[prefix]
+    shown = places.shown.items()
+    return next((name for name, place in shown if at(document, place)), None)
 
 
-def _lm_studio(said: Any) -> list[Mapping[str, Any]]:
-    """The models of LM Studio's own page, by the names of their loaded instances, in the form of its older one."""
-    found: list[Mapping[str, Any]] = []
-    for model in reading.objects(_page(said, "/api/v1/models", "models")):
+def _model_entry(said: Any, name: Any) -> dict[str, Any]:
+    """What /v1/models says of the model measured; LM Studio says more on its own page, by the names of its loaded
+    instances since 0.4."""
+    listed = reading.objects(reading.at(reading.at(said, "/api/v0/models"), "data"))
+    own = reading.at(reading.at(said, "/api/v1/models"), "models")
+    for model in reading.objects(own):
         for instance in reading.objects(model.get("loaded_instances")):
-            entry = {
-                "id": instance.get("id"),
-                "quantization": reading.at(model, "quantization.name"),
-                "loaded_context_length": reading.at(instance, "config.context_length"),
-            }
-            found.append(entry)
-    return found
-
-
-def _options(said: Any, samples: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server says of how it was started, in its own words."""
-    found = {}
-    for path, names in _OPTIONS.items():
-        for name in names:
-            value = _page(said, path, name)
-            if isinstance(value, str | int | float):
-                found[name] = value
-    for labels, _ in samples.get("vllm:cache_config_info", ()):
-        found |= {name: labels[name] for name in _CACHE_OPTIONS if name in labels}
-    return found
-
-
-def _version(said: Any) -> str | None:
-    """The engine's version, on whichever page its kind says it."""
-    for path, name in (
-        ("/version", "version"),
-        ("/server_info", "version"),
-        ("/get_server_info", "version"),
-        ("/api/version", "version"),
-        ("/info", "version"),
-        ("/props", "build_info"),
-    ):
-        found = reading.word(_page(said, path, name))
-        if found is not None:
-            return found
-    return None
-
-
-def _page(said: Any, path: str, name: str) -> Any:
-    """A field of a page."""
-    return reading.at(reading.at(said, path), name)
-
-
-def _model_entry(said: Any, name: Any) -> Mapping[str, Any]:
-    """What /v1/models says of the model measured; LM Studio says more on its own page."""
+            listed.append(
+                {
+                    "id": instance.get("id"),
+                    "quantization": reading.at(model, "quantization.name"),
+                    "loaded_context_length": reading.at(
+                        instance, "config.context_length"
+                    ),
+                }
+            )
+    listed += reading.objects(reading.at(reading.at(said, pages.MODELS), "data"))
     found: dict[str, Any] = {}
-    for entry in (
-        *reading.objects(_page(said, "/api/v0/models", "data")),
-        *_lm_studio(said),
-        *reading.objects(_page(said, "/v1/models", "data")),
-    ):
+    for entry in listed:
         if entry.get("id") == name:
             found |= entry
     return found
-
-
-def _ollama(said: Any, part: str, name: str) -> Any:
-    """A field of what Ollama knows of its model; keys of `model_info` have dots."""
-    known = _page(said, "/api/show", part)
-    return known.get(name) if isinstance(known, dict) else None
-
-
-def _context(said: Any, entry: Mapping[str, Any]) -> int | None:
-    """Most tokens of a request, prompt and answer, as the server was started."""
-    running = reading.objects(_page(said, "/api/ps", "models"))
-    for value in (
-        _page(said, "/props", "default_generation_settings.n_ctx"),
-        *(model.get("context_length") for model in running[:1]),
-        entry.get("loaded_context_length"),
-        _page(said, "/info", "max_total_tokens"),
-    ):
-        found = reading.positive_int(value)
-        if found is not None:
-            return found
-    return None
-
-
-def _parameters(said: Any, entry: Mapping[str, Any]) -> int | None:
-    known = reading.positive_int(reading.at(entry, "meta.n_params"))
-    ollama = _ollama(said, "model_info", "general.parameter_count")
-    return known or reading.positive_int(ollama)
-
-
-def _weights_format(said: Any, entry: Mapping[str, Any]) -> dict[str, str]:
-    """The format of the weights as type or as quantisation."""
-    gguf = (
-        reading.at(entry, "meta.ftype"),
-        _ollama(said, "details", "quantization_level"),
-        entry.get("quantization"),
-    )
-    for name in gguf:
-        word = _word(name)
-        if word is not None:
-            return llama_bench.weights_format(word)
-    dtype = _word(_page(said, "/info", "model_dtype"))
-    return {} if dtype is None else {"dtype": dtype.removeprefix("torch.")}
 
 
 def counted(server: Mapping[str, Any]) -> dict[str, MetricValue]:
@@ -281,7 +178,7 @@ def _growth(server: Mapping[str, Any], names: Sequence[str]) -> float | None:
 
 def _capacity(server: Mapping[str, Any]) -> dict[str, MetricValue]:
     samples = _samples(server.get("metrics_after"))
-    for labels, _ in samples.get("vllm:cache_config_info", ()):
+    for labels, _ in samples.get(_CACHE, ()):
         blocks = reading.number(labels.get("num_gpu_blocks"))
         size = reading.number(labels.get("block_size"))
         if blocks and size:

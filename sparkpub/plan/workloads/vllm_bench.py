@@ -14,22 +14,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import llama_server
+from sparkpub.plan.workloads import clients, llama_server, server_pages
 from sparkpub.plan.workloads.base import (
     SAID_AT_ONCE,
     WORKDIR,
     Answer,
+    ClientOptions,
     Command,
-    Options,
     RunCase,
     flags,
     no_answer,
 )
-from sparkpub.plan.workloads.load import Load
 from sparkpub.record.errors import WorkloadError
-from sparkpub.record.metrics import GIB
 from sparkpub.record.record import MetricValue, Observed
-from sparkpub.tools import reading
+from sparkpub.tools import engine, reading
 from sparkpub.tools.reader import ReportReading, of_mode
 
 REPORT = "report.json"
@@ -60,22 +58,26 @@ CLIENT_BEGINS = "Starting main benchmark run"
 _PROGRESS = re.compile(r"\b(\d+)/(\d+) \[")
 _HIT_RATE = re.compile(r"Prefix cache hit rate: ([\d.]+)%")
 """How many of its requests a client has answers to, and what the server says of its prefix cache."""
-TOKENS_TOLERANCE = 0.02
-"""Random prompts are decoded and encoded again, which adds a few tokens: more than this share is another load."""
+
+_OF_SERVE = ("concurrency", "request_rate", "temperature", "url", "model", "tokenizer")
+"""Options of mode serve."""
 
 
-class VllmBenchOptions(Options):
+class VllmBenchOptions(ClientOptions):
     """Random prompts of `input_tokens` tokens, `output_tokens` generated with the end-of-sequence token ignored.
 
-    `serve` is the client of the `server` that its environment keeps. For a server that somebody else started there are
-    `llama-benchy` and `openai-endpoint`.
+    `serve` is the client of the `server` that its environment keeps, or of one at `url` that runs already. It takes a
+    key for that server from the variable `OPENAI_API_KEY` of its environment, if it needs one.
 
     Example: {type: vllm-bench, mode: serve, requests: 64, input_tokens: 512, output_tokens: 128, concurrency: 8}
     """
 
     type: Literal["vllm-bench"] = "vllm-bench"
     mode: Literal["throughput", "latency", "serve"] = "throughput"
-    """`throughput` and `latency` run in one process; `serve` is a client of the environment's `server`."""
+    """`throughput` and `latency` run in one process; `serve` is a client of a server."""
+    tokenizer: Annotated[str, Field(min_length=1)] | None = None
+    """Mode serve: folder or name of the tokenizer, with which prompts are made and tokens counted; None: the model's
+    folder."""
     requests: PositiveInt = 100
     """Prompts of throughput and serve; in mode latency the number of measured batches."""
     input_tokens: PositiveInt = 512
@@ -102,12 +104,17 @@ class VllmBenchOptions(Options):
 
     @property
     def measures_server(self) -> bool:
-        """Mode serve does; the others have an engine of their own."""
-        return self.mode == "serve"
+        """Mode serve does, unless the address of another one is given; the others have an engine of their own."""
+        return self.mode == "serve" and super().measures_server
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """The client that a driver starts."""
+        return {} if self.url is None else {self.executable: "uv tool install vllm"}
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        for name in ("concurrency", "request_rate", "temperature"):
+        for name in _OF_SERVE:
             if name in self.model_fields_set and self.mode != "serve":
                 raise ValueError(f"{name} is for mode serve")
         if "warmup" in self.model_fields_set and self.mode == "throughput":
@@ -120,19 +127,6 @@ class VllmBenchOptions(Options):
         if self.mode == "serve" and "batch_size" not in self.model_fields_set:
             options["batch_size"] = None
         return options
-
-    @classmethod
-    def load(cls, asked: Mapping[str, Any]) -> Load:
-        """Mode latency: batch after batch. Mode throughput: all requests, of which a batch holds so many. Mode serve:
-        those of a client; the server's batch is a setting."""
-        load = Load.declared(asked)
-        if asked.get("mode") != "latency":
-            load = load.submitted_at_once()
-        elif load.requests and load.batch:
-            load = replace(load, requests=load.requests * load.batch)
-        if asked.get("mode") == "serve":
-            return load
-        return load.in_batches()
 
 
 def command(case: RunCase, options: VllmBenchOptions) -> Command:
@@ -179,43 +173,48 @@ def _engine(case: RunCase, options: VllmBenchOptions) -> list[str]:
 
 
 def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
-    """The client of the server that the environment keeps. Its prompts differ from run to run."""
-    if case.server is None:
-        raise WorkloadError(
-            "mode serve of vllm-bench needs a server",
-            where=f"workloads.{case.workload_key}",
-            remedy="add server: to the environment",
-        )
+    """The client of a server: of the environment's, or in a driver of one that runs already. Its prompts differ from
+    run to run."""
+    where = f"workloads.{case.workload_key}"
+    url = case.server_url(options.url, "mode serve of vllm-bench")
     if "batch_size" in options.model_fields_set:
         raise WorkloadError(
-            "batch_size is said by the arguments of the environment's server",
-            where=f"workloads.{case.workload_key}",
+            "batch_size is said by the arguments of the server",
+            where=where,
             remedy="remove batch_size:",
         )
+    if options.url is None:
+        served: dict[str, object] = {"--model": case.folder("vllm-bench")}
+        served["--tokenizer"] = options.tokenizer
+    else:
+        tokenizer = options.tokenizer or case.model_path
+        if tokenizer is None:
+            remedy = "add tokenizer:, or path: of the model"
+            what = "mode serve of vllm-bench needs a tokenizer"
+            raise WorkloadError(what, where=where, remedy=remedy)
+        served = {"--model": "{model}", "--tokenizer": tokenizer}
+    lengths = {flag: getattr(options, name) for flag, name in _LENGTHS.items()}
+    pace = {flag: getattr(options, name) for flag, name in _PACE.items()}
     argv = flags(
-        {"--model": case.folder("vllm-bench"), "--base-url": case.server.url}
-        | random_prompts(options)
-        | client_flags(options, case.prompt_seed)
+        served
+        | {"--base-url": url, "--dataset-name": "random"}
+        | lengths
+        | pace
+        | {"--seed": case.prompt_seed}
+        | dict(_REPORTED)
     )
-    return Command(
+    command = Command(
         (options.executable, "bench", "serve", *argv, *options.extra_args),
         SAID_AT_ONCE,
         dict,
         {"report": REPORT},
         CLIENT_BEGINS,
     )
-
-
-def random_prompts(options: Options) -> dict[str, object]:
-    """Flags of the client for prompts of random tokens."""
-    lengths = {flag: getattr(options, name) for flag, name in _LENGTHS.items()}
-    return {"--dataset-name": "random", **lengths}
-
-
-def client_flags(options: Options, seed: int) -> dict[str, object]:
-    """Flags of the client for how many requests it sends, how fast, and what it reports of them."""
-    pace = {flag: getattr(options, name) for flag, name in _PACE.items()}
-    return pace | {"--seed": seed} | dict(_REPORTED)
+    if options.url is None:
+        return command
+    # A tokenizer is a folder, or was fetched before: nothing is fetched while something is measured.
+    offline = replace(command, variables={"HF_HUB_OFFLINE": "1"})
+    return clients.driven(case, options, offline, client="vllm")
 
 
 def parse(
@@ -224,7 +223,10 @@ def parse(
     """The kind of report shows in its keys, so that an import needs no options."""
     printed = reading.lines(log)
     report = reading.json_object(files.get("report"))
-    observed = _observed(report or {}, printed, options)
+    server = reading.json_object(files.get("output")) or {}
+    engine_said = engine.printed(printed)
+    identity = engine.merged(server_pages.identity(server), engine_said.identity)
+    observed = _observed(report or {}, identity, printed, options)
     if report is None:
         return no_answer("no report from vllm bench", observed)
     if _kind(report) == "serve" and reading.number(report.get("completed")) == 0:
@@ -232,13 +234,16 @@ def parse(
         return no_answer("no request succeeded", observed)
     said = reported(report)
     besides = _besides(report, printed, options)
-    metrics = said.metrics | besides | memory(printed)
+    metrics = said.metrics | besides | dict(engine_said.metrics)
+    metrics |= server_pages.counted(server)
     if _kind(report) == "throughput":
         metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = said.problems
     if options is not None:
         problems += _told_otherwise(report, options)
-        problems += other_lengths(observed, options.input_tokens, options.output_tokens)
+        lengths = options.input_tokens, options.output_tokens
+        problems += clients.other_lengths(observed, *lengths)
+        problems += server_pages.other_users(server, _most_tokens(options))
     complete = any(
         reading.known(metrics, name)
         for name in ("output_throughput_tok_s", "request_latency_mean_ms")
@@ -253,8 +258,15 @@ def parse(
         said_at=_said_at(report),
         complete=complete,
         problems=tuple(problems),
-        samples=said.figures.samples,
+        notes=server_pages.answered(server),
+        samples=said.samples,
     )
+
+
+def _most_tokens(options: VllmBenchOptions) -> int:
+    """What the requests of a run can have generated: one that tries the server, the warm-up, and what it measures."""
+    warmup = 1 if options.warmup is None else options.warmup
+    return (1 + warmup + options.requests) * options.output_tokens
 
 
 def reported(report: Mapping[str, Any]) -> ReportReading:
@@ -281,23 +293,6 @@ def _said_at(report: Mapping[str, Any]) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(str(report.get("date")).replace("-", "T"))
     return None
-
-
-def other_lengths(
-    observed: Observed, input_tokens: int | None, output_tokens: int
-) -> list[str]:
-    """Where requests were longer or shorter than asked for; None asks for no length of prompts."""
-    lengths = (
-        ("prompts", observed.input_tokens_mean, input_tokens),
-        ("outputs", observed.output_tokens_mean, output_tokens),
-    )
-    return [
-        f"{what} had {seen:g} tokens on average instead of {asked}"
-        for what, seen, asked in lengths
-        if seen is not None
-        and asked is not None
-        and abs(seen - asked) > TOKENS_TOLERANCE * asked
-    ]
 
 
 def _kind(report: Mapping[str, Any]) -> Literal["throughput", "latency", "serve"]:
@@ -365,123 +360,21 @@ def _rate_of_batches(
     return reading.metrics({"output_throughput_tok_s": rate}, "report")
 
 
-def memory(printed: list[str]) -> dict[str, MetricValue]:
-    """What the engine printed about weights and KV cache."""
-    patterns = {
-        "weights_gib": rf"Model loading took {_NUMBER} GiB",
-        "kv_cache_gib": rf"Available KV cache memory: {_NUMBER} GiB",
-        "kv_cache_tokens": rf"[GC]PU KV cache size: {_NUMBER} tokens",
-    }
-    found = {
-        name: reading.search(printed, pattern) for name, pattern in patterns.items()
-    }
-    return reading.metrics(found, "log")
-
-
 def _observed(
-    report: Mapping[str, Any], printed: list[str], options: VllmBenchOptions | None
+    report: Mapping[str, Any],
+    identity: Mapping[str, Any],
+    printed: list[str],
+    options: VllmBenchOptions | None,
 ) -> Observed:
-    """What the engine's first line and its memory lines say, and what the report counts."""
-    said: dict[str, Any] = {
-        **_engine_said(report, printed),
-        **_model_said(printed),
-        **_memory_said(printed),
-        **_counted(report, printed, options),
-        "batch_size": _batch_size(printed, options),
-        "settings": _settings(printed) | _foreign_tokenizer(report),
-    }
-    llama = llama_server.identity(printed)
-    if llama:
-        known = {name: value for name, value in said.items() if value is not None}
-        said = llama_server.merged(known, llama)
-        said["model_path"] = llama["model_path"]
+    """What the engine says of itself, and what the report counts. A client's report alone does not say what served it:
+    its backend `vllm` is the usual protocol of many servers."""
+    told = {"model_path": reading.word(report.get("model_id"))}
+    if report and _kind(report) != "serve":
+        told["engine"] = "vLLM"
+    said = told | dict(identity) | _counted(report, printed, options)
+    said.setdefault("batch_size", _batch_size(options))
+    said["settings"] = {**said.get("settings", {}), **_foreign_tokenizer(report)}
     return reading.observed(said)
-
-
-def _engine_said(report: Mapping[str, Any], printed: list[str]) -> dict[str, Any]:
-    """The engine, its version and the model that it loaded, else the one that a client names.
-
-    A client's report alone does not say what served it: its backend `vllm` is the usual protocol of many servers.
-    """
-    loaded = reading.search(printed, r"with config: model='([^']+)'")
-    is_vllm = loaded is not None or (bool(report) and _kind(report) != "serve")
-    return {
-        "engine": "vLLM" if is_vllm else None,
-        "engine_version": reading.search(printed, r"LLM engine \(v([^)\s]+)\)"),
-        "model_path": loaded or reading.word(report.get("model_id")),
-    }
-
-
-def _model_said(printed: list[str]) -> dict[str, Any]:
-    """Types of weights and cache, and how tokens are made."""
-    said: dict[str, Any] = {
-        "dtype": reading.search(printed, r"\bdtype=torch\.(\w+)"),
-        "kv_cache_dtype": reading.search(printed, r"\bkv_cache_dtype=(\w+)"),
-        "quantization": reading.word(reading.search(printed, r"\bquantization=(\w+)")),
-    }
-    speculative = reading.search(printed, r"\bspeculative_config=(\w+)")
-    if speculative is not None:
-        said["speculative_decoding"] = speculative != "None"
-    load_format = reading.search(printed, r"\bload_format=(?:LoadFormat\.)?['\"]?(\w+)")
-    if load_format is not None:
-        said["random_weights"] = load_format.lower() == "dummy"
-    return said
-
-
-def _memory_said(printed: list[str]) -> dict[str, int]:
-    """Bytes of the weights, and of a token in the KV cache."""
-    found = {name: item.value for name, item in memory(printed).items()}
-    weights, cache = found.get("weights_gib"), found.get("kv_cache_gib")
-    tokens = found.get("kv_cache_tokens")
-    said = {}
-    if weights:
-        said["weight_bytes"] = round(weights * GIB)
-    if cache and tokens:
-        said["kv_bytes_per_token"] = round(cache * GIB / tokens)
-    return said
-
-
-_SETTINGS = (
-    "load_format",
-    "enforce_eager",
-    "tensor_parallel_size",
-    "max_seq_len",
-    "enable_prefix_caching",
-    "enable_chunked_prefill",
-    "revision",
-)
-"""What the engine's first line says as `name=value`."""
-_SAID = {
-    "max_num_batched_tokens": r"\bmax_num_batched_tokens=(\d+)",
-    "attention_backend": r"Using (\w+) (?:attention )?backend\b",
-    "cudagraph_mode": r"\bcudagraph_mode\W+CUDAGraphMode\.(\w+)",
-    "async_scheduling": r"\bAsynchronous scheduling is (enabled|disabled)",
-}
-"""What it says in other words."""
-_WORDS = (
-    *_SETTINGS,
-    "max_num_batched_tokens",
-    " backend",
-    "cudagraph_mode",
-    "Asynchronous scheduling",
-    "speculative_config",
-)
-"""Words that a line has which says one of these. Looked for first, they spare a log of thousands of lines the rest."""
-
-
-def _settings(printed: list[str]) -> dict[str, str]:
-    """How the engine was set, as far as it says so."""
-    patterns = {name: rf"\b{name}=['\"]?([\w.-]+)" for name in _SETTINGS}
-    lines = [line for line in printed if any(word in line for word in _WORDS)]
-    settings = {}
-    for name, pattern in (patterns | _SAID).items():
-        said = reading.search(lines, pattern)
-        if said is not None:
-            settings[name] = said
-    if reading.search(lines, r"\bspeculative_config=(\w+)") is not None:
-        method = r"\bspeculative_config=SpeculativeConfig\(method='([^']+)'"
-        settings["speculative_config"] = reading.search(lines, method) or "none"
-    return settings
 
 
 def _foreign_tokenizer(report: Mapping[str, Any]) -> dict[str, str]:
@@ -516,11 +409,8 @@ def _counted(
     return facts
 
 
-def _batch_size(printed: list[str], options: VllmBenchOptions | None) -> int | None:
-    """Most sequences that the engine ran together: as it said itself, else as it was told."""
-    said = reading.positive_int(reading.search(printed, r"'max_num_seqs': (\d+)"))
-    if said is not None or options is None:
-        return said
-    if options.mode == "serve" and "batch_size" not in options.model_fields_set:
+def _batch_size(options: VllmBenchOptions | None) -> int | None:
+    """Most sequences that the engine was told to run together."""
+    if options is None or options.mode == "serve":
         return None
     return options.batch_size

@@ -12,7 +12,7 @@ import numpy as np
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
-from sparkpub.record.record import Gate, Record
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Asked, of_each_run
@@ -161,22 +161,11 @@ def _unmet(stored: Stored, *words: str) -> Iterator[str]:
     """Gates of those names that let the run start although their condition was not met."""
     for gate in stored.record.gates:
         concerned = any(word in gate.name for word in words)
-        if concerned and (gate.met is False or _read_otherwise(gate)):
+        if concerned and gate.met is False:
             name = gate.name.replace("_", " ")
             wanted = f"{name} wanted {gate.wanted} {gate.unit}".strip()
             read = f" and read {gate.readings[-1].value}" if gate.readings else ""
             yield wanted + read
-
-
-def _read_otherwise(gate: Gate) -> bool:
-    """Whether a gate that calls itself met has a last reading that does not meet it."""
-    if not gate.met or not gate.readings:
-        return False
-    read, wanted = gate.readings[-1].value, gate.wanted
-    if not isinstance(read, int | float) or not isinstance(wanted, int | float):
-        return False
-    highest = read > wanted and gate.name.startswith("max_")
-    return highest or (read < wanted and gate.name.startswith("min_"))
 
 
 # -- heat and clocks ---------------------------------------------------------------------------------------------
@@ -590,8 +579,7 @@ CHECKS = (
         "Is the telemetry complete?",
         Asked(
             _lost_samples,
-            "has figures of the sampler, and its samples are gone",
-            "have figures of the sampler, and its samples are gone",
+            "has|have figures of the sampler, and its samples are gone",
         ),
         Asked(_silence, "had gaps in the telemetry, so peaks may be missing"),
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
@@ -603,8 +591,7 @@ CHECKS = (
         "Does the telemetry belong to its run?",
         Asked(
             _foreign,
-            "has telemetry that cannot belong to the run",
-            "have telemetry that cannot belong to the run",
+            "has|have telemetry that cannot belong to the run",
             "error",
         ),
         thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, REST_PERCENT),

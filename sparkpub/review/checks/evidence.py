@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from sparkpub.plan.workloads import WORKLOADS, llama_benchy, openai_endpoint
+from sparkpub.plan.workloads import WORKLOADS, command, llama_benchy, parser_of
 from sparkpub.plan.workloads.base import MEASURING
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
@@ -34,8 +34,9 @@ LOAD_PERCENT = Threshold(
 
 WARNING_LETTERS = 100
 """Of a warning's first sentence that are kept."""
+_OF_TOOLS = (begins for begins, _ in command.SPANS.values())
 _BEGINS = re.compile(
-    "|".join((CLIENT_BEGINS, MEASURING, llama_benchy.BEGINS, openai_endpoint.BEGINS))
+    "|".join((CLIENT_BEGINS, MEASURING, llama_benchy.BEGINS, *_OF_TOOLS))
 )
 """What a log says when the measurement begins."""
 _SHUTDOWN = "[shutdown]"
@@ -243,21 +244,22 @@ def _content(stored: Stored, item: Evidence) -> bytes:
 
 def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
     record = stored.record
-    kind = record.requested.workload.get("type")
+    kind = str(record.requested.workload.get("type"))
+    parse = parser_of(kind)
     # A tool that prints no log of its own has its report alone.
-    if contents.keys().isdisjoint(("log", "report")) or kind not in WORKLOADS:
+    if contents.keys().isdisjoint(("log", "report")) or parse is None:
         return None
     log = contents.get("log", b"")
-    workload = WORKLOADS[str(kind)]
+    workload = WORKLOADS.get(kind)
     options = None
     # An import knows some of the options at most: it was read without any, and is read again like that.
-    if record.plan.order != "as-published":
+    if workload is not None and record.plan.order != "as-published":
         given = dict(record.requested.workload)
         given.pop("type")
         with suppress(ValidationError):
             options = workload.options.model_validate(given)
     files = {role: content for role, content in contents.items() if role != "log"}
-    answer = workload.parse(log, files, options)
+    answer = parse(log, files, options)
     return Reread(
         values={name: value.value for name, value in answer.metrics.items()},
         complete=answer.complete,
@@ -268,7 +270,7 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         epoch=answer.phases_epoch,
         said_at=answer.said_at,
         series=answer.series or _repeated(answer.samples),
-        printed={} if workload.printed is None else workload.printed(log),
+        printed=workload.printed(log) if workload and workload.printed else {},
         observed=answer.observed,
         warnings=_warnings(log.decode("utf-8", errors="replace")),
         deviations=answer.deviations,

@@ -166,12 +166,11 @@ def outlier(view: View) -> Iterator[Finding]:
     # What is odd in the same things has one cause.
     for alike in grouped(said, lambda run: causes(view, said[run])).values():
         names = list(dict.fromkeys(name for run in alike for name in said[run]))
-        yield from view.cases(
+        yield from view.tell(
             "outlier",
             severity_of(view, names),
+            "{} is an outlier" if len(alike) == 1 else "{} are outliers",
             [(runs[run], "; ".join(said[run].values())) for run in alike],
-            "is an outlier",
-            "are outliers",
             **about_metrics(names),
         )
 
@@ -350,13 +349,11 @@ def _out_of_order(view: View) -> Iterator[Finding]:
         if run.record.plan.position > latest:
             early.append(run)
         latest = min(latest, run.record.plan.position)
-    yield from view.together(
+    yield from view.tell(
         "order-confound",
         "warning",
-        early[::-1],
-        lambda words: (
-            f"{words} began before runs that the plan puts earlier, so drift may affect the comparisons."
-        ),
+        "{} began before runs that the plan puts earlier, so drift may affect the comparisons",
+        [(run, "") for run in reversed(early)],
     )
 
 
@@ -475,6 +472,7 @@ CHECKS = (
         drifts,
         thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
+        of_others="Read the mean as one of these runs in this order.",
     ),
     Check(
         "order-confound",
@@ -484,6 +482,7 @@ CHECKS = (
         order_confound,
         thresholds=(EARLIER_SHARE, FEW_SWITCHES),
         remedy="Measure again with order: interleaved.",
+        of_others="Read such a difference as one between two times, too.",
     ),
     Check(
         "outlier",
@@ -507,6 +506,7 @@ CHECKS = (
         high_variation,
         thresholds=(HIGH_VARIATION_PERCENT,),
         remedy="Make each run longer (more requests), or measure more runs.",
+        of_others="Read it with its spread, and not as one figure.",
     ),
     Check(
         "small-sample",
@@ -516,6 +516,7 @@ CHECKS = (
         small_sample,
         thresholds=(LEAST_RUNS,),
         remedy=f"Measure each at least {LEAST_RUNS:g} times.",
+        of_others="Read no order into figures within 5 % of each other.",
     ),
     Check(
         "users-scaling",
@@ -524,6 +525,6 @@ CHECKS = (
         "Do several users get no more than as many times one user?",
         users_scaling,
         thresholds=(USERS_SHARE,),
-        remedy="Look at clocks and temperature while the single user was measured: it may have come first.",
+        remedy="Look at clocks and temperature of the single user, and read it as a lower bound.",
     ),
 )

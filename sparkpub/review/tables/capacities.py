@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.text import SPACE
 from sparkpub.review.names import lengths_name
 from sparkpub.review.offered import answers_apart, emptied_queue

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from sparkpub.plan import environments
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS
+from sparkpub.plan.workloads.withdrawn import WithdrawnOptions
 from sparkpub.record import catalogue
 from sparkpub.record.catalogue import CatalogueFile
 from sparkpub.record.errors import ClaimError
@@ -290,7 +291,11 @@ _REFERENCES: Mapping[str, Callable[[], str]] = {
     "telemetry": _telemetry,
     "gates": _gates,
     "workloads": lambda: _options(
-        {name: workload.options for name, workload in WORKLOADS.items()}
+        {
+            name: workload.options
+            for name, workload in WORKLOADS.items()
+            if not issubclass(workload.options, WithdrawnOptions)
+        }
     ),
     "environments": lambda: _options(
         {**environments.OPTIONS, "server": environments.Server}

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sparkpub.record import weights
 from sparkpub.tools import agreement, forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
@@ -50,13 +51,6 @@ _FLASH_ATTENTION: Mapping[object, tuple[object, ...]] = {
 """What a test says of it, and the options that lead there: once the build's default was 0."""
 _SETTINGS = (*_DEFAULTS, "model_type", "backends", "load_mode", "use_mmap")
 _SWITCHES = ("no_kv_offload", "use_mmap")
-_PLAIN_FORMATS = {
-    "F32": "float32",
-    "all F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-}
-"""Formats that are no quantisation, and their usual names."""
 _MODEL_TYPE = re.compile(r"\S+ \S*(?:B|M|K|\?) (?P<format>.+)")
 """`llama 8B F16`, `qwen2 7B Q4_K - Medium`: family, size, and format of the weights."""
 _SIX_DIGITS = 1e-4
@@ -195,7 +189,7 @@ def document(tests: Sequence[Document], warmup: int = 0) -> Document:
             "settings": settings(test),
         },
         "facts": {
-            **(weights_format(form["format"]) if form else {}),
+            **(weights.facts(form["format"]) if form else {}),
             "engine": "llama.cpp",
             "engine_version": _version(test),
             "device": reading.word(test.get("gpu_info")) or test.get("cpu_info"),
@@ -253,12 +247,6 @@ def _settings(test: Document) -> dict[str, str]:
         name: switches.get(said, said) if name in _SWITCHES else said
         for name, said in found.items()
     }
-
-
-def weights_format(name: str) -> dict[str, str]:
-    """The format of the weights as llama.cpp calls it, as type or as quantisation."""
-    plain = _PLAIN_FORMATS.get(name)
-    return {"quantization": name} if plain is None else {"dtype": plain}
 
 
 def _version(test: Document) -> str | None:

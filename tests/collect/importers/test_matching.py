@@ -104,35 +104,6 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
         ),
         (
             {
-                "endpoint": {
-                    "type": "openai-endpoint",
-                    "url": "http://localhost:8000",
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                }
-            },
-            [("tiny", "endpoint")],
-            None,
-        ),
-        (
-            {
-                "endpoint": {
-                    "type": "openai-endpoint",
-                    "client": "aiperf",
-                    "url": "http://localhost:8000",
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                }
-            },
-            [],
-            "endpoint: its client is aiperf",
-        ),
-        (
-            {
                 "all-at-once": SERVE
                 | {"requests": 12, "input_tokens": 64, "output_tokens": 16}
             },
@@ -213,69 +184,3 @@ def test_lengths_that_a_report_does_not_say_show_in_its_means(tmp_path: Path) ->
         f"long: its input_tokens were {prompt:g} on average in place of 64"
         in refused[0]
     )
-
-
-def test_the_command_line_counts_before_what_fits(tmp_path: Path) -> None:
-    declared = matrix("tiny-llama", one=SERVE | {"requests": 99})
-    source = IMPORTS / "vllm-bench/serve-c4.json"
-    named = joined("vllm-bench", source, tmp_path, declared, workload="one")
-    assert named == ([("tiny", "one")], [])
-
-
-def test_batches_of_latency_join_the_workload_of_that_mode(tmp_path: Path) -> None:
-    """The file says neither batch nor lengths: 6 batches, as one workload of the matrix asks."""
-    source = IMPORTS / "vllm-bench/latency.json"
-    report = json.loads(source.read_text())
-    declared = matrix(
-        report["model_id"],
-        batches={"type": "vllm-bench", "mode": "latency", "requests": 6},
-        offline={"type": "vllm-bench", "mode": "throughput", "requests": 6},
-    )
-    assert joined("vllm-bench", source, tmp_path, declared) == (
-        [("tiny", "batches")],
-        [],
-    )
-
-
-def test_an_answer_in_one_piece_is_no_load_of_the_matrix(tmp_path: Path) -> None:
-    """vllm-nostream-c4: AIPerf without streaming, against the interface for chats."""
-    declared = matrix(
-        "tiny-llama",
-        load={
-            "type": "openai-endpoint",
-            "url": "http://localhost:8000",
-            "requests": 8,
-            "concurrency": 4,
-            "input_tokens": 32,
-            "output_tokens": 8,
-        },
-    )
-    cells, refused = joined(
-        "aiperf", IMPORTS / "aiperf/vllm-nostream-c4", tmp_path, declared
-    )
-    assert cells == []
-    assert "load: its endpoint is chat, which the workload cannot ask for" in refused[0]
-
-
-@pytest.mark.parametrize("client", [None, "vllm", "aiperf"])
-def test_another_client_is_another_measurement(
-    client: str | None, tmp_path: Path
-) -> None:
-    """vllm-c2.jsonl: 64 and 12 tokens, two in flight, as the workload asks, but by SGLang's client."""
-    named = {} if client is None else {"client": client}
-    load = {
-        "type": "openai-endpoint",
-        "url": "http://localhost:8000",
-        "concurrency": 2,
-        "input_tokens": 64,
-        "output_tokens": 12,
-    }
-    cells, refused = joined(
-        "sglang",
-        IMPORTS / "sglang/vllm-c2.jsonl",
-        tmp_path,
-        matrix("tiny-llama", load=load | named),
-        model="tiny",
-    )
-    assert cells == []
-    assert f"load: its client is {client or 'vllm or aiperf'}" in refused[0]

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
 from sparkpub.site.pages import reference
 
-NO_LONGER_RUN = {"generate"}
+NO_LONGER_RUN = {"generate", "openai-endpoint"}
 
 
 @pytest.mark.parametrize("name", sorted(WORKLOADS.keys() - NO_LONGER_RUN))

@@ -16,14 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from sparkpub.plan.environments import Server
-from sparkpub.plan.workloads import llama_benchy, server_pages
+from sparkpub.plan.workloads import llama_benchy
 from sparkpub.plan.workloads.base import Answer, RunCase, payload
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.record.errors import WorkloadError
 from sparkpub.tools import reading
 from tests.plan.workloads.running import run
 from tests.plan.workloads.serving import (
@@ -109,20 +106,6 @@ def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() ->
     found = values(parsed(document))
     wanted = document["benchmarks"][1]["tg_throughput"]["mean"]
     assert found["output_throughput_tok_s"] == pytest.approx(wanted)
-
-
-def test_a_load_of_which_every_request_failed_has_no_figures() -> None:
-    document = json.loads((IMPORTS / "failing.json").read_text())
-    empty = [
-        load for load in document["benchmarks"] if load.get("tg_throughput") is None
-    ]
-    request = {"request_id": 0, "run_index": 1, "error": "HTTP 500:  no  memory "}
-    answer = parsed(document | {"benchmarks": empty[:1]}, requests=[request])
-    assert not answer.complete
-    assert answer.problems == (
-        "1 of 1 requests failed: HTTP 500: no memory",
-        "the report holds no rate of output tokens",
-    )
 
 
 def test_a_load_of_which_a_request_failed_is_another_load() -> None:
@@ -321,15 +304,6 @@ def test_the_load_becomes_the_flags_of_the_tool() -> None:
 
 def test_random_weights_are_not_asked_for_sense() -> None:
     assert "--skip-coherence" in wanted(case(random_weights=True), LOAD)["argv"]
-
-
-def test_a_server_of_the_environment_is_measured_without_an_address() -> None:
-    served = case(server=Server(argv=("serve",), port=8200))
-    assert wanted(served, LlamaBenchyOptions())["url"] == "http://127.0.0.1:8200"
-    with pytest.raises(WorkloadError, match="needs the server's address"):
-        llama_benchy.command(case(), LlamaBenchyOptions())
-    with pytest.raises(ValidationError, match="is not an address"):
-        LlamaBenchyOptions(url="http://")
 
 
 @pytest.mark.parametrize(
@@ -531,17 +505,6 @@ def test_what_cannot_be_measured_is_said(
     assert ended == code
     answer = llama_benchy.parse(log.encode(), {}, LOAD)
     assert words in answer.problems[0]
-
-
-@pytest.mark.parametrize("random_weights", [True, False])
-def test_nonsense_is_measured_and_kept(folder: Path, random_weights: bool) -> None:
-    """The review tells of it where the weights are not random on purpose."""
-    with serving(Served(PAGES, text="the " * 90)) as server:
-        code, log, kept = driven(folder, server, case(random_weights=random_weights))
-    assert code == 3, log
-    assert "repeats itself" in kept["answer"]["problem"]
-    (note,) = server_pages.answered(kept)
-    assert note == f"{server_pages.ANSWERED}{' '.join(['the'] * 90)}"
 
 
 def test_a_client_that_is_missing_is_said(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sparkpub.plan.requested import load_of
-from sparkpub.plan.workloads.load import Load
+from sparkpub.record.load import Load
 from sparkpub.record.record import Observed, Origin, Plan, Record, Requested
 from tests.building import a_record
 
@@ -97,7 +97,7 @@ def test_how_many_requests_come_at_once(
     [
         # What an import does not say is not the default: nobody knows whether all requests came at once.
         (TRTLLM, {"max_batch_size": 8, "requests": 50}, 8, "8 at once"),
-        ("generate", {}, None, ""),
+        ("generate", {"batches": 5}, None, ""),
         # The reports of these clients say a bound where there is one.
         (SERVE, {"requests": 100}, 100, "all 100 at once"),
         (SERVE, {}, None, ""),
@@ -172,25 +172,9 @@ def test_a_data_set_stands_for_the_lengths_of_its_prompts() -> None:
     assert own.label == "prompts of chat.jsonl, 128 tokens out, 8 at once"
     assert own.is_known
     client = {"dataset": "sharegpt", "concurrency": 8}
-    imported = load("openai-endpoint", client, imported=True)
+    imported = load("sglang", client, imported=True)
     assert imported.label == "prompts of sharegpt, 8 at once, w"
     assert imported.is_known
-
-
-def test_a_prompt_alone_and_a_generation_alone_say_so() -> None:
-    prompt = load("llama-bench", {"input_tokens": 512, "output_tokens": 0})
-    assert prompt.label == "512 tokens in, 1 at once"
-    generation = load("llama-bench", {"input_tokens": 0, "output_tokens": 128})
-    assert generation.label == "128 tokens out, 1 at once"
-    assert prompt.is_known
-    assert generation.is_known
-
-
-def test_a_tool_is_named_with_its_mode() -> None:
-    assert load(SERVE, {}).tool == "vllm-bench serve"
-    assert load("trtllm-bench", {}).tool == "trtllm-bench throughput"
-    assert load("trtllm-bench", {}, imported=True).tool == "trtllm-bench"
-    assert load("llama-bench", {}).tool == "llama-bench"
 
 
 def test_the_key_of_an_import_tells_loads_apart_that_its_options_do_not() -> None:

@@ -185,14 +185,6 @@ def test_all_pages_of_a_server_share_one_time(monkeypatch: pytest.MonkeyPatch) -
     assert set(said.values()) == {None}
 
 
-def test_halves_of_characters_are_replaced() -> None:
-    """A server that cuts an answer in the middle of a sign writes half of it; no file can hold that."""
-    text = '{"data": [{"id": "m\\ud83d", "\\udc00": ["\\ud800"]}]}'
-    with answering(lambda write: write(whole(text))) as url:
-        document = pages.ask(url, pages.MODELS).document
-    assert document == {"data": [{"id": "m\ufffd", "\ufffd": ["\ufffd"]}]}
-
-
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
@@ -242,14 +234,6 @@ def test_metrics_are_read_in_time_that_grows_with_the_page_alone(line: str) -> N
     begun = time.monotonic()
     server_pages.identity({"said": {}, "metrics_after": f"{line}\n"})
     assert time.monotonic() - begun < AT_ONCE
-
-
-def test_labels_are_read_as_before() -> None:
-    page = 'vllm:cache_config_info{cache_dtype="a\\"b",x_y="1",num_gpu_blocks="3",block_size="16"} 1.0\n'
-    found = server_pages.counted({"metrics_after": page})
-    assert found["kv_cache_tokens"].value == 48
-    settings = server_pages.identity({"metrics_after": page})["settings"]
-    assert settings == {"cache_dtype": 'a\\"b'}
 
 
 def test_an_answer_that_never_ends_is_no_answer(

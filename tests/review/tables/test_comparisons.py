@@ -205,7 +205,7 @@ def test_equivalent_is_where_the_interval_that_decides_lies_within_the_margin() 
         ),
         (
             compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0]),
-            "These 4 and 4 runs would show a difference of 2.2 % in four of five campaigns.",
+            "These 4 and 4 runs would show a difference of 3.2 % in four of five campaigns.",
         ),
         (
             compared([60.0, 61.0] * 2, [60.0, 61.0, 61.0, 60.0], metric=HEAT),

@@ -1,0 +1,297 @@
+"""Servers that run already: what real clients reported, and the driver around a client against a server of ours.
+
+Reports and server files under `tests/data/logs/openai-endpoint` are of `vllm bench serve` 0.32 and AIPerf 0.13 against
+vLLM 0.32 on two processor cores; histograms were cut from the pages with metrics. Another client used the server at the
+same time.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from sparkpub.plan.workloads import command as any_command
+from sparkpub.plan.workloads import vllm_bench, withdrawn
+from sparkpub.plan.workloads.base import Answer, RunCase
+from sparkpub.plan.workloads.command import CommandOptions
+from sparkpub.plan.workloads.payload import pages
+from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
+from sparkpub.record.errors import WorkloadError
+from sparkpub.record.load import Load
+from tests.plan.workloads.running import run
+from tests.plan.workloads.serving import Served, serving
+
+ROOT = Path(__file__).parents[2]
+LOGS = ROOT / "data/logs/openai-endpoint"
+SERVED = {
+    "/v1/models": {"data": [{"id": "tiny", "owned_by": "vllm"}]},
+    "/version": {"version": "9.9"},
+    "/metrics": "vllm:generation_tokens_total 7\n",
+}
+CLIENT = """#!/bin/sh
+[ "$1" = --version ] && echo "standin 1.5" && exit
+printf '%s ' "$@" > argv
+cp "$REPORT" report.json
+exit 3
+"""
+LOAD = {
+    "mode": "serve",
+    "url": "http://127.0.0.1:8101",
+    "requests": 12,
+    "input_tokens": 64,
+    "output_tokens": 16,
+    "concurrency": 4,
+    "warmup": 4,
+}
+
+
+def case(**changes: Any) -> RunCase:
+    facts: dict[str, Any] = {
+        "model_key": "tiny",
+        "model_id": "tiny/model",
+        "model_path": "/models/tiny",
+        "model_config": None,
+        "random_weights": True,
+        "iteration": 1,
+        "seed": 42,
+        "workload_key": "c4",
+    }
+    return RunCase(**facts | changes)
+
+
+def files(name: str) -> dict[str, bytes]:
+    return {
+        "report": (LOGS / f"{name}.report.json").read_bytes(),
+        "output": (LOGS / f"{name}.server.json").read_bytes(),
+    }
+
+
+def of_vllm(**changes: Any) -> Answer:
+    options = VllmBenchOptions(**LOAD | changes)
+    return vllm_bench.parse(b"", files("vllm-bench-0.32"), options)
+
+
+def of_aiperf() -> Answer:
+    options = CommandOptions(
+        argv=("aiperf",), reads="aiperf", outputs={"report": "a.json"}
+    )
+    return any_command.parse(b"", files("aiperf-0.13"), options)
+
+
+PRINTED = {
+    "vllm": {
+        "output_throughput_tok_s": 10.43,
+        "total_throughput_tok_s": 52.43,
+        "request_throughput_req_s": 0.65,
+        "measured_time_ms": 18410.0,
+        "ttft_p99_ms": 1108.09,
+        "tpot_mean_ms": 361.92,
+        "itl_p95_ms": 1390.44,
+        "request_latency_p90_ms": 8875.69,
+    },
+    "aiperf": {
+        "output_throughput_tok_s": 8.06,
+        "request_throughput_req_s": 0.51,
+        "ttft_min_ms": 619.39,
+        "ttft_p90_ms": 2169.39,
+        "request_latency_p50_ms": 6997.38,
+        "tpot_p90_ms": 529.30,
+        "output_throughput_per_user_tok_s": 2.10,
+        "measured_time_ms": 23690.0,
+    },
+}
+
+
+@pytest.mark.parametrize("client", PRINTED)
+def test_figures_are_those_that_the_client_printed(client: str) -> None:
+    answer = of_vllm() if client == "vllm" else of_aiperf()
+    found = {name: answer.metrics[name].value for name in PRINTED[client]}
+    assert found == pytest.approx(PRINTED[client], rel=1e-2)
+    seen = answer.observed
+    # Printed: 12 requests; 773 input tokens of vLLM's, and 191 of 192 generated that AIPerf counted.
+    lengths = (773 / 12, 16) if client == "vllm" else (64, 191 / 12)
+    assert seen.requests == 12
+    assert (seen.input_tokens_mean, seen.output_tokens_mean) == pytest.approx(lengths)
+    assert answer.complete
+    # What the server said of itself; 1,024 blocks of 128 tokens.
+    assert (seen.engine, seen.engine_version) == ("vLLM", "0.32.0")
+    assert (seen.model_path, seen.settings["max_model_len"]) == (
+        "models/tiny-llama",
+        "2048",
+    )
+    assert answer.metrics["kv_cache_tokens"].value == 131_072
+
+
+def test_tokens_of_somebody_else_and_another_load_are_said() -> None:
+    """17 requests of 16 tokens are this run's at most; the counter rose from 3181 to 3462."""
+    said = "the server generated 281 tokens and this run 272 at most: others used it meanwhile"
+    assert of_vllm().problems == (said,)
+    assert of_vllm(warmup=5).problems == ()
+    (problem,) = of_vllm(warmup=50, input_tokens=128).problems
+    assert problem == "prompts had 64.4167 tokens on average instead of 128"
+
+
+def test_the_load_of_a_command_is_what_its_report_says() -> None:
+    """Nobody but the report knows what the words of a command ask for."""
+    assert of_aiperf().load == Load("aiperf", 64, 16, in_flight=4, at_once=4)
+    sources = {
+        "guidellm": ROOT / "data/imports/guidellm/c2.json",
+        "sglang": ROOT / "data/imports/sglang/vllm-c2.jsonl",
+    }
+    for tool, path in sources.items():
+        options = CommandOptions(argv=("x",), reads=tool, outputs={"report": path.name})
+        answer = any_command.parse(b"", {"report": path.read_bytes()}, options)
+        assert answer.load is not None, tool
+        assert (answer.load.tool, answer.load.at_once) == (tool, 2)
+        assert answer.complete
+    none = any_command.parse(b"", {"report": b"{}"}, options)
+    assert none.problems == ("no report of sglang",)
+
+
+def test_failures_of_a_client_are_said() -> None:
+    report = json.loads((LOGS / "aiperf-0.13.report.json").read_text())
+    report |= {
+        "error_request_count": {"unit": "requests", "avg": 2.0},
+        "was_cancelled": True,
+        "is_complete": False,
+        "incomplete_reason": "stalled",
+    }
+    report["time_to_first_token"]["unit"] = "fortnights"
+    content = {"report": json.dumps(report).encode()}
+    options = CommandOptions(
+        argv=("x",), reads="aiperf", outputs={"report": "report.json"}
+    )
+    answer = any_command.parse(b"", content, options)
+    assert answer.problems == (
+        "AIPerf was cancelled",
+        "AIPerf did not finish: stalled",
+    )
+    # 2 failed and 12 succeeded
+    share = answer.metrics["failed_requests_percent"].value
+    assert share == pytest.approx(200 / 14)
+    assert "ttft_mean_ms" not in answer.metrics
+
+
+@pytest.mark.parametrize("name", ["vllm-bench-0.32", "aiperf-0.13"])
+def test_records_of_the_type_that_went_are_read(name: str) -> None:
+    answer = withdrawn.parse_endpoint(b"", files(name), None)
+    now = of_vllm() if name.startswith("vllm") else of_aiperf()
+    rate = "output_throughput_tok_s"
+    assert answer.metrics[rate] == now.metrics[rate]
+    assert answer.complete
+    for kind, words in (("generate", "use vllm-bench"), ("openai-endpoint", "url:")):
+        options = withdrawn.WithdrawnOptions.model_construct(type=kind)
+        with pytest.raises(WorkloadError, match=f"{kind} is no longer run") as refused:
+            withdrawn.command(case(), options)
+        assert words in (refused.value.remedy or "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for a run; a stand-in for vLLM's client is the only program that can be found."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "vllm").write_text(CLIENT)
+    (programs / "vllm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("REPORT", str(LOGS / "vllm-bench-0.32.report.json"))
+    made = tmp_path / "run"
+    made.mkdir()
+    return made
+
+
+def test_the_driver_asks_measures_and_asks_again(folder: Path) -> None:
+    with serving(Served(SERVED)) as server:
+        options = VllmBenchOptions(**LOAD | {"url": server.url})
+        command = vllm_bench.command(case(), options)
+        code, log, outputs = run(command, folder)
+    assert code == 3, log
+    assert [path for path, _ in server.asked].count("/metrics") == 2
+    answer = vllm_bench.parse(log, outputs, options)
+    assert (answer.observed.engine, answer.observed.engine_version) == ("vLLM", "9.9")
+    assert answer.observed.settings["client_version"] == "1.5"
+    assert answer.notes[0].startswith("the model answered before the test: Paris")
+    argv = (folder / "argv").read_text()
+    assert argv.startswith("bench serve --model tiny --tokenizer /models/tiny ")
+    assert f"--base-url {server.url} --dataset-name random" in argv
+    assert command.variables["HF_HUB_OFFLINE"] == "1"
+
+
+def test_a_command_of_the_user_s_is_run_in_the_same_driver(folder: Path) -> None:
+    script = "import sys; open('o.json', 'w').write('{}'); print(sys.argv[1:])"
+    with serving(Served(SERVED)) as server:
+        options = CommandOptions(
+            argv=(sys.executable, "-c", script, "{url}", "{model}", "{seed}"),
+            url=f"{server.url}/v1",
+            reads="aiperf",
+            outputs={"report": "o.json"},
+        )
+        code, log, outputs = run(any_command.command(case(), options), folder)
+    assert code == 0, log
+    assert f"['{server.url}', 'tiny', '42']" in log.decode()
+    answer = any_command.parse(log, outputs, options)
+    assert answer.problems == ("no report of aiperf",)
+    assert answer.observed.engine == "vLLM"
+
+
+def test_a_server_or_a_client_that_is_missing_is_said(
+    folder: Path, unused_port: int
+) -> None:
+    silent = VllmBenchOptions(**LOAD | {"url": f"http://127.0.0.1:{unused_port}"})
+    code, log, outputs = run(vllm_bench.command(case(), silent), folder)
+    assert code == 1
+    assert f"no server answers at http://127.0.0.1:{unused_port}" in log.decode()
+    answer = vllm_bench.parse(log, outputs, silent)
+    assert answer.problems == ("no report from vllm bench",)
+    with serving(Served(SERVED)) as server:
+        absent = LOAD | {"url": server.url, "executable": "absent"}
+        command = vllm_bench.command(case(), VllmBenchOptions(**absent))
+        code, log, _ = run(command, folder)
+    assert code == pages.LASTING
+    assert "absent is not installed here" in log.decode()
+
+
+def test_the_measurement_of_aiperf_lies_between_its_lines() -> None:
+    """AIPerf 0.13.0 as it printed, a run with a warm-up."""
+    begins, ends = any_command.SPANS["aiperf"]
+    lines = [
+        "15:16:19.428 NOTICE   Phase warmup (warmup) started | phase_index=0 | target: 2 requests (runner.py:660)",
+        "15:16:26.475 NOTICE   Phase profiling (profiling) started | phase_index=1 | profiling_index=0",
+        "15:16:28.743 NOTICE   Phase profiling (profiling) sending complete | sent=12",
+        "15:16:36.511 NOTICE   Phase profiling (profiling) complete | completed=12, cancelled=0, errors=0",
+    ]
+    assert [bool(re.search(begins, line)) for line in lines] == [0, 1, 0, 0]
+    assert [bool(re.search(ends, line)) for line in lines] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"argv": ["x"]}, "give reads or metrics"),
+        ({"argv": ["x"], "reads": "ab"}, "reads names one of aiperf, "),
+        ({"argv": ["x"], "reads": "aiperf"}, "reads needs outputs"),
+        (
+            {
+                "argv": ["x"],
+                "reads": "aiperf",
+                "url": "http://h:1",
+                "outputs": {"report": "a", "output": "b"},
+            },
+            "the role output is for what the server says",
+        ),
+        ({"argv": ["x"], "reads": "aiperf", "url": "http://"}, "is not an address"),
+    ],
+)
+def test_a_command_that_cannot_be_read_is_refused(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=words):
+        CommandOptions.model_validate(options)
+    with pytest.raises(WorkloadError, match="needs a tokenizer"):
+        vllm_bench.command(case(model_path=None), VllmBenchOptions(**LOAD))
+    with pytest.raises(ValidationError, match="url is for mode serve"):
+        VllmBenchOptions(url="http://h:1")
