@@ -27,8 +27,6 @@ def asked(architecture: Architecture | None = MODEL, **more: Any) -> Requested:
     )
 
 
-
-
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
