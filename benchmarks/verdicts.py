@@ -66,6 +66,8 @@ DRIFT = -2.0
 """Change of the machine from the first run of a drifting campaign to the last, in percent."""
 CARRIED = -2.0
 """What a run of the candidate leaves to the run after it, in percent: twice the margin."""
+SLOWER = 10.0
+"""By how much a slow run takes longer, in percent: one in ten makes a difference at the margin."""
 SEED = 20
 
 Noise = Callable[[np.random.Generator, int, int], Floats]
@@ -114,7 +116,8 @@ class Scenario:
     `drift` is a change over the campaign in percent. `own` noise comes from a memory of each environment's own, which
     no order spreads over both; else runs share it in order of time. `server` is the share of the noise's variance that
     comes from the start of a server, which serves the neighbouring runs of one environment; records tell of servers
-    only where they are `recorded`. `carried` is added, in percent, to a run that follows one of the candidate's.
+    only where they are `recorded`. `carried` is added, in percent, to a run that follows one of the candidate's. `slow`
+    is the share of the candidate's runs that take `SLOWER` percent longer, which is in the true difference.
     `required` scenarios are those that the procedure must hold in.
     """
 
@@ -125,6 +128,7 @@ class Scenario:
     server: float = 0.0
     recorded: bool = True
     carried: float = 0.0
+    slow: float = 0.0
     required: bool = True
 
 
@@ -165,6 +169,13 @@ SCENARIOS = (
         required=False,
     ),
     Scenario("a run carries over to the next", normal, carried=CARRIED),
+    Scenario(
+        "each remembers its own runs, 0.9",
+        autocorrelated(0.9),
+        own=True,
+        required=False,
+    ),
+    Scenario("one run in ten is slow", normal, slow=0.1, required=False),
 )
 
 
@@ -237,6 +248,9 @@ def draw(
     if scenario.own:
         baseline = baseline + spread * scenario.noise(generator, campaigns, n)
         candidate = candidate + spread * scenario.noise(generator, campaigns, n)
+    if scenario.slow:
+        slow = generator.random((campaigns, n)) < scenario.slow
+        candidate = candidate + SLOWER * (slow - scenario.slow)
     times = [moments[side].reshape(campaigns, n) for side in (~candidates, candidates)]
     served = [servers[side].reshape(campaigns, n) for side in (~candidates, candidates)]
     return [

@@ -95,7 +95,8 @@ def quick_(
 
     Example: sparkpub quick localhost:8000
     """
-    from sparkpub.collect import quick
+    from sparkpub.collect import quick, session
+    from sparkpub.collect.choice import Choice
     from sparkpub.review import published
 
     say = partial(click.echo, err=as_json)
@@ -113,9 +114,10 @@ def quick_(
     )
     path, matrix = quick.write_matrix(document)
     say(f"matrix {path}; if you interrupt it: {quick.continuing(path, data)}")
-    outcome = quick.measure(matrix, data, say if as_json else None)
+    choice = Choice(data, commit=False)
+    outcome = session.collect(matrix, choice, say if as_json else None)
     records = quick.measured(matrix, data)
-    for line in quick.summary(records):
+    for line in quick.means(records):
         say(line)
     compared = None
     if records:

@@ -3,12 +3,11 @@
 Only who keeps the books writes to the campaign's folder and commits, wherever the runs are measured.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
 
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
@@ -94,8 +93,6 @@ class Books:
     records: list[Record]
     committer: Committer
     progress: Progress
-    row: Callable[[Record], str] | None = None
-    """What is said of a good run, where it is a row of a table."""
     measured: int = 0
     failed: int = 0
     refused: set[PlannedRun] = field(default_factory=set)
@@ -185,12 +182,10 @@ class Books:
         self, run: PlannedRun, machine: str | None, repeat_of: str | None = None
     ) -> Job:
         """The next attempt at a run, on the machine with this id."""
-        attempts, took, ends = 1, [], []
+        attempts, ends = 1, []
         for record in self.records:
             if attempted(record, run) and record.repeat_of == repeat_of:
                 attempts += 1
-            if record.cell == run.cell and record.duration_seconds:
-                took.append(record.duration_seconds)
             # When the machine was last at work, whichever collector ran it.
             here = record.machine.id in (None, machine)
             if here and record.ended and record.ended.zone == "utc":
@@ -200,7 +195,6 @@ class Books:
             run,
             attempts,
             repeat_of,
-            expected_seconds=fmean(took) if took else None,
             last_ended=datetime.fromisoformat(max(ends)) if ends else None,
         )
 
@@ -286,8 +280,6 @@ class Books:
             if lasts(record, said):
                 self.hopeless |= set(alike(self.shown, record))
                 line += "; not tried again now, since it would end the same way"
-        elif self.row is not None:
-            line = self.row(record)
         elif value is not None:
             self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
             line += f", {name} {value:g}"

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments.chroot import may_mount
 from sparkpub.collect.environments.docker import described
+from sparkpub.collect.gates import NONE
 from sparkpub.collect.git import Repository
 from sparkpub.collect.machine import (
     cgroup,
@@ -56,6 +57,15 @@ class Diagnosis:
         """For people."""
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f"{self.state:8}{self.name}: {self.detail}{remedy}"
+
+
+def _told(
+    name: str, holds: bool, detail: str, otherwise: str, remedy: str = ""
+) -> Diagnosis:
+    """That something is as it should be, or what follows where it is not."""
+    if holds:
+        return Diagnosis(name, "ok", detail)
+    return Diagnosis(name, "warning", otherwise, remedy)
 
 
 def examine(
@@ -106,7 +116,7 @@ def lines(found: Sequence[Diagnosis], matrix: Matrix | None = None) -> list[str]
 
 
 _OPTIONAL = frozenset(
-    {
+    (
         *TOOLS,
         "torch",
         "docker",
@@ -115,26 +125,25 @@ _OPTIONAL = frozenset(
         "page cache",
         "clocks",
         "power mode",
-    }
+    )
 )
 """Things that some matrices need."""
 
 
 def needed_by(matrix: Matrix) -> frozenset[str]:
     """Those of the optional things that a matrix asks for."""
-    kinds = {options.type for options in matrix.workloads.values()}
-    needed: set[str] = {options.type for options in matrix.environments.values()}
-    if "host" in needed:
-        needed |= {tool for tool, workload in TOOLS.items() if workload in kinds}
-    if any(getattr(item, "device", "") == "cuda" for item in matrix.workloads.values()):
-        needed.add("torch")
-    if matrix.gates.drop_caches:
-        needed.add("page cache")
-    if matrix.gates.lock_clocks_mhz is not None:
-        needed.add("clocks")
-    if matrix.gates.power_mode is not None:
-        needed.add("power mode")
-    return frozenset(needed)
+    workloads, gates = matrix.workloads.values(), matrix.gates
+    kinds = {options.type for options in workloads}
+    places = {str(options.type) for options in matrix.environments.values()}
+    tools = {tool for tool, workload in TOOLS.items() if workload in kinds}
+    needs = {
+        "torch": any(getattr(item, "device", "") == "cuda" for item in workloads),
+        "page cache": gates.drop_caches,
+        "clocks": gates.lock_clocks_mhz is not None,
+        "power mode": gates.power_mode is not None,
+    }
+    asked = {name for name, needed in needs.items() if needed}
+    return frozenset(places | asked | (tools if "host" in places else set()))
 
 
 def _of_matrix(item: Diagnosis) -> bool:
@@ -146,73 +155,45 @@ def _of_matrix(item: Diagnosis) -> bool:
 def _gpu() -> Iterator[Diagnosis]:
     with nvml.opened() as (gpus, why):
         if gpus is None:
-            yield Diagnosis(
-                "gpu",
-                "warning",
-                why,
-                "install the NVIDIA driver, or measure on the CPU only",
-            )
+            remedy = "install the NVIDIA driver, or measure on the CPU only"
+            yield Diagnosis("gpu", "warning", why, remedy)
             return
         facts = inventory.facts(gpus)
         for card in facts.gpus:
             size = "unified memory"
             if card.memory_total_gib is not None:
                 size = f"{card.memory_total_gib:.1f} GiB"
-            yield Diagnosis(
-                "gpu",
-                "ok",
-                f"{card.name}, {size}, driver {facts.driver}, CUDA up to {facts.cuda_driver}",
-            )
-        read = sorted(
-            name for name, value in gpus.columns().items() if value is not None
-        )
-        yield Diagnosis("nvml", "ok", f"readable: {', '.join(read)}")
+            software = f"driver {facts.driver}, CUDA up to {facts.cuda_driver}"
+            yield Diagnosis("gpu", "ok", f"{card.name}, {size}, {software}")
+        read = [name for name, value in gpus.columns().items() if value is not None]
+        yield Diagnosis("nvml", "ok", f"readable: {', '.join(sorted(read))}")
         if others := gpus.processes():
-            yield Diagnosis(
-                "gpu use",
-                "warning",
-                f"in use by {other_processes(len(others))}",
-                "stop them",
-            )
+            detail = f"in use by {other_processes(len(others))}"
+            yield Diagnosis("gpu use", "warning", detail, "stop them")
         for name, reason in sorted(gpus.reasons.items()):
             detail = f"{name} is not readable: {reason}"
-            yield Diagnosis(
-                "nvml", "warning", detail, "it is null in records, with this reason"
-            )
+            remedy = "it is null in records, with this reason"
+            yield Diagnosis("nvml", "warning", detail, remedy)
 
 
 def _machine(data: Path) -> Iterator[Diagnosis]:
     values = proc.meminfo()
-    yield Diagnosis(
-        "memory",
-        "ok",
-        f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available",
-    )
-    place = next(
-        path for path in (data.resolve(), *data.resolve().parents) if path.exists()
-    )
+    detail = f"{values['MemAvailable']:.1f} of {values['MemTotal']:.1f} GiB available"
+    yield Diagnosis("memory", "ok", detail)
+    whole = data.resolve()
+    place = next(path for path in (whole, *whole.parents) if path.exists())
     free = shutil.disk_usage(place).free / GIB
     detail = f"{free:.1f} GiB free"
-    if free >= 5:
-        yield Diagnosis("disk", "ok", detail)
-    else:
-        yield Diagnosis("disk", "warning", detail, "make room")
+    yield _told("disk", free >= 5, detail, detail, "make room")
     if not os.access(place, os.W_OK):
-        yield Diagnosis(
-            "disk",
-            "missing",
-            f"{data} cannot be written",
-            "choose another --data, or correct its rights",
-        )
+        detail = f"{data} cannot be written"
+        remedy = "choose another --data, or correct its rights"
+        yield Diagnosis("disk", "missing", detail, remedy)
     yield _control_group()
     if (holder := lock.holder()) is not None:
         detail = f"process {holder.get('pid')} collects campaign {holder.get('campaign')} now"
-        yield Diagnosis(
-            "collector",
-            "warning",
-            detail,
-            "wait for it: two at once would measure each other",
-        )
+        remedy = "wait for it: two at once would measure each other"
+        yield Diagnosis("collector", "warning", detail, remedy)
 
 
 def _control_group() -> Diagnosis:
@@ -221,28 +202,23 @@ def _control_group() -> Diagnosis:
     if group is not None:
         cgroup.remove(group)
     cgroup.leave(owner)
-    if group is not None:
-        detail = (
-            f"{version}; each run on the host is charged to a group of its own, {where}"
-        )
-        return Diagnosis("cgroup", "ok", detail)
-    detail = f"{version}; runs on the host get no group of their own ({where})"
-    remedy = "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ..."
-    return Diagnosis("cgroup", "warning", detail, remedy)
+    return _told(
+        "cgroup",
+        group is not None,
+        f"{version}; each run on the host is charged to a group of its own, {where}",
+        f"{version}; runs on the host get no group of their own ({where})",
+        "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ...",
+    )
 
 
 def _engines() -> Iterator[Diagnosis]:
     for tool, workload in TOOLS.items():
-        if shutil.which(tool) is not None:
-            yield Diagnosis(tool, "ok", "on PATH")
-        else:
-            detail = f"not on PATH: {workload} cannot run on the host"
-            yield Diagnosis(tool, "warning", detail)
-    if importlib.util.find_spec("torch") is not None:
-        yield Diagnosis("torch", "ok", "installed beside sparkpub")
-    else:
-        detail = "not installed beside sparkpub: matmul on a GPU needs it"
-        yield Diagnosis("torch", "warning", detail)
+        there = shutil.which(tool) is not None
+        absent = f"not on PATH: {workload} cannot run on the host"
+        yield _told(tool, there, "on PATH", absent)
+    there = importlib.util.find_spec("torch") is not None
+    absent = "not installed beside sparkpub: matmul on a GPU needs it"
+    yield _told("torch", there, "installed beside sparkpub", absent)
     try:
         yield Diagnosis("docker", "ok", described())
     except CollectError as error:
@@ -250,40 +226,27 @@ def _engines() -> Iterator[Diagnosis]:
 
 
 def _rights() -> Iterator[Diagnosis]:
-    root = "run as root: sudo sparkpub …"
-    rights: Mapping[str, tuple[bool, str]] = {
-        "chroot": (may_mount(), "mounting and chroot are not permitted"),
-        "page cache": (
-            os.access(controls.DROP, os.W_OK),
-            "the page cache cannot be dropped between runs",
-        ),
-        "clocks": (os.geteuid() == 0, "GPU clocks cannot be locked"),
-        "kernel log": (
-            os.access(watch.KMSG, os.R_OK),
-            "driver messages (Xid) cannot be seen",
-        ),
-    }
-    for name, (permitted, otherwise) in rights.items():
-        if permitted:
-            yield Diagnosis(name, "ok", "permitted")
-        else:
-            yield Diagnosis(name, "warning", otherwise, root)
+    drops, reads = os.access(controls.DROP, os.W_OK), os.access(watch.KMSG, os.R_OK)
+    for name, permitted, otherwise in (
+        ("chroot", may_mount(), "mounting and chroot are not permitted"),
+        ("page cache", drops, "the page cache cannot be dropped between runs"),
+        ("clocks", os.geteuid() == 0, "GPU clocks cannot be locked"),
+        ("kernel log", reads, "driver messages (Xid) cannot be seen"),
+    ):
+        remedy = "run as root: sudo sparkpub …"
+        yield _told(name, permitted, "permitted", otherwise, remedy)
     mode = controls.power_mode()
-    yield Diagnosis(
-        "power mode", "ok", mode or "power modes are not supported on this machine"
-    )
+    detail = mode or "power modes are not supported on this machine"
+    yield Diagnosis("power mode", "ok", detail)
 
 
 def _git(data: Path) -> Iterator[Diagnosis]:
     try:
         upstream = Repository.of(data).upstream()
     except GitError as error:
-        yield Diagnosis(
-            "git",
-            "warning",
-            f"runs will not be committed: {error}",
-            "collect with --no-commit, or git init",
-        )
+        detail = f"runs will not be committed: {error}"
+        remedy = "collect with --no-commit, or git init"
+        yield Diagnosis("git", "warning", detail, remedy)
         return
     target = f"--push goes to {upstream}" if upstream else "no upstream for --push"
     yield Diagnosis("git", "ok", f"runs are committed; {target}")
@@ -305,16 +268,6 @@ def _matrix(matrix: Matrix) -> Iterator[Diagnosis]:
 
 def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
     """One iteration of each cell, without gates, into a folder that is thrown away."""
-    gates = Gates(
-        cooldown=0,
-        max_start_temp_celsius=None,
-        max_gpu_temp_celsius=None,
-        max_cpu_percent=None,
-        min_free_memory_percent=None,
-        min_free_disk_gib=None,
-        exclusive_gpu=False,
-        max_wait=0,
-    )
     workloads = {
         name: type(options).model_validate(matrix.declared_workload(name))
         for name, options in matrix.workloads.items()
@@ -323,22 +276,17 @@ def _smoke(matrix: Matrix) -> Iterator[Diagnosis]:
         "workloads": workloads,
         "iterations": 1,
         "retries": 0,
-        "gates": gates,
+        "gates": Gates(**NONE, min_free_disk_gib=None, max_wait=0),
         "repeat_outliers": None,
     }
     once = matrix.model_copy(update=changes)
     with tempfile.TemporaryDirectory(prefix="sparkpub-smoke-") as folder:
         collect(once, Choice(Path(folder), commit=False), say=lambda _: None)
         for record in known_records(Path(folder) / matrix.campaign):
-            name, took = (
-                f"smoke {'/'.join(record.cell)}",
-                f"{record.duration_seconds or 0:.1f} s",
-            )
+            name = f"smoke {'/'.join(record.cell)}"
+            took = f"{record.duration_seconds or 0:.1f} s"
+            detail = f"{record.status} after {took}: {record.status_reason}"
             if record.status == "ok":
                 yield Diagnosis(name, "ok", f"ok in {took}")
             else:
-                yield Diagnosis(
-                    name,
-                    "missing",
-                    f"{record.status} after {took}: {record.status_reason}",
-                )
+                yield Diagnosis(name, "missing", detail)

@@ -8,7 +8,7 @@ import operator
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +30,16 @@ KEPT = 200
 
 _NOT_WAITED_FOR = ("min_free_disk_gib", "performance_state")
 """What does not change while a machine is idle."""
+
+NONE: Mapping[str, Any] = {
+    "cooldown": 0,
+    "max_start_temp_celsius": None,
+    "max_gpu_temp_celsius": None,
+    "max_cpu_percent": None,
+    "min_free_memory_percent": None,
+    "exclusive_gpu": False,
+}
+"""Gates that wait for nothing."""
 
 GateValue = float | str | bool | None
 Say = Callable[[str], None]

@@ -26,8 +26,6 @@ class Job:
     run: PlannedRun
     attempt: int = 1
     repeat_of: str | None = None
-    expected_seconds: float | None = None
-    """What earlier runs of the cell took, for the progress bar."""
     last_ended: datetime | None = None
     """When the machine's last run of the campaign ended, for the pause before the next."""
 

@@ -289,6 +289,10 @@ def seal(
         sealed.add("telemetry", target)
     else:
         sealed.unavailable["telemetry"] = _ENDED
+    first = ("log", "telemetry")
+    sealed.evidence = tuple(
+        sorted(sealed.evidence, key=lambda item: item.role not in first)
+    )
     return sealed
 
 

@@ -1,5 +1,6 @@
 """What `plan` and `status` say: the order, the estimate, the coverage, and what runs now. Starts nothing."""
 
+import json
 import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sparkpub.collect import endpoints
+from sparkpub.collect import endpoints, state
 from sparkpub.collect.books import known_records
 from sparkpub.collect.declaring import refuse_another_campaign
 from sparkpub.collect.job import Job
@@ -211,7 +212,8 @@ def _covered(count: Mapping[str, int]) -> str:
 def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     """`{"cells": [{model, environment, workload, planned, done, failed, quarantined, missing}], "now": …}`; `now` is
     what a collector on this machine does, or null. Where each machine repeats the campaign, also
-    `"machines": [{machine, planned, done, failed, quarantined, missing}]`."""
+    `"machines": [{machine, planned, done, failed, quarantined, missing}]`, and while machines of a cluster measure
+    `"leases": [{machine, run, state}]`, where `failed` is one whose machine is gone."""
     folder = data / matrix.campaign
     shown, _ = public(matrix)
     known = (known_records(folder), _quarantined(folder))
@@ -227,6 +229,9 @@ def status_document(matrix: Matrix, data: Path) -> dict[str, Any]:
             {"machine": machine} | asdict(found)
             for machine, found in coverage.by_machine(shown, *known).items()
         ]
+    leases = json.loads(state.read(state.leases_of(matrix.campaign)) or "[]")
+    if leases:
+        document["leases"] = leases
     now = current()
     ours = now is not None and now.get("campaign") == matrix.campaign
     return document | {"now": now if ours else None}
@@ -248,6 +253,9 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
     ]
     for machine in document.get("machines", []):
         lines.append(f"machine {machine['machine']}: {_covered(machine)}")
+    for lease in document.get("leases", []):
+        machine = lease["machine"][:8]
+        lines.append(f"machine {machine}: {lease['run']}: {lease['state']}")
     total = {
         name: sum(cell[name] for cell in document["cells"])
         for name in ("done", "planned", "failed", "quarantined", "missing")

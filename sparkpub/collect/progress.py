@@ -16,8 +16,6 @@ from sparkpub.collect import lock, state
 from sparkpub.record.outside import plain
 from sparkpub.record.record import Moment
 
-_BAR = 20
-
 
 class Progress:
     """Says what happens. A lost terminal silences it and stops nothing."""
@@ -26,11 +24,8 @@ class Progress:
         self,
         campaign: str,
         say: Callable[[str], None] | None = None,
-        *,
-        phases: bool = True,
     ) -> None:
-        """`phases`: where there is no live line, each phase of a run is a line."""
-        self._stream, self._say, self._phases = sys.stdout, say, phases
+        self._stream, self._say = sys.stdout, say
         self._live = say is None and self._stream.isatty() and _moves_its_cursor()
         self._campaign = campaign
         self._planned = self._done = self._seen = 0
@@ -68,29 +63,19 @@ class Progress:
             self._throttles.add(text)
             self.line(f"{label}: {kind}: {text} (later runs: in their records)")
 
-    def live(
-        self, label: str, phase: str, detail: str, share: float | None = None
-    ) -> None:
-        """Where the current run stands; `share` of its expected time has passed."""
+    def live(self, label: str, phase: str, detail: str) -> None:
+        """Where the current run stands."""
         if phase != self._phase:
             self._phase = phase
             self._note(label, phase)
-            if not self._live and self._phases:
+            if not self._live:
                 said = [phase]
                 if detail:
                     said.append(detail)
                 self.line(f"{self._count()} {label}: {', '.join(said)}")
         if self._live:
-            done = 1.0
-            if self._planned:
-                done = self._done / self._planned
-            overall = _bar(done)
-            run = ""
-            if share is not None:
-                run = f" {_bar(share, 8)}"
-            now = " ".join(f"{phase}{run} {detail} {self.figure}".split())
+            now = " ".join(f"{phase} {detail} {self.figure}".split())
             self._shown = _fitting(
-                overall,
                 f"{self._count()}{self._eta()} |",
                 f"{label}:",
                 now,
@@ -171,17 +156,10 @@ def duration(seconds: float) -> str:
     return f"{whole}s"
 
 
-def _fitting(bar: str, count: str, label: str, now: str, *, width: int) -> str:
-    """The live line within a terminal's width. What says least goes first: the bar, then the beginning of the label."""
-    text = f"{bar} {count} {label} {now}"
-    if len(text) > width:
-        text = f"{count} {label} {now}"
+def _fitting(count: str, label: str, now: str, *, width: int) -> str:
+    """The live line within a terminal's width. The beginning of the label says least, and goes first."""
+    text = f"{count} {label} {now}"
     over = len(text) - width
     if over > 0 and over + 1 < len(label):
         text = f"{count} …{label[over + 1 :]} {now}"
     return text[:width]
-
-
-def _bar(share: float, width: int = _BAR) -> str:
-    full = round(width * min(1.0, max(0.0, share)))
-    return "[" + "#" * full + "." * (width - full) + "]"

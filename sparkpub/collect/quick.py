@@ -7,7 +7,7 @@ runs it as it runs any other.
 import math
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
-from sparkpub.collect import endpoints, session
+from sparkpub.collect import endpoints
 from sparkpub.collect.books import Outcome, known_records
-from sparkpub.collect.choice import Choice
 from sparkpub.collect.environments import ENVIRONMENTS
+from sparkpub.collect.gates import NONE
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
@@ -58,15 +58,6 @@ USUAL_PORT_LIMIT = 2
 """Seconds that a server of this machine may take to say that it is there."""
 _ENDS_ITS_ANSWERS = (None, "Ollama", "LM Studio", "TGI")
 """Engines that do not ignore the end-of-sequence token where they are asked to, and those that nobody knows."""
-_OPEN_GATES: Mapping[str, Any] = {
-    "cooldown": 0,
-    "max_start_temp_celsius": None,
-    "max_gpu_temp_celsius": None,
-    "max_cpu_percent": None,
-    "min_free_memory_percent": None,
-    "exclusive_gpu": False,
-}
-"""The server holds memory and GPU, and minutes are no time to cool down in."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +277,8 @@ def declare(
         "environments": {ENVIRONMENT: host},
         "workloads": workloads,
         "iterations": wanted.rounds,
-        "gates": dict(_OPEN_GATES),
+        # The server holds memory and GPU, and minutes are no time to cool down in.
+        "gates": dict(NONE),
         "telemetry": {
             "interval": 0.2
         },  # one request on a fast GPU is over within a second
@@ -331,61 +323,27 @@ def write_matrix(document: Mapping[str, Any]) -> tuple[Path, Matrix]:
     return path, matrix
 
 
-HEADER = "  prompt  at once  round     tok/s  per user   TTFT ms   power W"
-
-
-def row(record: Record) -> str:
-    """One run of the table: tokens per second of all and of each, and the median time to the first token."""
-    asked = record.requested.workload
-    return _cells(
-        asked, f"{record.iteration}", {name: record.value(name) for name in _SHOWN}
-    )
-
-
-_SHOWN = (
+SHOWN = (
     "output_throughput_tok_s",
     "output_throughput_per_user_tok_s",
     "ttft_p50_ms",
     "gpu_power_mean_watt",
 )
-"""The columns that are figures."""
+"""What a server is asked for: the metrics that are printed."""
 
 
-def _cells(
-    asked: Mapping[str, Any], which: str, figures: Mapping[str, float | None]
-) -> str:
-    """A line of the table; `which` is the round, or that it is the mean."""
-    line = f"{asked['input_tokens']:8,}{asked['concurrency']:9}{which:>7}"
-    for name in _SHOWN:
-        value = figures[name]
-        line += f"{'-' if value is None else number(value, 1):>10}"
-    return line
-
-
-def summary(records: Sequence[Record]) -> list[str]:
-    """The means of the rounds, a line for each load; nothing of a single round."""
-    lines = []
-    for workload in dict.fromkeys(record.workload for record in records):
-        rounds = [record for record in records if record.workload == workload]
-        if len(rounds) < 2:
-            continue
-        means = {}
-        for name in _SHOWN:
-            values = [value for run in rounds if (value := run.value(name)) is not None]
-            means[name] = fmean(values) if values else None
-        lines.append(_cells(rounds[0].requested.workload, "mean", means))
-    return [HEADER, *lines] if lines else []
-
-
-def measure(
-    matrix: Matrix, data: Path, say: Callable[[str], None] | None = None
-) -> Outcome:
-    """Run the matrix, with a row of the table for each run; `say` takes each line that would else be printed."""
-    if say is None:
-        print(" " * len("13:37:57Z ") + HEADER)  # noqa: T201 - above the rows, which the collector prints
-    else:
-        say(HEADER)
-    return session.collect(matrix, Choice(data, commit=False), say, row)
+def means(records: Sequence[Record]) -> list[str]:
+    """The mean of the rounds of each load, a line each, as `sparkpub stats` has it."""
+    said = []
+    for name in dict.fromkeys(record.workload for record in records):
+        line = f"mean of {name}"
+        for metric in SHOWN:
+            found = [item.value(metric) for item in records if item.workload == name]
+            values = [value for value in found if value is not None]
+            if values:
+                line += f", {metric} {number(fmean(values), 1)}"
+        said.append(line)
+    return said
 
 
 def measured(matrix: Matrix, data: Path) -> list[Record]:
@@ -429,7 +387,7 @@ def document(
             "workload": record.workload,
             "iteration": record.iteration,
         }
-        runs.append(about | {name: record.value(name) for name in _SHOWN})
+        runs.append(about | {name: record.value(name) for name in SHOWN})
     return {
         "campaign": matrix.campaign,
         "matrix": str(path),

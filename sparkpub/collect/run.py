@@ -273,11 +273,8 @@ class Run:
             if self.stopped is not None:
                 self.exit = running.stop()
                 return
-            share = None
-            if job.expected_seconds:
-                share = elapsed / job.expected_seconds
             detail = f"{duration(elapsed)} {temperature}".strip()
-            self.station.progress.live(job.label, "running", detail, share)
+            self.station.progress.live(job.label, "running", detail)
 
     def _must_stop(self, elapsed: float) -> tuple[Status, str] | None:
         """Why the run must be ended now, as status and reason."""

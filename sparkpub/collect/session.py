@@ -1,6 +1,5 @@
 """The loop: what is missing is measured, each run is committed, and everything survives an end at any instant."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Protocol
 
@@ -19,21 +18,15 @@ from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.station import Station
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 
 
-def collect(
-    matrix: Matrix,
-    choice: Choice,
-    say: Say | None = None,
-    row: Callable[[Record], str] | None = None,
-) -> Outcome:
+def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
     """Measure what is missing. Raises CollectError where the machine or an environment stands in the way.
 
     One collector at a time cleans up what a killed one left, looks at what there is and what stands in the way of the
     rest, declares the campaign, sets up the machine, measures run by run, and puts everything back. `say` takes each
-    line that would else be printed, and `row` makes the line of a good run.
+    line that would else be printed.
     """
     folder = choice.data / matrix.campaign
     shown, redactor = public(matrix)
@@ -45,10 +38,10 @@ def collect(
 
         records = known_records(folder)
         refuse_another_campaign(shown, records, folder)
-        progress = Progress(matrix.campaign, say, phases=row is None)
+        progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
         committer = Committer(folder, choice.commit, choice.push, progress)
-        books = Books(matrix, shown, choice, records, committer, progress, row)
+        books = Books(matrix, shown, choice, records, committer, progress)
         # Where the campaign is repeated on each machine, a collector on this one plans for itself.
         own = inventory.machine_id() if matrix.machines == "replicate" else None
         books.schedule([] if own is None else [own])
@@ -73,7 +66,7 @@ def collect(
         return outcome
 
 
-class Ledger(Protocol):
+class Bookkeeper(Protocol):
     """Who says what a machine measures next, and keeps what it measured: the books, here or on another machine."""
 
     def next(self, machine: str | None, /) -> Job | None:
@@ -86,7 +79,7 @@ class Ledger(Protocol):
         """End the lease of a run that a gate kept from starting."""
 
 
-def work(here: Station, ledger: Ledger, interruption: Interruption) -> None:
+def work(here: Station, ledger: Bookkeeper, interruption: Interruption) -> None:
     """The loop of one machine: the next run, until there is none or nothing new may be started any more."""
     machine = here.machine.id
     while not interruption.finish and (job := ledger.next(machine)) is not None:

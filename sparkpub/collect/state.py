@@ -19,6 +19,11 @@ NOTE = "status.json"
 _PRIVATE = 0o700
 
 
+def leases_of(campaign: str) -> str:
+    """The note of a fleet: `[{"machine", "run", "state"}]`."""
+    return f"leases-{campaign}.json"
+
+
 def folder() -> Path:
     """The folder of the notes; it need not exist."""
     chosen = os.environ.get(VARIABLE)

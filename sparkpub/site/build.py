@@ -30,7 +30,7 @@ from sparkpub.site.content import (
     packed_pieces,
 )
 from sparkpub.site.figures import telemetry
-from sparkpub.site.figures.drawings import Drawings
+from sparkpub.site.figures.draw import Drawings
 from sparkpub.site.figures.library import Library
 from sparkpub.site.pages import (
     blog,
@@ -87,7 +87,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
         of_runs = RunPages(publication, templates)
         generated = [*pages.all(), (SHELL, templates.page("view"))]
         for form in _forms(publication, cache):
-            library.add_later(telemetry.empty(form))
+            library.add_later(form.key, form.chart)
 
         tree: dict[str, Content] = {}
         _add(tree, shared)
@@ -307,8 +307,11 @@ def _run_files(
 
 def _run_file(placed: placing.Placing, stored: Stored) -> bytes:
     """What the browser fetches of a run; empty where its telemetry has nothing to draw."""
-    figure = telemetry.figure(stored)
-    return b"" if figure is None else runs.file(figure, placed.alone(figure))
+    found = telemetry.trace(stored)
+    if found is None:
+        return b""
+    figure = telemetry.figure(stored, found)
+    return runs.file(stored, found, placed.alone(figure))
 
 
 def _run_page(

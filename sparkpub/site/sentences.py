@@ -7,6 +7,7 @@ number.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import ceil
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record
@@ -33,7 +34,7 @@ from sparkpub.tools.shapes.llama_benchy import FALLBACK
 MOST_NAMES = 3
 SMALLEST = 0.05
 """Per cent that read as zero."""
-MOST_WORDS = 28
+MOST_WORDS = 36
 """Words of a chart's headline."""
 
 
@@ -136,6 +137,10 @@ def _bounded(names: Names, metric: Metric, rows: Sequence[TableRow], which: str)
     ends = {"higher": -low, "lower": high, "neither": max(abs(low), abs(high))}
     most = _at_most(metric, rows, ends[metric.direction])
     side, verdict = _COSTS[metric.direction], _verdict(rows[0])
+    if rows[0].verdict == "equivalent":
+        # What is rare may be missing in all of the runs.
+        rare = ceil(max(row.unseen_percent for row in rows))
+        verdict += f" but for up to {rare}{SPACE}% slow runs"
     return _say(
         "bounded",
         names,

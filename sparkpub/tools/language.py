@@ -243,7 +243,9 @@ class ResultMapping(Declared):
     """What writes such results, where it is a tool that others use, too."""
     reads: str | None = None
     """The workload that it is: its reader adds what logs beside a report say."""
-    shape: Literal["llama-bench", "llama-benchy", "printed"] | None = None
+    shape: Literal["llama-bench", "llama-benchy", "printed", "trtllm-bench"] | None = (
+        None
+    )
     """How files become runs where a run is not a JSON object: `printed` reads the table that a client prints, too."""
     files: str = "*"
     """Names of the files that are results, with `*` for any letters; nothing has to be said of others."""
@@ -334,7 +336,7 @@ _OF_TOOLS = (
 )
 _OF_TABLES = ("path", "long", "repeats")
 _RUNS_OF_TOOLS = ("ended", "seconds", "succeeded")
-_RUNS_OF_TABLES = ("iteration", "status", "quarantined", "repeat_of")
+_RUNS_OF_TABLES = ("status", "quarantined", "repeat_of")
 _CALLED = {
     "columns": "run",
     "options": "load",

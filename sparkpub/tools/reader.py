@@ -33,8 +33,13 @@ class ReportReading:
 
     @property
     def samples(self) -> dict[str, tuple[float, ...]]:
-        """The repetitions of the figures."""
-        return self.figures.samples if self.succeeded else {}
+        """The repetitions of figures."""
+        known = self.metrics
+        return {
+            name: values
+            for name, values in self.figures.samples.items()
+            if reading.known(known, name)
+        }
 
     @property
     def facts(self) -> dict[str, Any]:

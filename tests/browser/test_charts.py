@@ -3,6 +3,7 @@
 import html
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,51 +11,26 @@ import pytest
 
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import ROOT, packed
-from sparkpub.site.figures.compile import Chart, Job, compile_chart
-from sparkpub.site.figures.output import FONT, markup
+from sparkpub.site.content import ROOT
+from sparkpub.site.figures import shapes
+from sparkpub.site.figures.draw import Chart, draw
+from sparkpub.site.figures.output import markup
 from tests.browser.conftest import Host, delay, served
 
 ROWS = [
     {
         "run": f"r{i}",
         "model": "ab"[i % 2],
-        "environment": "native" if i < 10 else "container",
+        "kind": "run",
+        "name": "all",
+        "offset": 0.5,
         "value": 10.0 + i,
         "position": i,
+        "tip": {"run": f"r{i}", "value": f"{10 + i}"},
         "href": f"runs/r{i}/",
     }
     for i in range(20)
 ]
-
-
-def specification(x: str) -> dict[str, Any]:
-    scale = {
-        "range": ["var(--sp-c1)", "var(--sp-c2)"],
-        "domain": ["native", "container"],
-    }
-    return {
-        "data": {"name": "runs"},
-        "width": 640,
-        "height": 120,
-        "mark": {"type": "point", "filled": True, "size": 80},
-        "encoding": {
-            "x": {"field": x, "type": "quantitative"},
-            "y": {"field": "environment", "type": "nominal"},
-            "color": {
-                "field": "environment",
-                "type": "nominal",
-                "scale": scale,
-                "legend": None,
-            },
-            "href": {"field": "href", "type": "nominal"},
-            "tooltip": [
-                {"field": "run", "type": "nominal"},
-                {"field": "value", "type": "quantitative"},
-            ],
-        },
-        "config": {"aria": False, "background": None, "font": FONT},
-    }
 
 
 FORM = """<form class="sp-filters"><fieldset><legend>Model</legend>
@@ -67,16 +43,14 @@ def build(folder: Path) -> None:
     browser = runtime.files(Cache(folder.parent / "cache"))
     figures = ""
     for x in ("value", "position"):
-        chart = compile_chart(Job(x, Chart(specification, (x,)), {"runs": ROWS}))
-        both = f'{{"wide":{chart.vega_json},"narrow":{chart.vega_json_narrow}}}'
-        target = folder / "charts" / f"{x}.packed"
+        rows = [{**row, "value": row[x]} for row in ROWS]
+        chart = Chart(partial(shapes.dots, title=x), rows)
+        made = draw(x, chart)
+        target = folder / "charts" / f"{x}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(packed(both.encode()))
-        drawn = markup(
-            chart, specification=f"charts/{x}.packed", sources={"runs": "runs.json"}
-        )
+        target.write_text(json.dumps({"rows": rows, **json.loads(made.live)}))
+        drawn = markup(made, live=f"charts/{x}.json")
         figures += f'<figure class="sp-figure" id="{x}"><p class="sp-title">{x}</p>{drawn}</figure>'
-    (folder / "runs.json").write_text(json.dumps(ROWS))
     table = "".join(
         f'<tr data-sp-row data-model="{row["model"]}"><td>{row["run"]}</td></tr>'
         for row in ROWS
@@ -142,11 +116,13 @@ def test_a_pointer_that_was_there_before_the_script_asks_when_it_moves(
 def test_nothing_of_vega_is_loaded_until_a_reader_shows_interest(charts: Host) -> None:
     visit = charts.open()
     visit.page.wait_for_load_state("networkidle")
-    assert not [url for url in visit.requests if "vega" in url or "runs.json" in url]
+    assert not [
+        url for url in visit.requests if "vega" in url or url.endswith("value.json")
+    ]
     live(visit.page)
     visit.page.hover("#position .sp-chart")
     visit.page.wait_for_selector("#position .sp-wide .mark-symbol path")
-    assert len([url for url in visit.requests if url.endswith("runs.json")]) == 1
+    assert len([url for url in visit.requests if url.endswith("value.json")]) == 1
     assert (visit.errors, visit.elsewhere) == ([], [])
 
 
@@ -164,7 +140,7 @@ def test_phone_gets_the_narrow_drawing_and_view(charts: Host) -> None:
     assert not visit.page.locator("#value .sp-wide svg").is_visible()
     visit.page.tap("#value .sp-chart")
     visit.page.wait_for_selector("#value .sp-narrow .mark-symbol path")
-    assert any(url.endswith("value.packed") for url in visit.requests)
+    assert any(url.endswith("value.json") for url in visit.requests)
     assert visit.errors == []
 
 
@@ -226,7 +202,7 @@ def test_a_filter_in_the_address_is_restored(charts: Host) -> None:
 
 def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
     visit = charts.open()
-    visit.page.route("**/*.packed", lambda route: route.abort())
+    visit.page.route("**/charts/*.json", lambda route: route.abort())
     with visit.page.expect_event("requestfailed"):
         visit.page.hover("#value .sp-chart")
     assert visit.page.locator("#value .sp-wide svg a").count() == len(ROWS)

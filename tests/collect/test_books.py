@@ -175,26 +175,21 @@ def test_runs_under_way_count_among_those_asked_for(
 # -- what is next ----------------------------------------------------------------------------------------
 
 
-def test_a_job_numbers_the_attempts_and_expects_what_the_cell_took(
+def test_a_job_numbers_the_attempts(
     tmp_path: Path,
 ) -> None:
-    """Two attempts at the first run, one repeat of it, and one attempt at the second. 10 and 20 seconds are 15 on
-    average; a run that says no time and one of another cell do not count."""
-    other = PlannedRun(0, "m", "native", "other", 1)
+    """Two attempts at the first run, one repeat of it, and one attempt at the second."""
     kept = books(
         tmp_path,
-        a_run(number=1, duration_seconds=10, **FAILED),
+        a_run(number=1, **FAILED),
         a_run(number=2),
         a_run(number=3, repeat_of="small-native_w_1_2"),
-        a_run(SECOND, number=4, duration_seconds=20),
-        a_run(other, number=5, duration_seconds=900),
+        a_run(SECOND, number=4),
     )
     again = kept.job(RUN, None, "small-native_w_1_2")
     assert (again.run, again.repeat_of) == (RUN, "small-native_w_1_2")
-    jobs = (kept.job(RUN, None), again, kept.job(SECOND, None), kept.job(other, None))
-    assert [job.attempt for job in jobs] == [3, 2, 2, 2]
-    assert [job.expected_seconds for job in jobs] == [15, 15, 15, 900]
-    assert books(tmp_path).job(RUN, None).expected_seconds is None
+    jobs = (kept.job(RUN, None), again, kept.job(SECOND, None))
+    assert [job.attempt for job in jobs] == [3, 2, 2]
 
 
 def test_a_job_on_a_machine_numbers_the_attempts_there(tmp_path: Path) -> None:

@@ -138,24 +138,6 @@ def test_the_doctor_says_what_the_matrix_needs_and_leaves_the_rest_out() -> None
     assert doctor.lines(found)[-1].strip() == "engines that are not on PATH: vllm"
 
 
-@pytest.mark.parametrize("columns", ["60"])
-def test_the_live_line_fits_and_keeps_what_is_new(
-    monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", columns)
-    monkeypatch.setenv("TERM", "xterm")
-    shown = Progress("c")
-    shown.counts(11, 60)
-    shown.figure = "138 tok/s"
-    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C", 0.5)
-    (line,) = [part for part in terminal.text.split("\r\x1b[K") if part]
-    assert len(line) < int(columns)
-    assert line.startswith("[11/60] |")
-    assert line.endswith("7: running [####....] 30s 61 °C 138 tok/s")
-
-
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
     run(a_matrix(), tmp_path, max_runs=1)
     document = json.loads(
@@ -250,37 +232,49 @@ class Terminal:
     def flush(self) -> None: ...
 
 
-def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, *, term: str = "xterm", columns: int = 120
+) -> tuple[Progress, Terminal]:
+    """Where one of four runs is done, and what was sent to the terminal."""
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", term)
     shown = Progress("c")
     shown.counts(1, 4)
-    shown.live("m/native/w 2", "running", "30s 61 °C", 0.5)
-    assert terminal.text.startswith("\r\x1b[K[#####...............] [1/4]")
-    assert "m/native/w 2: running [####....] 30s 61 °C" in terminal.text
+    return shown, terminal
+
+
+def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, terminal = on_a_terminal(monkeypatch)
+    shown.live("m/native/w 2", "running", "30s 61 °C")
+    assert terminal.text == "\r\x1b[K[1/4] | m/native/w 2: running 30s 61 °C"
     shown.finished()
-    shown.live("m/native/w 3", "running", "1s", 0.0)
+    shown.live("m/native/w 3", "running", "1s")
     assert "[2/4] ETA" in terminal.text
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
 
 
-@pytest.mark.parametrize("kind", ["dumb", None])
-def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
-    monkeypatch: pytest.MonkeyPatch, kind: str | None
+def test_the_live_line_fits_and_keeps_what_is_new(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.delenv("TERM", raising=False)
-    if kind is not None:
-        monkeypatch.setenv("TERM", kind)
-    shown = Progress("c")
-    shown.counts(1, 4)
+    shown, terminal = on_a_terminal(monkeypatch, columns=50)
+    shown.figure = "138 tok/s"
+    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C")
+    line = terminal.text.removeprefix("\r\x1b[K")
+    assert line == "[1/4] | …/c32-long 7: running 30s 61 °C 138 tok/s"
+    assert len(line) < 50
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, term: str
+) -> None:
+    shown, terminal = on_a_terminal(monkeypatch, term=term)
     for phase in ("cooling", "running", "running"):
-        shown.live("m/native/w 2", phase, "30s 61 °C", 0.5)
+        shown.live("m/native/w 2", phase, "30s 61 °C")
     shown.line("done")
     shown.close()
     assert not {"\r", "\x1b"} & set(terminal.text)

@@ -49,15 +49,6 @@ def said(matrix: Matrix, data: Path) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("form", ["{}", "{}/v1/"])
-def test_a_server_that_serves_the_model_stands_in_nobodys_way(
-    form: str, client: Path, tmp_path: Path
-) -> None:
-    with serving(Served(PAGES)) as server:
-        matrix = measuring(form.format(server.url), model="m")
-        assert in_the_way(matrix, plan(matrix)) == []
-
-
 @pytest.mark.parametrize(
     ("pages", "model", "words"),
     [

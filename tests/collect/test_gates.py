@@ -3,7 +3,6 @@
 import operator
 import signal
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -186,14 +185,6 @@ def test_a_clock_that_was_set_back_makes_no_cooldown_longer(
     assert found["cooldown"].met is True
     assert 0.1 <= found["cooldown"].waited_seconds < 20
     assert found["cooldown"].readings[0].value == found["cooldown"].waited_seconds
-
-
-def test_a_signal_ends_a_cooldown_at_once(tmp_path: Path, driver: FakeNvml) -> None:
-    later(lambda: signal.raise_signal(signal.SIGTERM))
-    began = time.monotonic()
-    _, passed = tried(tmp_path, cooldown=600, last=datetime.now(UTC))
-    assert passed.interrupted
-    assert time.monotonic() - began < 60
 
 
 def test_thinned_readings_keep_the_first_the_last_and_every_second_between(

@@ -437,17 +437,6 @@ def test_a_collector_killed_between_noting_and_committing_leaves_no_run_out(
     assert commits(repository)[0] == "Measure m/native/w, iteration 1: ok"
 
 
-def test_evidence_that_was_left_out_is_committed(repository: Path) -> None:
-    data = repository / "data"
-    run(a_matrix(iterations=1), data, commit=False)
-    (record,) = records(data)
-    Repository.of(repository).commit(
-        [data / "small" / f"{record.stem}.json"], "The record alone"
-    )
-    run(a_matrix(iterations=1), data, commit=True)
-    assert status(repository) == OPERATORS
-
-
 def test_what_the_operator_committed_meanwhile_holds_up_nothing(
     repository: Path,
 ) -> None:

@@ -71,27 +71,32 @@ def orphans() -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("numbers", "name"),
+    [
+        ((signal.SIGTERM,), "SIGTERM"),
+        ((signal.SIGHUP,), "SIGHUP"),
+        ((signal.SIGINT, signal.SIGINT), "Ctrl-C, twice"),
+    ],
+)
 def test_a_signal_during_a_run_ends_and_records_it(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, numbers: tuple[signal.Signals, ...], name: str
 ) -> None:
     with a_collector(tmp_path, a_matrix(LONG)) as collector:
         until(lambda: running(tmp_path))
-        collector.send_signal(number)
+        for number in numbers:
+            collector.send_signal(number)
+            time.sleep(0.5 if len(numbers) > 1 else 0)
         out, err = collector.communicate(timeout=LIMIT)
-    assert collector.returncode == 1
-    assert err == ""
-    assert f"stopped by {number.name}" in out
+    assert (collector.returncode, err) == (1, "")
+    assert f"stopped by {name}" in out
     (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == (
-        "interrupted",
-        f"stopped by {number.name}",
-    )
+    stopped = (record.status, record.status_reason)
+    assert stopped == ("interrupted", f"stopped by {name}")
     assert {item.role for item in record.evidence} == {"log", "telemetry"}
     assert orphans() == []
-    assert (
-        run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0
-    )  # an interruption is no attempt
+    # An interruption is no attempt.
+    assert run(a_matrix(LONG, timeout=0.3), tmp_path).left == 0
 
 
 def test_signals_that_never_end_are_one_signal(tmp_path: Path) -> None:
@@ -116,20 +121,6 @@ def test_ctrl_c_once_finishes_the_run_in_hand(tmp_path: Path) -> None:
     assert collector.returncode == 1
     assert "1 run measured, 0 failed, 1 to do; stopped by Ctrl-C\n" in said
     assert [record.status for record in records(tmp_path)] == ["ok"]
-
-
-def test_ctrl_c_twice_stops_and_records_it(tmp_path: Path) -> None:
-    with a_collector(tmp_path, a_matrix(LONG)) as collector:
-        until(lambda: running(tmp_path))
-        collector.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-        collector.send_signal(signal.SIGINT)
-        collector.communicate(timeout=LIMIT)
-    (record,) = records(tmp_path)
-    assert (record.status, record.status_reason) == (
-        "interrupted",
-        "stopped by Ctrl-C, twice",
-    )
 
 
 def test_ctrl_c_while_the_program_loads_just_ends_it(
@@ -247,29 +238,22 @@ def test_killed_at_any_instant_the_campaign_completes(
     assert orphans() == []
 
 
-def test_two_collectors_do_not_share_a_machine(tmp_path: Path) -> None:
-    with a_collector(tmp_path, a_matrix(LONG)) as collector:
-        until(lambda: running(tmp_path))
-        with a_collector(tmp_path, a_matrix(LONG)) as second:
-            _, err = second.communicate(timeout=LIMIT)
-        assert second.returncode == 1
-        assert f"process {collector.pid} of " in err
-        assert ", campaign small, socket @" in err
-        os.kill(collector.pid, signal.SIGTERM)
-        collector.communicate(timeout=LIMIT)
-
-
-def test_two_collectors_with_a_state_each_do_not_share_a_campaign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("own_notes", [False, True])
+def test_two_collectors_share_neither_a_machine_nor_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_notes: bool
 ) -> None:
-    """The second one took the first one's run for one that was killed, and recorded it without its log."""
+    """With notes of its own a second one took the first one's run for one that was killed."""
     with a_collector(tmp_path, a_matrix(LONG)) as collector:
         until(lambda: running(tmp_path))
-        monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "another-state"))
+        if own_notes:
+            monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "another-state"))
         with a_collector(tmp_path, a_matrix(LONG)) as second:
             _, err = second.communicate(timeout=LIMIT)
         assert second.returncode == 1
-        assert "another collector writes to this campaign" in err
+        why = f"process {collector.pid} of "
+        if own_notes:
+            why = "another collector writes to this campaign"
+        assert why in err
         assert records(tmp_path) == []
         assert running(tmp_path)
         os.kill(collector.pid, signal.SIGTERM)

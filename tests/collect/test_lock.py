@@ -6,9 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -74,27 +73,6 @@ def test_without_a_state_folder_of_ones_own_the_machine_has_one_lock(
     assert own != lock.NAME
 
 
-@pytest.mark.parametrize("laid", ["a link", "a pipe"])
-def test_nothing_that_lies_in_the_folder_of_notes_is_followed_or_opened(
-    own_state: Path, tmp_path: Path, laid: str
-) -> None:
-    """The lock was a file: a link in its place emptied what it led to, or made it for everybody to write."""
-    own_state.mkdir()
-    place = own_state / "sparkpub-collector.lock"
-    victim = tmp_path / "victim"
-    if laid == "a link":
-        victim.write_text("root's")
-        place.symlink_to(victim)
-    else:
-        os.mkfifo(place)
-    with lock.locked("c", tmp_path):
-        assert lock.holder() is not None
-    assert victim.exists() == (laid == "a link")
-    if laid == "a link":
-        assert victim.read_text() == "root's"
-    assert list(own_state.iterdir()) == [place]
-
-
 def test_the_lock_says_who_has_it_and_is_free_afterwards(
     own_state: Path, tmp_path: Path
 ) -> None:
@@ -138,25 +116,6 @@ def test_one_that_says_nothing_is_not_waited_for(
         found = lock.holder()
     assert found is not None
     assert found["pid"] == os.getpid()
-
-
-def test_one_that_drips_its_answer_is_not_waited_for(own_state: Path) -> None:
-    """A byte each second kept `collect` and `status` for an hour."""
-    with squatting() as other:
-
-        def dripping() -> None:
-            asking, _ = other.accept()
-            with asking, suppress(OSError):
-                while True:
-                    asking.sendall(b"x")
-                    time.sleep(0.05)
-
-        threading.Thread(target=dripping, daemon=True).start()
-        begun = time.monotonic()
-        found = lock.holder()
-    assert found is not None
-    assert found["pid"] == os.getpid()
-    assert time.monotonic() - begun < lock.ANSWER_SECONDS
 
 
 @contextmanager

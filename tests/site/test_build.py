@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import html
 import json
 import os
 import re
@@ -329,21 +328,18 @@ def test_a_run_is_a_page_and_with_telemetry_a_small_file(built: Built) -> None:
     assert headings[:3] == ["Metrics", "How to repeat it", "Findings"]
     assert page.count("data-sp-now") == 1
     assert "data-sp-block" not in page
-    found = re.findall('data-sp-data="([^"]*)"', page)[0]
-    place = f"../../{folder}/run.packed"
-    assert json.loads(html.unescape(found)) == {
-        "samples": f"{place}#samples",
-        "phases": f"{place}#phases",
-    }
-    samples = unpacked_of(tree, f"{folder}/run.packed")
-    (heat,) = [of for signal, of in samples["samples"].items() if "temp" in signal]
-    times, values = heat
+    assert f'data-sp-rows="../../{folder}/run.packed#rows"' in page
+    rows = unpacked_of(tree, f"{folder}/run.packed")["rows"]
+    (heat,) = [row for row in rows if "temp" in row.get("panel", "")]
+    times, values = heat["times"], heat["values"]
     # A sample a second from 40 °C, a tenth of a degree more each: in hundredths.
     assert (times[:3], values[:3]) == ([0, 100, 100], [4000, 10, 10])
     assert re.findall(r"<svg[^>]*>(.*?)</svg>", page) == ["", ""]
-    assert samples["phases"] == [{"name": "measure", "start": 5.0, "end": 50.0}]
+    (phase,) = [row for row in rows if row.get("kind") == "phase"]
+    assert (phase["name"], phase["x"], phase["end"]) == ("measure", 5.0, 50.0)
     specification = re.findall('data-sp-chart="../../([^"]*)"', page)[0]
-    assert set(unpacked_of(tree, specification)) == {"wide", "narrow"}
+    live = json.loads(tree[specification].inlined(specification))
+    assert set(live) == {"wide", "narrow"}
     failed = page_of(tree, FAILED)
     assert 'id="L2"' in failed
 

@@ -9,8 +9,10 @@ import pytest
 
 from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
-from sparkpub.site.figures import users, versions
-from sparkpub.site.figures.compile import compile_chart
+from sparkpub.site.figures import others
+from sparkpub.site.figures.draw import draw
+from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import model_page
 from sparkpub.site.pages.templating import Templates
 from tests.leaderboards import LOAD, a_finding, runs_of
@@ -140,6 +142,11 @@ def test_accuracy_stands_beside_speed() -> None:
     assert "61.50 %" in text(html).replace("\u00a0", " ")
 
 
+def points(figure: Figure) -> list[Row]:
+    """The points of a figure of users; what something else beats is hollow: it does not count."""
+    return [row for row in figure.chart.rows if row["kind"] == "run"]
+
+
 def test_doubted_figures_are_named_and_drawn_nowhere() -> None:
     publication = published(
         *runs_of("m", [1.0]), *runs_of("m", [2.0], load=ONE, workload="o")
@@ -147,7 +154,7 @@ def test_doubted_figures_are_named_and_drawn_nowhere() -> None:
     (model,) = model_page.models(publication)
     figure = model_page.figure(publication, model)
     assert figure is not None
-    assert [row["load"] for row in figure.data[users.TABLE]] == [1, 8]
+    assert [row["order"] for row in points(figure)] == [1, 8]
 
 
 def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
@@ -158,12 +165,12 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         records += runs_of("m", [total], load=load, workload=f"w{count}")
     publication = published(*records)
     (model,) = model_page.models(publication)
-    figure = users.of_model(
+    figure = others.users_of_model(
         model.name, model.speeds, model_page.setup_names(publication, model)
     )
     assert figure is not None
-    assert [row["front"] for row in figure.data[users.TABLE]] == [True, True, False]
-    assert [row["user"] for row in figure.data[users.TABLE]] == [50.0, 30.0, 12.5]
+    assert [row.get("counts", True) for row in points(figure)] == [True, True, False]
+    assert [row["x"] for row in points(figure)] == [50.0, 30.0, 12.5]
     assert figure.says.startswith(
         "Most measured: 240 tok/s in all, with 8 users at 30.0 tok/s each"
     )
@@ -186,12 +193,11 @@ def test_a_new_version_is_drawn_with_what_it_changed() -> None:
     figure = model_page.versions_figure(publication, model)
     assert figure is not None
     assert figure.says.startswith("1 of 2 loads changed beyond the noise of their runs")
-    rows = {row["percent"]: row["change"] for row in figure.data[versions.TABLE]}
-    assert rows == {0.0: "", 10.0: "", 20.0: "+20.0\N{NO-BREAK SPACE}%"}
+    rows = {round(row["value"], 9): row["verdict"] for row in figure.chart.rows}
+    assert rows == {0.0: "first", 10.0: "not shown", 20.0: "changed"}
     assert [str(row[1]).count("→") for row in figure.table.rows] == [1, 1]
-    drawing = compile_chart(figure.job).svg_wide
-    assert ">vLLM 0.25<" in drawing
-    assert drawing.index(">vLLM 0.25<") < drawing.index(">vLLM 0.26<")
+    drawing = draw(figure.key, figure.chart).svg_wide
+    assert drawing.index("vLLM 0.25<") < drawing.index("vLLM 0.26<")
 
 
 def test_what_was_measured_once_has_no_line_over_versions() -> None:

@@ -16,7 +16,7 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.names import Names
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.figures import coverage
+from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import (
     LEADING,
     cell_label,
@@ -64,8 +64,8 @@ def test_a_matrix_that_was_changed_after_a_run_plans_nothing(
     record = campaign.records[0].model_copy(update={"specification": "0" * 64})
     changed = replace(campaign, runs=(Stored(record, Path("c/r.json")),))
     dataset = Dataset(Path(), MappingProxyType({"c": changed}))
-    (slot,) = coverage.slots(publish(dataset, options), changed)
-    assert (slot["state"], slot["iteration"]) == ("done", 1)
+    (slot,) = Library(publish(dataset, options)).figure("coverage").chart.rows
+    assert (slot["group"], slot["column"]) == ("done", 1)
 
 
 def headlines(campaign: CampaignData, options: SiteOptions) -> list[str]:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sparkpub.review.dataset import load
 from sparkpub.site.build import publish
 from sparkpub.site.content import ROOT, LatePage, SiteOptions
 from sparkpub.site.figures import telemetry
-from sparkpub.site.figures.compile import Job, compile_chart
+from sparkpub.site.figures.draw import draw
 from sparkpub.site.pages import templating
 from sparkpub.site.pages.runs import RunPages, chart, file, in_shell
 
@@ -29,18 +30,22 @@ CSV = b"""elapsed_seconds,gpu_temp_celsius,gpu_power_watt
 def test_samples_travel_as_steps(data: Path) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(CSV)
-    figure = telemetry.figure(stored)
-    assert figure is not None
-    document = json.loads(gzip.decompress(file(figure, "<p>")))
-    assert document["chart"] == chart(file(figure, "<p>")) == "<p>"
-    times = [-150, 150, 225]
-    assert document["samples"] == {
-        "GPU temperature": [times, [4000, -5, 105]],
-        "GPU power": [times, [29, 28, 123399]],
-    }
-    sums = [total / 100 for total in accumulate(document["samples"]["GPU power"][1])]
+    trace = telemetry.trace(stored)
+    assert trace is not None
+    packed = file(stored, trace, "<p>")
+    document = json.loads(gzip.decompress(packed))
+    assert document["chart"] == chart(packed) == "<p>"
+    temperature, power, *phases = document["rows"]
+    assert (temperature["panel"], temperature["values"]) == (
+        "GPU temperature",
+        [4000, -5, 105],
+    )
+    assert (power["panel"], power["values"]) == ("GPU power", [29, 28, 123399])
+    assert temperature["times"] == power["times"] == [-150, 150, 225]
+    sums = [total / 100 for total in accumulate(power["values"])]
     assert sums == [0.29, 0.57, 1234.56]
-    assert document["phases"] == figure.data["phases"]
+    names = [phase.name for phase in stored.record.phases]
+    assert [phase["name"] for phase in phases] == names
 
 
 def test_record_telemetry_and_templates_decide_the_chart_of_a_run(
@@ -115,25 +120,25 @@ elapsed_seconds,gpu_power_watt,gpu0_power_watt,gpu1_power_watt,gpu2_power_watt,c
 def test_of_several_gpus_each_that_the_run_used_has_a_line(data: Path) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(TWO_GPUS)
-    figure = telemetry.figure(stored)
-    assert figure is not None
-    values = {
-        name: [row["value"] for row in figure.data["samples"] if row["signal"] == name]
-        for name in dict.fromkeys(row["signal"] for row in figure.data["samples"])
-    }
-    assert values == {
-        "GPU power, GPU 0": [100, 110],
-        "GPU power, GPU 2": [200, 200],
-        "CPU": [5, 6],
+    trace = telemetry.trace(stored)
+    assert trace is not None
+    figure = telemetry.figure(stored, trace)
+    assert trace.lines == {
+        ("GPU power", "GPU 0"): [(0, 100), (1, 110)],
+        ("GPU power", "GPU 2"): [(0, 200), (1, 200)],
+        ("CPU", ""): [(0, 5), (1, 6)],
     }
     assert figure.table.rows[0] == ["GPU power", "W", "100.0", "200.0"]
-    drawn = compile_chart(Job("k", figure.chart, figure.data)).svg_wide
+    rows = [
+        {"panel": panel, "group": gpu, "x": time, "value": value}
+        for (panel, gpu), points in trace.lines.items()
+        for time, value in points
+    ]
+    drawn = draw("k", replace(figure.chart, rows=rows)).svg_wide
     assert ">GPU 0<" in drawn
     assert ">GPU 2<" in drawn
     assert ">GPU 1<" not in drawn
     assert 'stroke="var(--sp-c1)"' in drawn
     assert 'stroke="var(--sp-c2)"' in drawn
-    trace = telemetry.trace(stored)
-    assert trace is not None
     (form,) = telemetry.FORMS.validate_json(to_json([trace.form]))
-    assert telemetry.empty(form) == figure.job
+    assert (form.key, form.chart.identity) == (figure.drawn_as, figure.chart.identity)

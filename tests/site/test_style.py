@@ -98,7 +98,7 @@ def test_all_series_differ_for_most_eyes_and_the_others_have_shapes(mode: str) -
 def test_every_colour_that_charts_name_has_a_value() -> None:
     named = {
         re.sub(r"var\((.*)\)", r"\1", colour)
-        for colour in (*theme.SERIES, *theme.RAMP, theme.TEXT, theme.FAINT)
+        for colour in (*theme.SERIES, *theme.RAMP, theme.INK, theme.FAINT)
     }
     for mode in ("light", "dark"):
         assert named <= palette(mode).keys()

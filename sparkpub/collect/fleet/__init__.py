@@ -2,5 +2,6 @@
 
 Each machine has the loop of a collection without a fleet (`sparkpub.collect.session.work`); only the books are on the
 head, which alone writes records and commits. `cluster` is all that knows Ray, `node` what runs on a machine, `roster`
-which of them may measure, `ledger` the books, and `session` the head.
+which of them may measure, `ledger` the books, and `session` the
+operator's command.
 """

@@ -5,15 +5,18 @@ operator's command, and says what there is to say when that asks.
 """
 
 import hashlib
+import json
 import os
+import re
+import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
-from sparkpub.collect import invoker, journal
+from sparkpub.collect import invoker, journal, state
 from sparkpub.collect.books import Books, Outcome, attempted, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare, refuse_another_campaign
@@ -27,8 +30,14 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun
 from sparkpub.record.errors import RecordError, SparkpubError, field_problems
 from sparkpub.record.record import Record
+from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
 
+GRACE = 120.0
+"""Seconds that a run may be late before its machine is taken for hung."""
+_FOR_GIT = re.compile(
+    r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
+)
 _REMEDY = "install the same sparkpub on every machine, and look at that machine's disk and network"
 
 
@@ -168,6 +177,24 @@ def _problem(
     return None
 
 
+def for_git() -> dict[str, str]:
+    """The variables of this process that its git and ssh need, and no secret: they may cross the network."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if _FOR_GIT.fullmatch(name) and not is_secret_name(name)
+    }
+
+
+def _longest(job: Job) -> float:
+    """Seconds that a run may take, from its gates to its end."""
+    gates, server = job.matrix.gates, job.options.server
+    waits = gates.cooldown + gates.max_wait
+    if server is not None:
+        waits += gates.max_wait + server.ready_timeout
+    return waits + job.matrix.timeout
+
+
 class Ledger:
     """The actor: what machines ask of the books, and what the operator's command hears of them."""
 
@@ -177,13 +204,16 @@ class Ledger:
         choice: Choice,
         environment: Mapping[str, str],
     ) -> None:
-        """`environment` has the variables of the operator's command: git and ssh may need them."""
-        os.environ.clear()
+        """`environment` has what git and ssh need of the operator's; see `for_git`."""
         os.environ.update(environment)
         self._matrix, self._choice = Matrix.model_validate(document), choice
         self._said: list[str] = []
         self._stack = ExitStack()
         self._wish = ""
+        self._lost: dict[str, str] = {}
+        """What machines were at that are gone."""
+        self._due: dict[str, float] = {}
+        """When the run of a machine has to be here, on the monotonic clock."""
         self.books: FleetBooks
 
     def begin(self, user: int) -> list[str]:
@@ -217,6 +247,7 @@ class Ledger:
         if machine in self.books.machines:
             return "is a machine that measures already: two runs at once would measure each other"
         self.books.join(machine)
+        self._lost.pop(machine, None)
         return None
 
     def next(self, machine: str) -> Job | bool:
@@ -227,6 +258,8 @@ class Ledger:
         if job is None:
             return not self.books.over
         self.books.progress.live(job.label, f"on {name(machine)}", "")
+        self._due[machine] = time.monotonic() + _longest(job) + GRACE
+        self._note()
         return job
 
     def keep(self, machine: str, delivery: Delivery) -> str | None:
@@ -247,6 +280,20 @@ class Ledger:
         at = f"; {job.label} is to do again" if job else ""
         if why:
             self.tell(machine, f"is lost: {why}{at}")
+        if job is not None:
+            self._lost[machine] = job.label
+            self._note()
+
+    def _note(self) -> None:
+        """For `sparkpub status`: which run each machine has on lease, and of which machines nothing came."""
+        found = [
+            {"machine": machine, "run": job.label, "state": "under way"}
+            for machine, job in self.books.leases.items()
+        ]
+        for machine, run in self._lost.items():
+            found.append({"machine": machine, "run": run, "state": "failed"})
+        with suppress(OSError):
+            state.write(state.leases_of(self._matrix.campaign), json.dumps(found))
 
     def tell(self, machine: str, line: str) -> None:
         """What a machine has to say."""
@@ -260,13 +307,18 @@ class Ledger:
         """The same for machines; empty while there is none."""
         return self._wish
 
-    def said(self) -> tuple[list[str], bool, set[str]]:
-        """What there is to say since the last call, whether runs are left to do, and the machines that are at work."""
+    def said(self) -> tuple[list[str], bool, set[str], set[str]]:
+        """What there is to say since the last call, whether runs are left to do, the machines that are at work, and
+        those of which the run is overdue."""
         lines = list(self._said)
         self._said.clear()
         left = bool(self.books.todo) and not self.books.full()
-        return lines, left, self.books.machines
+        now = time.monotonic()
+        late = {item for item in self.books.machines if item in self.books.leases}
+        late = {item for item in late if now > self._due.get(item, now)}
+        return lines, left, self.books.machines, late
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to."""
+        state.write(state.leases_of(self._matrix.campaign), None)
         return self.books.outcome(stopped)

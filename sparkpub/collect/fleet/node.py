@@ -154,7 +154,7 @@ class RemoteLedger:
     interruption: Interruption
 
     def next(self, _machine: str | None) -> Job | None:
-        """See `Ledger.next`: waits while other machines are at what this one may have to do after them."""
+        """See `Bookkeeper.next`: waits while other machines are at what this one may have to do after them."""
         while True:
             answer: Job | bool = self.ask("next", self.machine)
             if isinstance(answer, Job):
@@ -179,7 +179,7 @@ class RemoteLedger:
             file.unlink(missing_ok=True)
 
     def skip(self, _machine: str | None) -> None:
-        """See `Ledger.skip`."""
+        """See `Bookkeeper.skip`."""
         self.ask("skip", self.machine)
 
 

@@ -21,7 +21,7 @@ from sparkpub.collect.fleet.cluster import (
     Node,
     connected,
 )
-from sparkpub.collect.fleet.ledger import Ledger
+from sparkpub.collect.fleet.ledger import Ledger, for_git
 from sparkpub.collect.fleet.node import NodeState
 from sparkpub.collect.fleet.roster import (
     answered,
@@ -68,7 +68,7 @@ def collect(
         wanted = most_frequent(found.values())
         refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
-        given = document, here, dict(os.environ)
+        given = document, here, for_git()
         ledger = cluster.actor(Ledger, matrix.campaign, *given)
         progress = Progress(matrix.campaign, say)
         stack.callback(progress.close)
@@ -168,12 +168,15 @@ class Head:
 
     def _say(self) -> bool:
         """Print what there is to say; returns whether runs are left that a machine could measure."""
-        lines, left, joined = self.ask("said")
+        lines, left, joined, late = self.ask("said")
         for line in lines:
             self.progress.line(line)
-        late = time.monotonic() - BEGIN_SECONDS
+        begun = time.monotonic() - BEGIN_SECONDS
         for ref, (there, machine, since) in list(self.works.items()):
-            if not left and machine not in joined and since < late:
+            if machine in late:
+                self.losses[there] = MOST_LOSSES
+                self.cluster.cancel(ref)  # it is heard of as lost
+            elif not left and machine not in joined and since < begun:
                 self.cluster.cancel(ref)
                 del self.works[ref]
                 self.progress.line(f"{there} is taken by other work of the cluster")

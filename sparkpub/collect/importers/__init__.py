@@ -21,9 +21,8 @@ from sparkpub.collect.importers.base import (
     read_about,
 )
 from sparkpub.collect.importers.benchmark_spark import BenchmarkSpark
-from sparkpub.collect.importers.formats import MakeReader, read_files
+from sparkpub.collect.importers.formats import NO_RESULT, MakeReader, read_files
 from sparkpub.collect.importers.reports import ReportReader
-from sparkpub.collect.importers.trtllm_bench import TrtllmBench
 from sparkpub.collect.importers.writing import ImportOutcome, write
 from sparkpub.plan.workloads import WORKLOADS, parser_of
 from sparkpub.record import catalogue
@@ -50,18 +49,20 @@ def _by_mapping(path: Path, given: Given) -> Iterator[Draft | Left]:
 
 
 READERS: Mapping[str, MakeReader] = {
-    **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
     "benchmark-spark": BenchmarkSpark,
-    "trtllm-bench": TrtllmBench,
+    **{tool: partial(ReportReader, mappings) for tool, mappings in of_tools().items()},
 }
 """Formats that are read file by file."""
+_FOUND_BY_THEMSELVES: Sequence[MakeReader] = (
+    BenchmarkSpark,
+    *(
+        partial(ReportReader, mappings, among_others=True)
+        for mappings in of_tools().values()
+    ),
+)
 IMPORTERS: Mapping[str, Importer] = {
     "table": _by_mapping,
     **{name: partial(read_files, make=(reader,)) for name, reader in READERS.items()},
-}
-_FOUND_BY_THEMSELVES: Mapping[str, MakeReader] = {
-    **READERS,
-    "trtllm-bench": partial(TrtllmBench, among_others=True),
 }
 
 
@@ -83,11 +84,13 @@ def import_results(
         kind = "table"
     _refuse(kind, given)
     if kind is None:
-        found = list(read_files(path, given, tuple(_FOUND_BY_THEMSELVES.values())))
+        found = list(read_files(path, given, tuple(_FOUND_BY_THEMSELVES)))
     else:
         found = list(IMPORTERS[kind](path, given))
     nothing = not any(isinstance(item, Draft) or item.refused for item in found)
-    remedy = "give what the tool wrote"
+    said = [item.reason for item in found if isinstance(item, Left)]
+    why = (reason for reason in said if not reason.startswith(NO_RESULT))
+    remedy = next(why, "give what the tool wrote")
     if nothing and kind is None:
         proposal = mapping_starter.proposed(table.files_of(path))
         if proposal is not None and preview:

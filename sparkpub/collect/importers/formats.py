@@ -13,6 +13,7 @@ from sparkpub.collect.importers.files import result_files
 from sparkpub.collect.importers.sidecars import Sidecars, is_sidecar
 from sparkpub.tools.forms import FileError, ResultFile
 
+NO_RESULT = "not a result of"
 _ALWAYS_RESULTS = (".json", ".jsonl")
 """Suffixes of files that ought to be readable, whatever they are."""
 
@@ -79,4 +80,4 @@ def _offered(file: ResultFile, readers: Sequence[FileReader]) -> Left | None:
     if passed_over:
         return None
     name = "a known tool" if only is None else only.tool
-    return Left(file.source, f"not a result of {name}", refused=False)
+    return Left(file.source, f"{NO_RESULT} {name}", refused=False)

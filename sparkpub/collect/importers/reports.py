@@ -88,8 +88,15 @@ class RunDocument:
 class ReportReader(FileReader):
     """Reads the reports of one tool."""
 
-    def __init__(self, mappings: Sequence[ResultMapping], given: Given) -> None:
+    def __init__(
+        self,
+        mappings: Sequence[ResultMapping],
+        given: Given,
+        *,
+        among_others: bool = False,
+    ) -> None:
         super().__init__(given)
+        self._among_others = among_others
         self.tool = str(mappings[0].tool)
         self._mappings = mappings
         named = [mapping.shape for mapping in mappings if mapping.shape is not None]
@@ -108,6 +115,8 @@ class ReportReader(FileReader):
         runs = [
             run for shaped in self._shape.runs(file) for run in self._runs(file, shaped)
         ]
+        if self._among_others:
+            runs = [run for run in runs if run.run.is_sure]
         if not any(run.mapping or run.run.omitted for run in runs):
             return False
         twin = self._shape.twin(file)
@@ -262,7 +271,8 @@ def _answer(
     if found.mapping.reads is not None:
         parse = parser_of(found.mapping.reads)
         assert parse is not None
-        return parse(beside.log, files, None)
+        outputs = {role: found for role, found in files.items() if role != "log"}
+        return parse(files.get("log", beside.log), outputs, None)
     is_complete = any(reading.known(found.metrics, name) for name in found.metrics)
     problems = found.problems
     if not is_complete:
@@ -368,6 +378,7 @@ def _draft(
     key, name = _names(report, beside.facts, given)
     assert key is not None
     facts = beside.facts if beside.facts.is_of(report.model) else Facts()
+    log_of_call = b"" if "log" in files else beside.log_of_call
     environment = report.said.text("environment")
     return Draft(
         source=source,
@@ -377,7 +388,7 @@ def _draft(
         model_path=report.said.word("model_path"),
         environment=given.environment or (environment and as_key(environment)),
         facts=report.said.facts(facts),
-        iteration=None,
+        iteration=reading.positive_int(report.said.text("iteration")),
         started=report.started or file.modified,
         metrics=dict(answer.metrics) | _sampled(report, telemetry.content),
         asked={"type": report.kind, **report.asked.options},
@@ -389,7 +400,7 @@ def _draft(
         phases=_phases(report) if telemetry.content else (),
         files=_files(files, beside, telemetry),
         originals=tuple(_originals(file, files, beside, telemetry)),
-        log_of_call=beside.log_of_call,
+        log_of_call=log_of_call,
         unavailable=missing,
         status=status,
         status_reason=reason,
@@ -442,7 +453,8 @@ def _originals(
     telemetry: TelemetryBeside,
 ) -> Iterator[tuple[bytes, str]]:
     """Files that were read and are not a run's own as they are."""
-    if file.content not in (*own.values(), beside.log, beside.log_of_call):
+    logs = (beside.log, b"" if "log" in own else beside.log_of_call)
+    if file.content not in (*own.values(), *logs):
         yield file.content, file.suffix
     if telemetry.content and beside.telemetry != telemetry.content:
         yield beside.telemetry, ".csv"

@@ -1,21 +1,30 @@
 """The rows of a table in a file: CSV, JSON, JSON lines or Parquet. Each knows where it stands, for lines to people."""
 
 import csv
+import importlib.util
 import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from datetime import date
+from multiprocessing import get_context
 from typing import Any
 
-from sparkpub.collect.importers import parquet
 from sparkpub.record import outside
+from sparkpub.record.text import file_size
 from sparkpub.tools import reading
 from sparkpub.tools.cells import without_commas
 from sparkpub.tools.forms import FileError, ResultFile
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NO_OBJECT = "no JSON object; write {column: value, ...}"
+MOST_CELLS = 10_000_000
+"""Cells of one table: some 100 bytes of memory each."""
+_BATCH_ROWS = 100
+"""So many rows are unpacked at a time before their size is looked at."""
 _DELIMITERS = ",;\t"
 
 
@@ -83,7 +92,7 @@ def _csv(text: str) -> SourceTable:
         rows: list[SourceRow] = []
         faults: list[tuple[int, str]] = []
         for cells in reader:
-            parquet.refuse_cells(len(rows) * len(columns))
+            refuse_cells(len(rows) * len(columns))
             number = reader.line_num
             if not any(cell.strip() for cell in cells):
                 continue
@@ -163,7 +172,7 @@ def _spread_all(items: list[tuple[int, Any]], path: str) -> list[Any]:
             spread.append(item)
         else:
             spread += [row for row, _ in spread_out(item, path.split("."))]
-        parquet.refuse_cells(len(spread))
+        refuse_cells(len(spread))
     return spread
 
 
@@ -219,7 +228,7 @@ def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
             faults.append((number, str(item)))
         elif isinstance(item, dict):
             try:
-                cells = dict(_listed(_whole(parquet.flat(item))))
+                cells = dict(_listed(_whole(flat(item))))
                 rows.append(SourceRow(number, cells, {**item, **cells}))
             except (FileError, outside.UnfitError) as problem:
                 faults.append((number, str(problem)))
@@ -252,11 +261,80 @@ def _whole(cells: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parquet(content: bytes) -> SourceTable:
-    columns, found = parquet.read(content)
-    rows = tuple(
-        SourceRow(number, cells, cells) for number, cells in enumerate(found, 1)
-    )
-    return SourceTable(tuple(columns), rows, "row")
+    """In a process of its own: Arrow ends the whole interpreter over some damaged files."""
+    if importlib.util.find_spec("pyarrow") is None:
+        remedy = "pip install 'sparkpub[site]', or write the table as CSV"
+        raise FileError(f"reading Parquet needs pyarrow; {remedy}")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+        try:
+            columns, found = apart.submit(_unpacked, content).result()
+        except BrokenProcessPool:
+            raise FileError("not Parquet: its reader ended over it") from None
+    rows = [SourceRow(number, row, row) for number, row in enumerate(found, 1)]
+    return SourceTable(tuple(columns), tuple(rows), "row")
+
+
+def _unpacked(content: bytes) -> tuple[list[str], list[dict[str, Any]]]:
+    """The columns and rows of a Parquet file. Raises FileError where it is none, or is too large: a kilobyte can unpack
+    to gigabytes."""
+    import pyarrow as pa  # noqa: PLC0415 - a machine that only measures has no Arrow
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    rows: list[dict[str, Any]] = []
+    size = 0
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        refuse_cells(file.metadata.num_rows * max(1, file.metadata.num_columns))
+        for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+            size += batch.nbytes
+            if size > outside.MOST_BYTES:
+                most = file_size(outside.MOST_BYTES)
+                raise FileError(f"larger than {most} when unpacked")
+            rows += [
+                {name: _plain(value) for name, value in flat(item).items()}
+                for item in batch.to_pylist()
+            ]
+        names = file.schema_arrow.names
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as problem:
+        said = " ".join(str(problem).split())
+        raise FileError(f"not Parquet that can be read: {said}") from None
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return list(columns or names), rows
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: times and dates as text, bytes not at all."""
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()
+    if isinstance(value, str):
+        return outside.plain(value)
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    return str(value)
+
+
+def refuse_cells(count: int) -> None:
+    """Raise FileError for more cells than are read."""
+    if count > MOST_CELLS:
+        raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
+
+
+def flat(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`. Raises FileError where two values have one path."""
+    cells: dict[str, Any] = {}
+    for path, value in _paths(item, ""):
+        if path in cells:
+            raise FileError(f"column {path!r} stands twice; rename one")
+        cells[path] = value
+    return cells
+
+
+def _paths(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in item.items():
+        if isinstance(value, dict):
+            yield from _paths(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def as_document(row: SourceRow) -> str:

@@ -12,7 +12,6 @@ from sparkpub.plan.workloads import (
     llama_bench,
     llama_benchy,
     matmul,
-    trtllm_answer,
     trtllm_bench,
     vllm_bench,
     withdrawn,
@@ -52,7 +51,7 @@ WORKLOADS: dict[str, Workload[Any]] = {
         trtllm_bench.TrtllmBenchOptions,
         trtllm_bench.command,
         trtllm_bench.parse,
-        trtllm_answer.printed,
+        trtllm_bench.printed,
     ),
     "vllm-bench": Workload(
         vllm_bench.VllmBenchOptions,

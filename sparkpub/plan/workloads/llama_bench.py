@@ -126,18 +126,13 @@ def parse(
         shape.document(tests, warmup),
         "report" if "report" in files else "log",
     )
-    samples = found.samples
     return Answer(
         found.metrics,
         reading.observed(found.facts),
         said_at=_said_at(tests[0]),
         complete=any(reading.known(found.metrics, name) for name in _RATES),
         problems=(*found.problems, *_missing(found.document, options)),
-        samples={
-            name: values
-            for name, values in samples.items()
-            if reading.known(found.metrics, name)
-        },
+        samples=found.samples,
     )
 
 

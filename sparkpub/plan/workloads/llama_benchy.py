@@ -182,7 +182,7 @@ def parse(
     if document is None:
         return no_answer(_why(said), reading.observed(identity))
     found = ReportReading(of_tool(PACKAGE), document)
-    metrics, samples = dict(found.metrics), dict(found.samples)
+    metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= server_pages.counted(server)
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])

@@ -5,14 +5,14 @@ Formats and their history: NVIDIA/TensorRT-LLM, `tensorrt_llm/bench` and `tensor
 
 import json
 import random
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, PositiveInt, model_validator
 
-from sparkpub.plan.workloads import trtllm_answer
 from sparkpub.plan.workloads.base import (
     WORKDIR,
     Answer,
@@ -22,6 +22,9 @@ from sparkpub.plan.workloads.base import (
     flags,
 )
 from sparkpub.record.errors import WorkloadError
+from sparkpub.tools import reading
+from sparkpub.tools.reader import ReportReading, of_tool
+from sparkpub.tools.shapes import trtllm_bench as shape
 
 _DATASET, _API, _REPORT, _REQUESTS = (
     "dataset.jsonl",
@@ -153,10 +156,69 @@ def _as_file(api: Mapping[str, Any]) -> dict[str, bytes]:
 def parse(
     log: bytes, files: Mapping[str, bytes], options: TrtllmBenchOptions | None
 ) -> Answer:
-    """Report first, log for what only the log says, percentiles recomputed from the requests."""
-    if options is None:
-        return trtllm_answer.read(log, files)
-    return trtllm_answer.read(log, files, wanted=options.requests)
+    """Report first, log for what only the log says, percentiles recomputed from the requests' own records where they
+    were kept. `complete` needs a throughput."""
+    mapping = of_tool("trtllm-bench")
+    report = reading.json_object(files.get("report"))
+    requests = reading.objects(reading.json_value(files.get("requests")))
+    in_log = ReportReading(mapping, shape.of_log(log), "log")
+    in_report = ReportReading(mapping, shape.of_report(report or {}))
+    in_requests = ReportReading(mapping, shape.of_requests(requests))
+    metrics = in_log.metrics | in_report.metrics | in_requests.metrics
+    observed = reading.observed(_merged(in_log.facts, in_report.facts))
+    complete = reading.known(metrics, "output_throughput_tok_s")
+    problems = []
+    if not complete:
+        problems.append(_why_incomplete("\n".join(shape.plain(log))))
+    if "report" in files and report is None:
+        problems.append("the JSON report is cut short or is not JSON")
+    wanted = None if options is None else options.requests
+    if wanted is not None and observed.requests not in (None, wanted):
+        problems.append(f"{observed.requests} of {wanted} requests returned")
+    problems += _disagreements(in_report, in_log, "log", tuple(shape.TWICE))
+    slowest = ("request_latency_max_ms",)
+    problems += _disagreements(in_report, in_requests, "requests", slowest)
+    return Answer(metrics, observed, complete=complete, problems=tuple(problems))
+
+
+def _merged(*facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of which the last that is known counts, and all settings."""
+    found: dict[str, Any] = {}
+    for said in facts:
+        settings = {**found.get("settings", {}), **(said["settings"] or {})}
+        found |= {name: fact for name, fact in said.items() if fact is not None}
+        found["settings"] = settings
+    return found
+
+
+def _why_incomplete(log: str) -> str:
+    # Warm-up and measurement each end with this line.
+    is_done = re.search(r"Benchmark done\. Reporting|Writing report to", log)
+    if is_done or log.count("Benchmark complete.") >= 2:
+        return "measured but no report: the engine finished measuring and ended before it reported"
+    if "Keyboard interrupt, exiting benchmark" in log:
+        return "no report: the benchmark was interrupted"
+    return "no report: the engine ended before it had measured"
+
+
+def _disagreements(
+    report: ReportReading, other: ReportReading, name: str, metrics: Sequence[str]
+) -> Iterator[str]:
+    """Where two pieces of evidence of one run contradict each other beyond rounding."""
+    for metric in metrics:
+        if metric in report.metrics and metric in other.metrics:
+            one, two = report.metrics[metric].value, other.metrics[metric].value
+            if one and two and abs(one - two) > 1e-3 * one:
+                yield f"{metric}: the report says {one:g} and the {name} {two:g}"
+
+
+def printed(log: bytes) -> dict[str, tuple[float, float]]:
+    """The figures of the overview that trtllm-bench prints, four decimals each."""
+    patterns = {
+        name: rf"^{re.escape(label)}\s*:\s*([\d.]+)$"
+        for name, label in shape.TWICE.items()
+    }
+    return reading.printed(log, patterns)
 
 
 def dataset(options: TrtllmBenchOptions, input_tokens: int, seed: int) -> bytes:

@@ -15,7 +15,7 @@ CheckKind = Literal["happened", "meaning", "evidence", "prose"]
 `evidence`: the figures stay and carry a flag. `prose`: a sentence of the site is at fault, no run."""
 
 
-Run = Callable[[View], Iterable[Finding]]
+Judge = Callable[[View], Iterable[Finding]]
 """What a check does: the findings of one campaign."""
 
 
@@ -27,30 +27,29 @@ class Check:
     fault is planted in clean data. `remedy` says what an operator can do about an error or a warning; it is empty where
     the messages say it, each for its cause. `run` yields findings of one campaign; it reads, and changes nothing. It is
     None for checks of kind `prose`, which read pages, for `acknowledgement`, which reads what they found, and for
-    `foreign-file`, which looks at the whole data folder.
+    `foreign-file` and `copied-evidence`, which look at all campaigns.
     """
 
     name: str
     kind: CheckKind
     severities: tuple[Severity, ...]
     question: str
-    run: Run | None = None
+    run: Judge | None = None
     implies: frozenset[str] = frozenset()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
     of_others: str = ""
     """What a reader of results that others measured can do, where the remedy is to measure again."""
-    of_what_counts: Run | None = None
+    of_what_counts: Judge | None = None
     """What a check of kind `happened` asks of the runs that did: such a finding takes none of them out."""
 
 
 class Asked(NamedTuple):
     """One thing that is asked of each run by itself: what is wrong with one, in words, and how that is told of all of
-    them in one finding. `several` is said of more than one run, where that is another word."""
+    them in one finding, as of `View.tell`."""
 
     problems: Callable[[View, Stored], Iterable[str]]
     happened: str
-    several: str = ""
     severity: Severity = "warning"
     remedy: str = ""
     """Where it is not that of the check."""
@@ -69,14 +68,8 @@ def of_each_run(
 
     def run(view: View) -> Iterator[Finding]:
         for one in asked:
-            yield from view.faulty(
-                name,
-                one.severity,
-                one.problems,
-                one.happened,
-                one.several,
-                remedy=one.remedy,
-            )
+            text, cases = f"{{}} {one.happened}", view.found(one.problems)
+            yield from view.tell(name, one.severity, text, cases, remedy=one.remedy)
 
     severities = tuple(dict.fromkeys(one.severity for one in asked))
     return Check(

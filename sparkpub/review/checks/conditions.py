@@ -579,8 +579,7 @@ CHECKS = (
         "Is the telemetry complete?",
         Asked(
             _lost_samples,
-            "has figures of the sampler, and its samples are gone",
-            "have figures of the sampler, and its samples are gone",
+            "has|have figures of the sampler, and its samples are gone",
         ),
         Asked(_silence, "had gaps in the telemetry, so peaks may be missing"),
         thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
@@ -592,8 +591,7 @@ CHECKS = (
         "Does the telemetry belong to its run?",
         Asked(
             _foreign,
-            "has telemetry that cannot belong to the run",
-            "have telemetry that cannot belong to the run",
+            "has|have telemetry that cannot belong to the run",
             "error",
         ),
         thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, REST_PERCENT),

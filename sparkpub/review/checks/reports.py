@@ -175,20 +175,18 @@ def repetitions(view: View) -> Iterator[Finding]:
             once.append((stored, f"its {times} repetitions agree to the last digit"))
     apart.sort(key=itemgetter(0), reverse=True)
     names = list(dict.fromkeys(name for _, name, _ in apart))
-    yield from view.cases(
+    yield from view.tell(
         "repetitions",
         "warning",
+        "{} has|have repetitions too far apart for a mean, which are not ranked",
         [case for _, _, case in apart],
-        "has repetitions too far apart for a mean, so it is not ranked",
-        "have repetitions too far apart for a mean, so they are not ranked",
         **about_metrics(names or [""]),
     )
-    yield from view.cases(
+    yield from view.tell(
         "repetitions",
         "warning",
+        "{} was|were measured once, and says|say otherwise",
         once,
-        "was measured once, and says that it was repeated",
-        "were measured once, and say that they were repeated",
         what="once",
         remedy="Look in the client's log for its number of repetitions, and correct it.",
     )
@@ -263,17 +261,17 @@ def engine_warning(view: View) -> Iterator[Finding]:
         failing += _case(stored, errors, "errors")
     for trouble in TROUBLES:
         cases = of_trouble[trouble]
-        happened = f"ran on an engine that {trouble.happened}"
+        happened = f"{{}} ran on an engine that {trouble.happened}"
         if not trouble.is_of_all:
             happened += ", while it was measured"
-        yield from view.cases(
-            "engine-warning", "warning", cases, happened, remedy=trouble.remedy
+        yield from view.tell(
+            "engine-warning", "warning", happened, cases, remedy=trouble.remedy
         )
-    yield from view.cases(
+    yield from view.tell(
         "engine-warning",
         "warning",
+        "{} ran on an engine that reported errors while it was measured",
         failing,
-        "ran on an engine that reported errors while it was measured",
         remedy="Read the log around the error, and re-run.",
     )
 
@@ -297,9 +295,7 @@ CHECKS = (
         "meaning",
         "Did requests fail?",
         Asked(_failed, "lost requests, and the figures are of the others"),
-        Asked(
-            _failed_few, "lost requests, and the figures are of the others", "", "info"
-        ),
+        Asked(_failed_few, "lost requests, and the figures are of the others", "info"),
         thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
         of_others="Read the figures as those of a lighter load.",
@@ -310,8 +306,8 @@ CHECKS = (
         "Did the server compute every prompt?",
         Asked(
             _cached,
-            "found its prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
-            "found their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked for",
+            "found its|their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked "
+            "for",
         ),
         thresholds=(HITS_PERCENT,),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
@@ -334,8 +330,7 @@ CHECKS = (
         "Did the server serve the rate at which requests came?",
         Asked(
             _queue,
-            "is in large part the emptying of a queue, not a server at that rate",
-            "are in large part the emptying of queues, not servers at those rates",
+            "is|are in large part the emptying of a queue, not a server at that rate",
             "info",
         ),
         thresholds=(DRAIN_SHARE,),
@@ -347,7 +342,6 @@ CHECKS = (
         Asked(
             _cold,
             "measured a cold start: the first batch or requests are far slower",
-            "measured cold starts: the first batch or requests are far slower",
         ),
         thresholds=(COLD_START, COLD_TAIL),
         remedy="Raise warmup: of the workload, and re-run.",
@@ -370,7 +364,6 @@ CHECKS = (
         Asked(
             _nonsense,
             "measured a model whose answer makes no sense, so the weights or the engine are broken",
-            "measured models whose answers make no sense, so the weights or the engine are broken",
             "error",
         ),
         thresholds=(DISTINCT_WORDS, LETTERS),

@@ -6,20 +6,17 @@ Tables need `what_counts` alone: whether each run happened. What the figures mea
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
 from sparkpub.review.checks.acknowledging import acknowledgements, covers
-from sparkpub.review.checks.between import between_campaigns
-from sparkpub.review.checks.check import Check, Run
-from sparkpub.review.checks.copies import Recorded, recorded
+from sparkpub.review.checks.copies import Recorded, dependent, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.foreign import foreign_files
-from sparkpub.review.checks.integrity import damaged
+from sparkpub.review.checks.happened import damaged
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.view import View, label
 from sparkpub.review.dataset import CampaignData, Dataset
@@ -28,7 +25,8 @@ from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 _AGAIN = re.compile(r"\b[Mm]easure|re-run")
 """Advice that only who measured can follow."""
 _TELL = (
-    "Tell whoever published it, or say in campaign.json why it stands (acknowledged:)."
+    "Ask whoever published it, leave the runs out (sparkpub quarantine), or say in campaign.json why they stand "
+    "(acknowledged:)."
 )
 _NAMES: dict[Severity, str] = {
     "error": "error",
@@ -45,28 +43,28 @@ class Review(ReviewedDataset):
     findings: tuple[Finding, ...] = ()
 
     @cached_property
-    def by_run(self) -> Mapping[str, tuple[Finding, ...]]:
+    def by_run(self) -> Mapping[str, Sequence[Finding]]:
         """Run id to the findings that name the run. Findings on its cell or campaign are not repeated here."""
-        return _grouped(
-            (run, finding) for finding in self.findings for run in finding.runs
-        )
+        found: dict[str, list[Finding]] = defaultdict(list)
+        for finding in self.findings:
+            for run in dict.fromkeys(finding.runs):
+                found[run].append(finding)
+        return found
 
     @cached_property
-    def by_cell(self) -> Mapping[tuple[str, str], tuple[Finding, ...]]:
+    def by_cell(self) -> Mapping[tuple[str, str], Sequence[Finding]]:
         """(campaign, `model/environment/workload`) to every finding that concerns the cell: its own, its runs',
         and its campaign's."""
-        return _grouped(
-            ((finding.campaign, cell), finding)
-            for finding in self.findings
-            for cell in (finding.cells or self._cells.get(finding.campaign, ()))
-        )
-
-    @cached_property
-    def _cells(self) -> Mapping[str, tuple[str, ...]]:
-        return {
-            name: tuple(map(label, reviewed.recorded))
+        found: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+        cells = {
+            name: [label(cell) for cell in reviewed.recorded]
             for name, reviewed in self.campaigns.items()
         }
+        for finding in self.findings:
+            concerned = finding.cells or cells.get(finding.campaign, ())
+            for cell in dict.fromkeys(concerned):
+                found[finding.campaign, cell].append(finding)
+        return found
 
     def acknowledgement(self, finding: Finding) -> Acknowledgement | None:
         """The entry of campaign.json that answers a finding. Every cell concerned must be covered by it. Nothing
@@ -102,30 +100,15 @@ class Review(ReviewedDataset):
     def voiding(self, campaign: str) -> tuple[Finding, ...]:
         """A campaign's errors of meaning, and those about runs that count: claims about the world that rest on their
         cells are void, and an acknowledgement does not mend that."""
-        errors = (
-            item
-            for item in self.findings
-            if item.campaign == campaign and item.severity == "error"
-        )
         return tuple(
             item
-            for item in errors
-            if CHECKS[item.check].kind == "meaning"
-            or (
-                CHECKS[item.check].kind == "happened"
-                and not self.excluded.keys() >= set(item.runs)
+            for item in self.findings
+            if (item.campaign, item.severity) == (campaign, "error")
+            and (
+                (kind := CHECKS[item.check].kind) == "meaning"
+                or (kind == "happened" and not self.excluded.keys() >= {*item.runs})
             )
         )
-
-
-_Key = TypeVar("_Key")
-
-
-def _grouped(pairs: Iterable[tuple[_Key, Finding]]) -> dict[_Key, tuple[Finding, ...]]:
-    groups: dict[_Key, dict[int, Finding]] = defaultdict(dict)
-    for key, finding in pairs:
-        groups[key][id(finding)] = finding
-    return {key: tuple(found.values()) for key, found in groups.items()}
 
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
@@ -147,11 +130,13 @@ def review(dataset: Dataset) -> Review:
     kept: Recorded = []
     for name, data in dataset.campaigns.items():
         view, found = _happened(data, dataset.damage.get(name, ()))
-        findings += _with_their_meaning(view, found)
+        for check in CHECKS.values():
+            run = check.of_what_counts if check.kind == "happened" else check.run
+            found += run(view) if run is not None else ()
+        findings += found
         campaigns[name] = view.reviewed
-        kept += view.once(recorded)
-    findings += between_campaigns(kept)
-    findings += foreign_files(dataset)
+        kept += recorded(view)
+    findings += [*dependent(kept), *foreign_files(dataset)]
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]
         findings += acknowledgements(View(data), own)
@@ -167,9 +152,7 @@ def review(dataset: Dataset) -> Review:
         _with_remedy(finding, is_published=finding.campaign in published)
         for finding in findings
     ]
-    findings.sort(
-        key=lambda finding: (finding.campaign, SEVERITIES.index(finding.severity))
-    )
+    findings.sort(key=lambda item: (item.campaign, SEVERITIES.index(item.severity)))
     return Review(dataset, campaigns, tuple(findings))
 
 
@@ -178,30 +161,15 @@ def _happened(data: CampaignData, damage: Sequence[str]) -> tuple[View, list[Fin
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
-    for check, run in _checks(happened=True):
-        for finding in run(first):
+    for check in CHECKS.values():
+        if check.kind != "happened" or check.run is None:
+            continue
+        for finding in check.run(first):
             findings.append(finding)
             if finding.severity == "error" or check.name == "exit-status":
                 for name in finding.runs:
                     out.setdefault(name, f"{check.name}: {finding.message}")
     return View(data, out, damage, first.evidence), findings
-
-
-def _with_their_meaning(view: View, happened: list[Finding]) -> list[Finding]:
-    """All findings of a campaign: those of whether each run happened, then what the runs that did mean."""
-    findings = list(happened)
-    for _, run in _checks(happened=False):
-        findings += run(view)
-    return findings
-
-
-def _checks(*, happened: bool) -> Iterator[tuple[Check, Run]]:
-    """The checks of whether a run happened, or all others, each with what it runs."""
-    for check in CHECKS.values():
-        if check.run is not None and (check.kind == "happened") is happened:
-            yield check, check.run
-        if check.of_what_counts is not None and not happened:
-            yield check, check.of_what_counts
 
 
 def _with_remedy(finding: Finding, *, is_published: bool) -> Finding:

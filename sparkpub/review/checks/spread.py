@@ -166,12 +166,11 @@ def outlier(view: View) -> Iterator[Finding]:
     # What is odd in the same things has one cause.
     for alike in grouped(said, lambda run: causes(view, said[run])).values():
         names = list(dict.fromkeys(name for run in alike for name in said[run]))
-        yield from view.cases(
+        yield from view.tell(
             "outlier",
             severity_of(view, names),
+            "{} is an outlier" if len(alike) == 1 else "{} are outliers",
             [(runs[run], "; ".join(said[run].values())) for run in alike],
-            "is an outlier",
-            "are outliers",
             **about_metrics(names),
         )
 
@@ -350,13 +349,11 @@ def _out_of_order(view: View) -> Iterator[Finding]:
         if run.record.plan.position > latest:
             early.append(run)
         latest = min(latest, run.record.plan.position)
-    yield from view.together(
+    yield from view.tell(
         "order-confound",
         "warning",
-        early[::-1],
-        lambda words: (
-            f"{words} began before runs that the plan puts earlier, so drift may affect the comparisons."
-        ),
+        "{} began before runs that the plan puts earlier, so drift may affect the comparisons",
+        [(run, "") for run in reversed(early)],
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,7 +17,6 @@ from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
 from sparkpub.review.tables.column import TableRow, groups, rows
@@ -29,26 +28,10 @@ MATERIAL_SHARE_OF_MARGIN = Threshold(
     "but do not matter.",
 )
 FLOORS = {
-    "GiB": Threshold(
-        "least change in GiB",
-        0.1,
-        "Memory: page cache and allocators vary by some tens of MiB between runs.",
-    ),
-    "ms": Threshold(
-        "least change in ms",
-        0.05,
-        "Times: the resolution of clocks and schedulers on a busy machine.",
-    ),
-    "J": Threshold(
-        "least change in J",
-        20.0,
-        "Energy: counters are read a few milliseconds early or late, at up to 700 W.",
-    ),
-    "s": Threshold(
-        "least change in s",
-        0.5,
-        "Start-up times, which are read from log lines.",
-    ),
+    "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
+    "ms": 0.05,  # the resolution of clocks and schedulers on a busy machine
+    "J": 20.0,  # counters are read a few milliseconds early or late, at up to 700 W
+    "s": 0.5,  # start-up times, which are read from log lines
 }
 """Metrics near zero are judged on an absolute floor, by unit."""
 
@@ -62,6 +45,7 @@ Case = tuple[Stored, str]
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
 _OF_CELL = ("model", "environment", "workload", "metric")
+_EITHER = re.compile(r"(\w+)\|(\w+)")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
 
@@ -174,7 +158,7 @@ class View:
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        table = cells.cells(self._results, self._itself)
+        table = cells.cells(self._results, self._itself, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
@@ -196,7 +180,7 @@ class View:
 
     @cached_property
     def _figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        table = self._table[self._table["counts"]]
+        table = self._results[self._results["counts"]]
         parts = groups(table, _OF_CELL)
         values = cells.levelled(table, parts)
         about = [table[name].to_numpy(object) for name in _OF_CELL]
@@ -227,27 +211,39 @@ class View:
         campaign = self.campaign.name
         return Finding(check, severity, campaign, *about, words, evidence, remedy)
 
-    def together(
+    def found(self, problems: Callable[["View", Stored], Iterable[str]]) -> list[Case]:
+        """The runs that happened and in which `problems` finds any, each with what it finds."""
+        told = [(run, "; ".join(problems(self, run))) for run in self.happened]
+        return [(run, detail) for run, detail in told if detail]
+
+    def tell(
         self,
         check: str,
         severity: Severity,
-        runs: Sequence[Stored],
-        say: Callable[[str], str],
+        text: str,
+        cases: Sequence[Case],
         **evidence: Any,
     ) -> Iterator[Finding]:
-        """The same fault in several runs as one finding; nothing for no run. `say` makes the message from words for
-        the runs concerned."""
-        if not runs:
+        """The same fault in several runs as one finding; none where there is no run.
+
+        `text` has `{}` in the place of words for the runs, and `has|have` where one run has and several have. What is
+        wrong with a run in particular follows it: `Iteration 4 of a/b/c started hot: 51 °C.`
+        """
+        if not cases:
             return
+        runs, detail = [run for run, _ in cases], cases[0][1]
         words, cells = self.where(runs)
-        about: dict[str, Any] = {}
-        if len(runs) == 1:
-            about["run"] = runs[0]
-        else:
-            if len(cells) == 1 or len(runs) < len(self.runs):
-                about = about_cells(cells)
-            about["runs"] = ids(runs)
-        yield self.finding(check, severity, capital(say(words)), **about, **evidence)
+        about: dict[str, Any] = {"run": runs[0]}
+        if len(runs) > 1:
+            whole = len(cells) > 1 and len(runs) == len(self.runs)
+            about = ({} if whole else about_cells(cells)) | {"runs": ids(runs)}
+        said = either(text, several=len(runs) > 1)
+        said = capital(said.replace("{}", words, 1))
+        if detail:
+            about["details"] = {run.run_id: detail for run, detail in cases}
+            example = f". For example {self.where(runs[:1])[0]}"
+            said += f"{example if len(runs) > 1 else ''}: {detail}"
+        yield self.finding(check, severity, f"{said}.", **about, **evidence)
 
     def concerning(
         self,
@@ -291,48 +287,10 @@ class View:
             cells,
         )
 
-    def cases(
-        self,
-        check: str,
-        severity: Severity,
-        cases: Sequence[Case],
-        happened: str,
-        several: str = "",
-        **evidence: Any,
-    ) -> Iterator[Finding]:
-        """One finding for runs with the same fault, each with a detail of its own: `… started hot: 51 °C.`
 
-        `several` is what is said of more than one run, where it differs from what `happened` to one.
-        """
-        runs = [stored for stored, _ in cases]
-        details = {stored.record.run_id: detail for stored, detail in cases}
-
-        def say(words: str) -> str:
-            if len(cases) == 1:
-                return f"{words} {happened}: {cases[0][1]}."
-            first = self.where(runs[:1])[0]
-            return f"{words} {several or happened}. For example {first}: {cases[0][1]}."
-
-        yield from self.together(
-            check, severity, runs, say, details=details, **evidence
-        )
-
-    def faulty(
-        self,
-        check: str,
-        severity: Severity,
-        problems: Callable[["View", Stored], Iterable[str]],
-        happened: str,
-        several: str = "",
-        **more: Any,
-    ) -> Iterator[Finding]:
-        """One finding for the runs in which `problems` finds any, as of `cases`, which `more` is for."""
-        cases: list[Case] = []
-        for stored in self.happened:
-            found = list(problems(self, stored))
-            if found:
-                cases.append((stored, "; ".join(found)))
-        yield from self.cases(check, severity, cases, happened, several, **more)
+def either(text: str, *, several: bool) -> str:
+    """What is said of one run, or of several: of `has|have` the first or the second."""
+    return _EITHER.sub(r"\2" if several else r"\1", text)
 
 
 def listed(names: Sequence[str], what: str) -> str:
@@ -347,22 +305,6 @@ def few(values: Sequence[str]) -> str:
     if len(values) > 4:
         return f"{values[0]} to {values[-1]} ({len(values)} values)"
     return " and ".join(values)
-
-
-class NamedValues(NamedTuple):
-    """The values in which runs differ: in short, and one line for each name."""
-
-    words: str
-    values: list[str]
-
-
-def named_values(what: str, names: Mapping[str, Sequence[str]]) -> NamedValues:
-    """The values of each name; a fact that is its own name says it once."""
-    if names.keys() == {what}:
-        return NamedValues(few(names[what]), list(names[what]))
-    lines = [f"{name} {few(found)}" for name, found in sorted(names.items())]
-    more = f", and {len(lines) - 1} more differ" if len(lines) > 1 else ""
-    return NamedValues(lines[0] + more, lines)
 
 
 def first_of(texts: Sequence[str], what: str) -> Sequence[str]:
@@ -392,20 +334,7 @@ def about_metrics(names: Sequence[str]) -> dict[str, Any]:
 
 def floor(metric: Metric) -> float:
     """The smallest change of a metric that can matter, in its unit: near zero every relative change is large."""
-    return float(FLOORS.get(metric.unit, 0.0))
-
-
-def by_gpu(runs: Iterable[Stored]) -> list[list[Stored]]:
-    """The runs that a known machine ran, in a list for each set of GPUs."""
-    known = [run for run in runs if run.record.machine.id is not None]
-    groups = grouped(
-        known,
-        lambda run: (
-            run.record.machine.id,
-            *(gpu.id for gpu in run.record.machine.gpus),
-        ),
-    )
-    return list(groups.values())
+    return FLOORS.get(metric.unit, 0.0)
 
 
 def ids(runs: Iterable[Stored]) -> list[str]:

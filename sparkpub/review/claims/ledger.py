@@ -16,7 +16,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import Record
 from sparkpub.record.text import listed
-from sparkpub.review.checks.facts import differences
+from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.claim import Claim, Expect, VerdictWord
 from sparkpub.review.claims.expectations import Decided, Expected, UnitVerdict

@@ -1,7 +1,6 @@
 """Bootstrap-t intervals of means: the methodology's, for small samples."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,10 +34,14 @@ def bootstrap(values: Floats) -> dict[str, Floats]:
     samples, n = values.shape
     low, high = np.full(samples, np.nan), np.full(samples, np.nan)
     if n >= MINIMUM_RUNS:
-        shares = _resamples(n)
-        for start in range(0, samples, _TOGETHER):
-            part = slice(start, start + _TOGETHER)
-            low[part], high[part] = _bootstrap_t(values[part], shares)
+        is_constant = values.min(axis=-1) == values.max(axis=-1)
+        for place in np.flatnonzero(is_constant):
+            half = resolution_of(values[place]) / 2
+            low[place], high[place] = values[place, 0] - half, values[place, 0] + half
+        varied, shares = np.flatnonzero(~is_constant), _resamples(n)
+        for start in range(0, len(varied), _TOGETHER):
+            rows = varied[start : start + _TOGETHER]
+            low[rows], high[rows] = _bootstrap_t(values[rows], shares)
     return {"ci95_bootstrap_low": low, "ci95_bootstrap_high": high}
 
 
@@ -55,13 +58,9 @@ def _bootstrap_t(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
     varied = squares > (_NO_SPREAD * spread[:, np.newaxis]) ** 2
     errors = np.sqrt(np.where(varied, squares, 1.0) / (n - 1))
     studentised = np.where(varied, means / errors, np.nan)
-    lower, upper = _quantiles_of_known(studentised, (ALPHA / 2, 1 - ALPHA / 2))
+    lower, upper = np.nanquantile(studentised, (ALPHA / 2, 1 - ALPHA / 2), axis=-1)
     error = spread / math.sqrt(n)
-    low, high = mean - upper * error, mean - lower * error
-    for place in np.flatnonzero(values.min(axis=-1) == values.max(axis=-1)):
-        half = resolution_of(values[place]) / 2
-        low[place], high[place] = mean[place] - half, mean[place] + half
-    return low, high
+    return mean - upper * error, mean - lower * error
 
 
 def _resamples(n: int) -> Floats:
@@ -71,19 +70,4 @@ def _resamples(n: int) -> Floats:
     rows = np.repeat(np.arange(RESAMPLES), n)
     counts = np.bincount(rows * n + places.ravel(), minlength=RESAMPLES * n)
     found: Floats = counts.reshape(RESAMPLES, n) / n
-    return found
-
-
-def _quantiles_of_known(values: Floats, shares: Sequence[float]) -> list[Floats]:
-    """Quantiles of each row without its NaN, interpolated linearly; every row has some values or all are NaN."""
-    ordered = np.sort(values, axis=-1)  # NaN last
-    known = np.maximum(np.isfinite(values).sum(axis=-1), 1)
-    found = []
-    for share in shares:
-        place = (known - 1) * share
-        below = place.astype(np.int64)
-        above = np.minimum(below + 1, known - 1)
-        rows = np.arange(len(ordered))
-        low, high = ordered[rows, below], ordered[rows, above]
-        found.append(low + (high - low) * (place - below))
     return found

@@ -380,6 +380,12 @@ def tested(estimate: Estimate, base: Any, margin_percent: Any) -> dict[str, Any]
     }
 
 
+def unseen_percent(n: float) -> float:
+    """The share of runs of another kind, such as slow ones, in percent, of which `n` independent runs have none in one
+    of twenty campaigns: 25.9 for ten. What is rarer may well be missing."""
+    return float(100 * (1 - ALPHA ** (1 / n)))
+
+
 def is_significant(p: float | None) -> bool:
     """Whether a p-value is there and below 5 %."""
     return p is not None and p < ALPHA

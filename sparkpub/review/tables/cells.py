@@ -41,6 +41,7 @@ from sparkpub.review.tables.column import (
 Family = Literal["primary", "secondary"]
 
 CELL = ["campaign", "model", "environment", "workload"]
+_BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),
     "model": Column("text", "Key of the model"),
@@ -82,8 +83,11 @@ def cells(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
     include: Include = "counted",
+    *,
+    resampled: bool = True,
 ) -> pd.DataFrame:
-    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix."""
+    """Every metric of every cell of the table `runs` that has values, cells in the order of the matrix. Unless they are
+    `resampled`, the bootstrap is empty: it takes a third of the time."""
     rows = in_matrix_order(rows_with_values(runs, include), campaigns)
     parts = groups(rows, [*CELL, "metric"])
     if not parts:
@@ -91,7 +95,9 @@ def cells(
     about = about_metrics(rows.iloc[[part[0] for part in parts]], campaigns)
     columns = _described(rows, parts) | about | _members(rows, parts, campaigns)
     columns["cv_percent"][columns["unit"] == "°C"] = np.nan  # no true zero
-    columns |= _resampled(rows, parts) | _trends(rows, parts, about, campaigns)
+    columns |= _trends(rows, parts, about, campaigns)
+    columns |= dict.fromkeys(_BOOTSTRAP, np.full(len(parts), np.nan))
+    columns |= _resampled(rows, parts) if resampled else {}
     return table(COLUMNS, columns)
 
 
@@ -202,8 +208,9 @@ def _on_shared_servers(
     servers = texts(rows["server"])
     if not servers.any():
         return []
-    units = [server_blocks(servers[part]) for part in parts]
-    return [(number, each) for number, each in enumerate(units) if each]
+    several = [(number, part) for number, part in enumerate(parts) if len(part) > 1]
+    units = [(number, server_blocks(servers[part])) for number, part in several]
+    return [(number, each) for number, each in units if each]
 
 
 def _described(rows: pd.DataFrame, parts: Sequence[Places]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ groups of its rows, for code that describes them together."""
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isnan
 from typing import Any, Literal, TypeAlias
 
@@ -98,8 +99,9 @@ def groups(table: pd.DataFrame, by: Sequence[str]) -> list[Places]:
         return []
     grouped = table.groupby(list(by), observed=True, sort=False, dropna=False)
     numbers = grouped.ngroup().to_numpy()
-    ends = np.cumsum(np.bincount(numbers))
-    return np.split(np.argsort(numbers, kind="stable"), ends[:-1])
+    ordered = np.argsort(numbers, kind="stable")
+    ends = [0, *np.cumsum(np.bincount(numbers)).tolist()]
+    return [ordered[first:last] for first, last in pairwise(ends)]
 
 
 def by_size(

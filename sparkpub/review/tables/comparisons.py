@@ -51,6 +51,7 @@ from sparkpub.review.statistics.estimate import (
     t_quantile,
     tested,
     two_means,
+    unseen_percent,
     verdict_of,
 )
 from sparkpub.review.statistics.order import (
@@ -120,6 +121,8 @@ FIGURES: Columns = {
     "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
     "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
     "detectable_percent": Column("number", "Difference in percent that is detected with a power of 0.8"),
+    "unseen_percent": Column("number", "Share of slow runs below which so many runs may well have none"),
+    "days": Column("integer", "Days on which the runs were made; of several machines, on the one with the most"),
     "better": Column("text", "The side with the better mean; empty where no direction is better"),
     "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
     "why": Column("text", "What the verdict rests on"),
@@ -137,6 +140,9 @@ COLUMNS: Columns = {
     "machine": Column("text", "The machine within which both are compared; empty over all of them"),
     **FIGURES,
 }  # fmt: skip
+_COMPARED = ["run", "model", "workload", "iteration", "order", "started", "machine"]
+_COMPARED += ["server", "repeat_of", "value"]
+"""Columns of a table of runs that a comparison looks at."""
 Pair = tuple[Places, Places]
 """Where the values of baseline and candidate stand in some rows."""
 Compared = tuple[TableRow, list[TableRow]]
@@ -252,14 +258,15 @@ def compare(
     They have values of one metric; None where one side has none."""
     if baseline.empty or candidate.empty:
         return None
-    rows = pd.concat([baseline, candidate])
-    parts = groups(
-        rows.assign(side=np.arange(len(rows)) < len(baseline)), ["side", "machine"]
-    )
-    machines = texts(rows["machine"])
-    sides: tuple[dict[str, Places], ...] = ({}, {})
-    for part in parts:
-        sides[int(part[0] >= len(baseline))][machines[part[0]]] = part
+    rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
+    machines, n = texts(rows["machine"]), len(baseline)
+    sides = [
+        {
+            machine: first + np.flatnonzero(machines[first:last] == machine)
+            for machine in dict.fromkeys(machines[first:last])
+        }
+        for first, last in ((0, n), (n, len(rows)))
+    ]
     metric = campaign.metrics[candidate["metric"].iloc[0]]
     ((overall, _),) = _compare_sides(
         rows, [sides], [metric], [margin or Margin.of(campaign)]
@@ -385,7 +392,7 @@ def compare_pairs(
             designs[key] = _design(timeline(one), timeline(other), declared or told)
         of_design.setdefault(designs[key], []).append(number)
     found: dict[int, TableRow] = {}
-    values = rows["value"].to_numpy()
+    values, started = rows["value"].to_numpy(), texts(rows["started"])
     for design, numbers in of_design.items():
         same = zip(
             numbers,
@@ -399,6 +406,8 @@ def compare_pairs(
             strict=True,
         )
         found |= same
+    for number, pair in enumerate(pairs):
+        found[number].days = len({text[:10] for part in pair for text in started[part]})
     return [found[number] for number in range(len(pairs))]
 
 
@@ -418,23 +427,23 @@ def _design(one: Timeline, other: Timeline, declared: DeclaredOrder) -> _Design:
 
 def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Timeline]:
     """When the runs at some places ran. A repeat stands outside of the rounds."""
-    servers, started = texts(rows["server"]), rows["started"].cat
-    if not is_timed:
-        return lambda part: Timeline(len(part), servers=tuple(servers[part]))
-    seconds = [
-        datetime.fromisoformat(moment).timestamp() for moment in started.categories
-    ]
-    times = np.array(seconds)[started.codes]
-    rounds = np.full(len(rows), None)
-    for number, part in enumerate(groups(rows, ["model", "workload", "iteration"])):
-        rounds[part] = number
-    rounds[rows["repeat_of"].notna()] = None
-    return lambda part: Timeline(
-        len(part),
-        tuple(rounds[part]),
-        tuple(times[part].tolist()),
-        tuple(servers[part]),
-    )
+    servers, started = texts(rows["server"]), texts(rows["started"])
+    names = [rows[name].cat.codes.to_numpy() for name in ("model", "workload")]
+    slots, repeats = rows["iteration"].to_numpy(), rows["repeat_of"].notna().to_numpy()
+
+    def timeline(part: Places) -> Timeline:
+        if not is_timed:
+            return Timeline(len(part), servers=tuple(servers[part]))
+        each = zip(*(column[part].tolist() for column in (*names, slots)), strict=True)
+        rounds = zip(each, repeats[part], strict=True)
+        return Timeline(
+            len(part),
+            tuple(None if is_repeat else name for name, is_repeat in rounds),
+            tuple(datetime.fromisoformat(text).timestamp() for text in started[part]),
+            tuple(servers[part]),
+        )
+
+    return timeline
 
 
 def _of_design(
@@ -489,6 +498,7 @@ def _of_design(
             analysis=analysis,
             machines=1,
             servers=min(map(len, sides)) if shared else None,
+            unseen_percent=unseen_percent(min(map(len, sides))),
             n_baseline=n[0],
             n_candidate=n[1],
             left_out=sum(map(len, pair)) - sum(n),
@@ -545,6 +555,11 @@ def effects(within: Sequence[TableRow]) -> list[Estimate]:
     return [] if blocked or len(known) < 2 else known
 
 
+def _units(row: TableRow) -> int:
+    """What errors rest on: servers, else runs of the smaller side."""
+    return int(row.servers or min(row.n_baseline, row.n_candidate))
+
+
 def _are_relative(within: Sequence[TableRow]) -> bool:
     return all(row.difference_percent is not None for row in within)
 
@@ -592,6 +607,8 @@ def over_machines(within: Sequence[TableRow]) -> TableRow:
         analysis="machines",
         machines=len(within),
         servers=None,
+        unseen_percent=unseen_percent(sum(map(_units, within))),
+        days=max(row.days for row in within),
         n_baseline=sum(row.n_baseline for row in within),
         n_candidate=sum(row.n_candidate for row in within),
         left_out=sum(row.left_out for row in within),

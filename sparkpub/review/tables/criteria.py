@@ -34,118 +34,68 @@ def criteria(
     against: str | None,
 ) -> pd.DataFrame:
     """Every criterion of these campaigns. `repeats` are their cells held against those of the campaign `against`."""
-    found: list[dict[str, Any]] = []
-    has_true_zero = cells["unit"] != "°C"
-    found += map(_variation, rows(_primary(cells[has_true_zero])))
-    found += map(_power, rows(_primary(comparisons)))
-    found += map(_repeatability, rows(_primary(repeats)))
+    found = [_variation(row) for row in _primary(cells[cells["unit"] != "°C"])]
+    found += map(_power, _primary(comparisons))
+    found += map(_repeatability, _primary(repeats))
     data = list(campaigns)
     if repeats.empty:
-        found += (_not_repeated(campaign, against) for campaign in data)
+        why = "no repeat was compared (--against)"
+        if against:
+            why = f"no cell in common with {against}"
+        for campaign in data:
+            about = (campaign.name, "repeatability", None, None)
+            found.append((*about, None, REPEAT_PERCENT, None, why))
     found += map(_completeness, data)
-    return table_of(COLUMNS, found)
+    return table_of(COLUMNS, (dict(zip(COLUMNS, row, strict=True)) for row in found))
 
 
-def _primary(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["family"] == "primary"]
+_Criterion = tuple[Any, ...]
+"""A row of the table."""
 
 
-def _variation(row: TableRow) -> dict[str, Any]:
+def _primary(table: pd.DataFrame) -> list[TableRow]:
+    return rows(table[table["family"] == "primary"])
+
+
+def _variation(row: TableRow) -> _Criterion:
     """Whether the runs of a cell vary by less than the methodology allows."""
-    met = None
-    if row.cv_percent is not None:
-        met = row.cv_percent < HIGH_VARIATION_PERCENT
-    return {
-        "campaign": row.campaign,
-        "criterion": "variation",
-        "cell": "/".join(row.cell),
-        "metric": row.metric,
-        "value": row.cv_percent,
-        "threshold": HIGH_VARIATION_PERCENT,
-        "met": met,
-        "why": f"coefficient of variation in percent, n = {row.n}",
-    }
+    value, limit = row.cv_percent, HIGH_VARIATION_PERCENT
+    met = None if value is None else value < limit
+    why = f"coefficient of variation in percent, n = {row.n}"
+    about = (row.campaign, "variation", "/".join(row.cell), row.metric)
+    return *about, value, limit, met, why
 
 
-def _power(row: TableRow) -> dict[str, Any]:
+def _power(row: TableRow) -> _Criterion:
     """Whether a comparison would have shown a difference of ten percent."""
-    met = None
-    if row.power_10_percent is not None:
-        met = row.power_10_percent >= WANTED_POWER
+    value = row.power_10_percent
+    met = None if value is None else value >= WANTED_POWER
     runs = f"n = {row.n_baseline} and {row.n_candidate}"
-    return {
-        "campaign": row.campaign,
-        "criterion": "power",
-        "cell": f"{row.model}/{row.candidate}/{row.workload}",
-        "metric": row.metric,
-        "value": row.power_10_percent,
-        "threshold": WANTED_POWER,
-        "met": met,
-        "why": f"power against {DETECTABLE_PERCENT:g} % at 5 %, {runs}",
-    }
+    why = f"power against {DETECTABLE_PERCENT:g} % at 5 %, {runs}"
+    cell = f"{row.model}/{row.candidate}/{row.workload}"
+    return row.campaign, "power", cell, row.metric, value, WANTED_POWER, met, why
 
 
-def _repeatability(row: TableRow) -> dict[str, Any]:
-    """Whether a cell was the same in another campaign."""
-    return {
-        "campaign": row.campaign,
-        "criterion": "repeatability",
-        "cell": "/".join(row.cell),
-        "metric": row.metric,
-        "value": row.difference_percent,
-        "threshold": REPEAT_PERCENT,
-        "met": _repeats_within(row),
-        "why": f"difference in percent from campaign {row.against}: {row.why}",
-    }
-
-
-def _repeats_within(row: TableRow) -> bool | None:
-    """True where the difference is shown to lie within the margin, False where its interval lies wholly beyond it."""
-    if row.verdict == "equivalent":
-        return True
+def _repeatability(row: TableRow) -> _Criterion:
+    """Whether a cell was the same in another campaign: where the difference is shown to lie within the margin, and not
+    where its interval lies wholly beyond it."""
     margin = REPEAT_PERCENT / 100 * abs(row.mean_baseline)
-    beyond = row.ci95_difference is not None and (
-        row.ci95_difference[0] > margin or row.ci95_difference[1] < -margin
-    )
-    return False if beyond and row.verdict != "undecided" else None
+    low, high = row.ci95_difference or (0.0, 0.0)
+    met = True if row.verdict == "equivalent" else None
+    if row.verdict in ("higher", "lower") and (low > margin or high < -margin):
+        met = False
+    why = f"difference in percent from campaign {row.against}: {row.why}"
+    about = (row.campaign, "repeatability", "/".join(row.cell), row.metric)
+    return *about, row.difference_percent, REPEAT_PERCENT, met, why
 
 
-def _not_repeated(data: CampaignData, against: str | None) -> dict[str, Any]:
-    """That nobody knows whether a campaign can be repeated."""
-    why = "no repeat was compared (--against)"
-    if against:
-        why = f"no cell in common with {against}"
-    return {
-        "campaign": data.name,
-        "criterion": "repeatability",
-        "cell": None,
-        "metric": None,
-        "value": None,
-        "threshold": REPEAT_PERCENT,
-        "met": None,
-        "why": why,
-    }
-
-
-def _completeness(data: CampaignData) -> dict[str, Any]:
+def _completeness(data: CampaignData) -> _Criterion:
     """How much of what was planned is done."""
-    share: float | None = None
-    met: bool | None = None
-    why = "no matrix says what was planned"
+    about = (data.name, "completeness", None, None)
     planned, done = data.planned_and_done
     if planned:
-        share = 100 * done / planned
-        met = done == planned
-        why = data.progress
-    elif data.matrix is not None:
+        return *about, 100 * done / planned, 100.0, done == planned, data.progress
+    why = "no matrix says what was planned"
+    if data.matrix is not None:
         why = "the runs are of another specification than that of campaign.json"
-    return {
-        "campaign": data.name,
-        "criterion": "completeness",
-        "cell": None,
-        "metric": None,
-        "value": share,
-        "threshold": 100.0,
-        "met": met,
-        "why": why,
-    }
+    return *about, None, 100.0, None, why

@@ -1,6 +1,7 @@
 """Why a comparison is decided as it is, or is not, and why one replicates, in words."""
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 
@@ -35,15 +36,25 @@ def why(c: TableRow) -> str:
         text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
         if is_significant(c.p_adjusted):
             text += f" It is detectable within that margin ({p_text(c.p_adjusted)})."
-        return text
+        return text + _scope(c)
     if c.verdict != "undecided":
-        return f"The difference is larger than chance explains ({_test(c)}, {_difference_text(c)})."
+        return f"The difference is larger than chance explains ({_test(c)}, {_difference_text(c)}).{_scope(c)}"
     if c.equivalence_p is None:
         return f"No difference is shown ({_test(c)}, {_difference_text(c)})."
     return (
         f"Neither a difference ({_difference_text(c)}) nor equivalence within {_margin(c)} ({_equivalence_text(c)}) "
         f"is shown ({_test(c)}).{_detectable(c)}"
     )
+
+
+def _scope(c: TableRow) -> str:
+    """What so many runs cannot tell: what is rare, and what another day or start of the machine would give."""
+    rare = (
+        f"slow runs, up to {ceil(c.unseen_percent)} % of all, can be missing among them"
+    )
+    if c.machines > 1:
+        return f" {rare.capitalize()}."
+    return f" It holds for the {counted(c.days, 'day')} of these runs, and {rare}."
 
 
 def _too_few(c: TableRow) -> str:

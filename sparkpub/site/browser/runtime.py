@@ -96,7 +96,7 @@ _LICENCES = "Vega, Vega-Lite, vega-embed, vega-tooltip, vega-interpreter, D3: BS
 _MAKE_VIEW = """
 export const makeView = async (specification, place, loader) => {
   const options = {
-    mode: 'vega', ast: true, renderer: 'svg', actions: false, defaultStyle: false, tooltip: () => {}, loader,
+    mode: 'vega-lite', ast: true, renderer: 'svg', actions: false, defaultStyle: false, tooltip: () => {}, loader,
   };
   return (await window.sparkpubEmbed(place, specification, options)).view;
 };

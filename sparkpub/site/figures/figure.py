@@ -1,17 +1,24 @@
 """A figure as pages show and publish it."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
-from pydantic_core import to_json
 
 from sparkpub.review.checks import Finding
 from sparkpub.site.content import block_key
-from sparkpub.site.figures.compile import Chart, Job
-from sparkpub.site.figures.rows import Tables
+from sparkpub.site.figures.draw import Chart
+from sparkpub.site.figures.shapes import Row
+from sparkpub.site.study import records
 
 FOLDER = "charts"
+DRAWN = (
+    *("model", "environment", "workload"),
+    *("panel", "name", "group", "kind", "line", "column", "text", "label", "right"),
+    *("x", "end", "order", "value", "low", "high", "least", "most", "verdict"),
+    *("iteration", "counts", "href", "tip"),
+)
+"""What a row of a chart may have: what a shape draws, and behind the keys of its cell, by which readers filter."""
 
 
 @dataclass(frozen=True)
@@ -36,64 +43,52 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a page shows and publishes of one chart.
+    """A chart with its sentence and its table, published under `key`.
 
-    `says` is the sentence with the result, `sample` says n and what is left out. `data` are the named rows that the
-    chart draws; `shared` are the addresses of those that other parts of the site have too. A figure that is not `drawn`
-    shares its empty axes with others of its kind, until the browser puts the rows in.
+    `says` is the sentence with the result, `sample` says n and what is left out. A chart whose rows lie in another file
+    of the site names its address as `rows_at`; `drawn_as` is the key of axes that it shares with others of its kind,
+    until the browser puts these rows in.
     """
 
-    key: str
     title: str
     says: str
     chart: Chart
-    data: Tables
     table: Table
     sample: str = ""
     flags: tuple[Finding, ...] = ()
-    shared: Mapping[str, str] = field(default_factory=dict)
-    drawn: bool = True
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """Name of a table to the address from which a browser fetches its rows: a file, and the member of it."""
-        own = self.address("json")
-        return {name: self.shared.get(name, f"{own}#{name}") for name in self.data}
-
-    def files(self) -> dict[str, bytes]:
-        """Its own rows by address: each table in a JSON document, and the longest of them as CSV."""
-        if self.shared:
-            return {}
-        longest = pd.DataFrame(max(self.data.values(), key=len))
-        text = longest.to_csv(index=False, lineterminator="\n")
-        return {
-            self.address("json"): to_json(self.data),
-            self.address("csv"): text.encode(),
-        }
-
-    @property
-    def without_rows(self) -> "Figure":
-        """The figure for a browser that fetches the rows itself."""
-        return replace(self, data=dict.fromkeys(self.data, ()))
+    key: str = ""
+    rows_at: str = ""
+    drawn_as: str = ""
 
     @property
     def block(self) -> str:
         """The key of the placeholder that stands for the figure in a page."""
         return block_key(f"figure:{self.key}")
 
-    @property
-    def job(self) -> Job:
-        """The chart to compile."""
-        if self.drawn:
-            return Job(self.key, self.chart, self.data)
-        return without_rows(self.chart, self.data)
+    def csv(self) -> bytes:
+        """Its rows for a spreadsheet."""
+        rows = [
+            {name: value for name, value in row.items() if name != "tip"}
+            for row in self.chart.rows
+        ]
+        return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n").encode()
 
     def address(self, suffix: str) -> str:
         """Where a file of the figure is published, from the root of the site: stable across builds."""
         return f"{FOLDER}/{self.key}.{suffix}"
 
 
-def without_rows(chart: Chart, names: Iterable[str]) -> Job:
-    """Empty axes: the chart with no rows in any of the tables that it names."""
-    no_rows: Tables = dict.fromkeys(names, ())
-    return Job(f"empty-{block_key(chart.identity)}", chart, no_rows)
+def table_of(told: Sequence[Mapping[str, Value]]) -> Table:
+    """The table of rows that are told as head and text: what pointing at their marks tells is the same."""
+    return Table(tuple(told[0]), [list(row.values()) for row in told])
+
+
+def plain(rows: pd.DataFrame) -> list[Row]:
+    """The rows that a chart draws, without what is not there; that a run counts goes without saying."""
+    found: list[Row] = []
+    for row in records(rows[[name for name in DRAWN if name in rows]]):
+        said = {name: value for name, value in row.items() if value is not None}
+        if said.get("counts"):
+            del said["counts"]
+        found.append(said)
+    return found

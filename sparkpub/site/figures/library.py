@@ -1,31 +1,84 @@
 """Every figure there is, by name: what pages and authors ask for, drawn once each.
 
 <metric>            all runs as points, with mean and interval      peak-memory, output-throughput, ...
-<metric>-relative   in % from the mean of the baseline
-<metric>-bars       means from zero
-<metric>-order      against run order        <metric>-sweep   against requests at once
+<metric>-box        all runs with median, quartiles and whiskers    <metric>-bars       means from zero
+<metric>-relative   in % from the mean of the baseline              <metric>-order      against run order
+<metric>-sweep      against requests at once
 <metric>-by-depth, -by-input, -by-output, -by-length, -by-rate      against what else a campaign varies
-<metric>-against-<metric>                    one metric against another
-comparison, pareto-front, coverage, gpu-utilisation
+<metric>-against-<metric>                                           one metric against another
+comparison, effect-per-machine, pareto-front, capacity, memory-bandwidth, coverage, gpu-utilisation
+
+Figures of models and of the whole site are asked for by their pages.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache, partial
 
 from sparkpub.record.errors import SiteError
+from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
+from sparkpub.site import sweeps
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures import kinds
-from sparkpub.site.figures.compile import Job
-from sparkpub.site.figures.drawings import Drawings
+from sparkpub.site.figures import campaign as metrics
+from sparkpub.site.figures import others, said
+from sparkpub.site.figures.draw import Chart, Drawings
 from sparkpub.site.figures.figure import Figure
-from sparkpub.site.figures.kind import Make
-from sparkpub.site.figures.selection import Scope, Selection, scope
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, slug
+from sparkpub.site.study import KEYS, Campaign
 
-PARTS = frozenset({"model", "environment", "workload"})
-"""Into which a figure of a campaign can be cut."""
+Make = Callable[[Campaign], Figure]
+ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
+    sweeps.LOAD.name: "sweep"
+}
+"""Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
+
+
+def of_metric(campaign: Campaign, metric: Metric) -> Iterator[tuple[str, Make]]:
+    """Name and maker of the figures of a metric."""
+    name = slug(metric.name)
+    yield name, lambda part: metrics.every_run(part, metric)
+    yield f"{name}-box", lambda part: metrics.box(part, metric)
+    yield f"{name}-bars", lambda part: metrics.bars(part, metric)
+    if metrics.has_order(campaign, metric):
+        yield f"{name}-order", lambda part: metrics.in_order(part, metric)
+    for axis in sweeps.AXES:
+        if said.curves(campaign, axis, metric):
+            yield f"{name}-{ENDINGS[axis.name]}", partial(_along, metric, axis)
+    compared = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
+    if any(row.difference_percent is not None for row in compared):
+        yield f"{name}-relative", lambda part: metrics.relative(part, metric)
+    for other in campaign.site.metrics(campaign.data):
+        if other is not metric:
+            yield f"{slug(other.name)}-against-{name}", partial(_against, other, metric)
+
+
+def _along(metric: Metric, axis: sweeps.Axis, campaign: Campaign) -> Figure:
+    return metrics.along(campaign, metric, axis)
+
+
+def _against(up: Metric, across: Metric, campaign: Campaign) -> Figure:
+    return metrics.against(campaign, up, across)
+
+
+def of_campaign(campaign: Campaign) -> Iterator[tuple[str, Make]]:
+    """Name and maker of the figures that are not of one metric."""
+    if len(others.users_of(campaign)):
+        yield "pareto-front", others.users
+    if len(others.capacities(campaign)):
+        yield "capacity", others.capacity
+    known = others.bandwidths(campaign)
+    if len(known) and known["share_percent"].count() >= others.FEWEST:
+        yield "memory-bandwidth", others.bandwidth
+    if len(campaign.differences):
+        yield "comparison", metrics.comparison
+    if len(others.effects(campaign)):
+        yield "effect-per-machine", others.per_machine
+    if campaign.cells_here:
+        yield "coverage", others.coverage
+    if campaign.firsts("telemetry"):
+        yield "gpu-utilisation", others.utilisation
 
 
 class Library:
@@ -40,17 +93,15 @@ class Library:
         self.publication = publication
         self.wanted: dict[str, Figure] = {}
         """Key to every figure that was asked for."""
-        self.placed: dict[str, Figure] = {}
-        """Placeholder to the figure that it stands for."""
-        self.files: dict[str, bytes] = {}
-        """Address to the rows of figures."""
-        self.later: list[Job] = []
-        """Drawings that come into their pages as these are written."""
+        self.later: dict[str, Chart] = {}
+        """Charts that come into their pages as these are written, by key."""
         self.pictures: set[str] = set()
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
-        self.makers = lru_cache(kinds.MOST_OPEN)(self._makers)
+        self.makers = cache(self._makers)
         """Name to what makes the figure, for the campaign of a name."""
+        self.campaign = cache(self._campaign)
+        """The tables of a campaign by its name."""
 
     def place(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure. `part` may name a `model`, an `environment` or a `workload`.
@@ -67,32 +118,27 @@ class Library:
         self, campaign: CampaignData, names: Iterable[str], **part: str
     ) -> list[str]:
         """Placeholders of those of these figures that the campaign has, or the part of it."""
-        wanted = list(names)
-        if not wanted:
-            return []
         known = self.makers(campaign.name)
         if part:
-            known = kinds.offered(self._selection(campaign, self._cut(campaign, part)))
+            cut = self._cut(campaign.name, part)
+            known = dict(_offered(cut))
         return [
-            self.place(name, campaign.name, **part) for name in wanted if name in known
+            self.place(name, campaign.name, **part) for name in names if name in known
         ]
 
     def add(self, figure: Figure) -> str:
-        """The placeholder of a figure made elsewhere. Once it is sent to be drawn, its rows are in its files alone."""
-        place = placeholder(figure.block)
-        if figure.key in self.wanted:
-            return place
-        if self._drawings is not None:
-            self._drawings.want(figure.job)
-            self.files |= figure.files()
-        self.wanted[figure.key] = self.placed[place] = figure.without_rows
-        return place
+        """The placeholder of a figure made elsewhere."""
+        if figure.key not in self.wanted:
+            self.wanted[figure.key] = figure
+            if self._drawings is not None:
+                self._drawings.want(figure.key, figure.chart)
+        return placeholder(figure.block)
 
-    def add_later(self, job: Job) -> None:
+    def add_later(self, key: str, chart: Chart) -> None:
         """Have drawn what is put into its pages as these are written."""
-        self.later.append(job)
+        self.later[key] = chart
         if self._drawings is not None:
-            self._drawings.want(job)
+            self._drawings.want(key, chart)
 
     def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""
@@ -102,48 +148,53 @@ class Library:
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
         """A figure by name."""
-        data = self._campaign(campaign)
-        selection = self._selection(data, self._cut(data, part))
-        return self._maker(data, name)(selection, _key(data.name, name, part))
+        if campaign is None:
+            if not self.publication.campaigns:
+                raise SiteError(
+                    "there is no campaign to draw", remedy="collect or import one"
+                )
+            campaign = self.publication.campaigns[0].name
+        cut = self._cut(campaign, part)
+        makers = self.makers(campaign)
+        if name not in makers:
+            near = difflib.get_close_matches(name, makers, n=1)
+            hint = (
+                f"did you mean {near[0]}?" if near else f"there are {', '.join(makers)}"
+            )
+            raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
+        key = _key(campaign, name, part)
+        if part and name not in dict(_offered(cut)):
+            raise SiteError(
+                f"figure {key}: this part of the campaign has nothing that it draws",
+                remedy="leave out a part, or ask for the whole campaign",
+            )
+        return replace(makers[name](cut), key=key)
 
     def _makers(self, campaign: str) -> Mapping[str, Make]:
-        data = self.publication.dataset.campaign(campaign)
-        return kinds.offered(self._selection(data, scope(self.publication.names, data)))
+        return dict(_offered(self.campaign(campaign)))
 
-    def _maker(self, campaign: CampaignData, name: str) -> Make:
-        makers = self.makers(campaign.name)
-        if name in makers:
-            return makers[name]
-        hint = f"there are {', '.join(makers)}"
-        near = difflib.get_close_matches(name, makers, n=1)
-        if near:
-            hint = f"did you mean {near[0]}?"
-        raise SiteError(f"no figure {name!r} for campaign {campaign.name}", remedy=hint)
+    def _campaign(self, name: str) -> Campaign:
+        return Campaign(self.publication, self.publication.dataset.campaign(name))
 
-    def _campaign(self, name: str | None) -> CampaignData:
-        if name is not None:
-            return self.publication.dataset.campaign(name)
-        if not self.publication.campaigns:
-            raise SiteError(
-                "there is no campaign to draw", remedy="collect or import one"
-            )
-        return self.publication.campaigns[0]
-
-    def _cut(self, campaign: CampaignData, part: Mapping[str, str]) -> Scope:
+    def _cut(self, campaign: str, part: Mapping[str, str]) -> Campaign:
         """The part of a campaign, which must have a cell."""
-        if part.keys() <= PARTS:
-            cut = scope(self.publication.names, campaign, **part)
-            if cut.cells:
+        if not part:
+            return self.campaign(campaign)
+        if part.keys() <= set(KEYS):
+            cut = replace(self.campaign(campaign), only=part)
+            if cut.cells_here:
                 return cut
         wrong = ", ".join(f"{axis}={name!r}" for axis, name in part.items())
         raise SiteError(
-            f"no cell of campaign {campaign.name} is {wrong}",
-            remedy="see sparkpub values",
+            f"no cell of campaign {campaign} is {wrong}", remedy="see sparkpub values"
         )
 
-    def _selection(self, campaign: CampaignData, cut: Scope) -> Selection:
-        tables = kinds.tables_of(self.publication, campaign.name)
-        return Selection(self.publication, campaign, cut, tables)
+
+def _offered(campaign: Campaign) -> Iterator[tuple[str, Make]]:
+    """All figures that a campaign has, those of its metrics first."""
+    for metric in campaign.site.metrics(campaign.data):
+        yield from of_metric(campaign, metric)
+    yield from of_campaign(campaign)
 
 
 def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:

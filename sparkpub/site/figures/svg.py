@@ -1,8 +1,8 @@
 """A drawing as Vega writes it -> a small one for the inside of a page.
 
 Out go whatever readers of the screen would stumble over (the figure's sentence and table speak for the drawing),
-digits that nobody sees (a third of what travels), points on the way along a straight line (a fifth), and everything
-that stands for nothing. What many marks share is said once (a third of the text, little of what travels).
+digits that nobody sees (a third of what travels), and everything that stands for nothing. What many marks share is
+said once (a third of the text, little of what travels).
 """
 
 import itertools
@@ -63,10 +63,7 @@ _GEOMETRY = {
 }
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_POLYLINE = re.compile(r"M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+){2,}")
 _NOTHING = {"", "M0,0h0v0h0Z"}
-
-Point = tuple[float, ...]
 
 
 def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
@@ -112,8 +109,6 @@ def _shortened(
             kept[name] = _REFERENCE.sub(
                 lambda found: f"url(#{names.get(found[1], '')})", value
             )
-    if _POLYLINE.fullmatch(kept.get("d", "")):
-        kept["d"] = _polyline(kept["d"])
     return kept
 
 
@@ -127,33 +122,6 @@ def _short(number: re.Match[str]) -> str:
     if text == "-0":
         return "0"
     return text
-
-
-def _polyline(path: str) -> str:
-    """A line or steps through points, without the points on the way along a level or an upright stretch."""
-    read = (tuple(map(float, text.split(","))) for text in path[1:].split("L"))
-    every = [point for point, _ in itertools.groupby(read)]
-    points = every[:1]
-    for before, point, after in zip(every, every[1:], [*every[2:], None], strict=False):
-        if after is None or not _on_the_way(before, point, after):
-            points.append(point)
-    words = [_step(*pair) for pair in itertools.pairwise(points)]
-    return "M{:g},{:g}".format(*points[0]) + "".join(words)
-
-
-def _on_the_way(before: Point, point: Point, after: Point) -> bool:
-    """Whether a point lies on the straight level or upright way between its neighbours."""
-    upright = before[0] == point[0] == after[0]
-    level = before[1] == point[1] == after[1]
-    return (upright or level) and sorted((before, point, after))[1] == point
-
-
-def _step(start: Point, end: Point) -> str:
-    if start[0] == end[0]:
-        return f"V{end[1]:g}"
-    if start[1] == end[1]:
-        return f"H{end[0]:g}"
-    return f"L{end[0]:g},{end[1]:g}"
 
 
 def _prune(parent: ElementTree.Element) -> None:

@@ -14,22 +14,16 @@ from sparkpub.review.statistics.estimate import holm, is_significant
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.figures import (
-    bandwidth,
-    capacity,
-    machines,
-    order,
-    panels,
-    sweep,
-    users,
-)
-from sparkpub.site.figures.coverage import NAME as COVERAGE
+from sparkpub.site.content import placeholder
+from sparkpub.site.figures.campaign import without_room
 from sparkpub.site.figures.figure import Table
-from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.selection import Selection, scope
+from sparkpub.site.figures.library import ENDINGS, Library
+from sparkpub.site.figures.others import capacities
+from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import campaign_kind, campaign_table, findings, memory
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import Publication, slug
+from sparkpub.site.study import Campaign
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
@@ -95,7 +89,7 @@ def context(
             *_others(found, leading),
             *_asking(publication, library, campaign),
         ],
-        "placed": library.placed,
+        "placed": {placeholder(one.block): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),
@@ -126,12 +120,12 @@ class Covered:
 
 def _coverage(library: Library, campaign: CampaignData) -> Covered | None:
     """None of a campaign without runs."""
-    if COVERAGE not in library.makers(campaign.name):
+    if "coverage" not in library.makers(campaign.name):
         return None
-    figure = library.figure(COVERAGE, campaign.name)
+    figure = library.figure("coverage", campaign.name)
     chart = ""
-    if any(row["state"] != "done" for rows in figure.data.values() for row in rows):
-        chart = library.place(COVERAGE, campaign.name)
+    if any(row["group"] != "done" for row in figure.chart.rows):
+        chart = library.place("coverage", campaign.name)
     return Covered(figure.says, figure.table, chart)
 
 
@@ -208,8 +202,8 @@ def answering(
 ) -> list[Section]:
     """The sections that answer what the campaign asks."""
     leading = [slug(metric.name) for metric in publication.headlines(campaign)]
-    bears = _place(library, campaign, capacity.NAME)
-    bounds = _place(library, campaign, bandwidth.NAME)
+    bears = _place(library, campaign, "capacity")
+    bounds = _place(library, campaign, "memory-bandwidth")
     found = [
         Section("How many requests does each build bear?", bears),
         Section("What does the memory allow?", bounds),
@@ -218,7 +212,7 @@ def answering(
         found.append(_result(publication, library, campaign, leading))
         comparison = _place(library, campaign, "comparison")
         found.append(Section("Is the difference real?", comparison))
-        each = _place(library, campaign, machines.NAME)
+        each = _place(library, campaign, "effect-per-machine")
         found.append(Section("Does it hold on other machines?", each))
     # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
     if question.ranks and not bears:
@@ -255,7 +249,7 @@ def _ranking(
     """Bars of the first two leading metrics; workloads for which a chart has no room are folded, a chart each."""
     bars = [f"{name}-bars" for name in leading[:2]]
     more = {}
-    for workload in panels.without_room(campaign):
+    for workload in without_room(library.campaign(campaign.name)):
         placed = library.place_known(campaign, bars[:1], workload=workload)
         more.update({f"{workload}": figure for figure in placed})
     return Section("Ranking", _place(library, campaign, *bars), more)
@@ -272,10 +266,10 @@ def _along(
         # At a rate that is asked for, throughput is what was asked for.
         shown = others if axis.name == "rate" else [*headlines[:1], *others]
         leading = [slug(metric.name) for metric in shown][:SWEPT]
-        names = [f"{name}-{sweep.SUFFIXES[axis.name]}" for name in leading]
+        names = [f"{name}-{ENDINGS[axis.name]}" for name in leading]
         figures = _place(library, campaign, *names)
         if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, users.NAME)
+            figures[1:1] = _place(library, campaign, "pareto-front")
         yield Section(ALONG[axis.name], figures)
 
 
@@ -283,13 +277,21 @@ def _asking(
     publication: Publication, library: Library, campaign: CampaignData
 ) -> list[Section]:
     """The sections for who wants to know more, after the table of all cells."""
-    drifting = [
+    orders = [
         f"{slug(metric.name)}-order"
         for metric in publication.headlines(campaign)[:2]
-        if order.drifting(publication.results.cells_of(campaign.name, metric.name))
+        if drifting(publication.results.cells_of(campaign.name, metric.name))
+    ]
+    first = publication.headlines(campaign)[:1]
+    spread = [
+        f"{slug(metric.name)}-{view}"
+        for metric in first
+        if publication.results.comparisons_of(campaign.name, metric.name)
+        for view in ("box", "bars")
     ]
     found = [
-        Section("Does order matter?", _place(library, campaign, *drifting)),
+        Section("How far do runs spread?", _place(library, campaign, *spread)),
+        Section("Does order matter?", _place(library, campaign, *orders)),
         Section("The GPU over time", _place(library, campaign, "gpu-utilisation")),
     ]
     return [section for section in found if section.figures]
@@ -341,7 +343,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     shared = publication.shared(campaign)
     if shared:
         return [shared]
-    bears = capacity.sentence(list(capacity.capacity(publication, campaign)))
+    bears = capacity(capacities(Campaign(publication, campaign)))
     if bears:
         return [bears]
     ranks = campaign_kind.asked(publication, campaign).ranks
@@ -387,12 +389,12 @@ def _together(publication: Publication, campaign: CampaignData, metric: Metric) 
 
 def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
     """How a metric grows along the first axis of a campaign with a shape, empty without one."""
-    whole = Selection(publication, campaign, scope(publication.names, campaign), {})
-    if sweeps.has_a_shape(whole.lines):
+    whole = Campaign(publication, campaign)
+    if sweeps.has_a_shape(list(whole.lines)):
         for axis in sweeps.AXES:
-            found = sweep.curves(whole, axis, metric)
+            found = curves(whole, axis, metric)
             if sweeps.has_a_shape([curve.line for curve in found]):
-                return sweep.sentence(metric, found)
+                return growing(metric, found)
     return ""
 
 

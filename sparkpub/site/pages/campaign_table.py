@@ -7,7 +7,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.estimate import MINIMUM_RUNS
 from sparkpub.review.tables.column import TableRow
-from sparkpub.site.figures.cell_table import worth
+from sparkpub.site.figures.campaign import worth
 from sparkpub.site.publication import Publication, cell_keys, cell_label
 
 MOST_CELLS = 40

@@ -2,19 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from pydantic_core import to_json
+
 from sparkpub.site.cache import Cache
-from sparkpub.site.content import (
-    Content,
-    block_key,
-    packed,
-    placeholder,
-    placeholders,
-)
-from sparkpub.site.figures.compile import Compiled
-from sparkpub.site.figures.drawings import as_png
+from sparkpub.site.content import Content, block_key, placeholder, placeholders
+from sparkpub.site.figures.draw import Drawn, as_png
 from sparkpub.site.figures.figure import FOLDER, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.output import image, standalone
@@ -30,14 +25,6 @@ MOST_INLINE = 200_000
 """Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""
 
 
-@dataclass(frozen=True)
-class PlacedChart:
-    """A compiled chart as published: what its page names, and its files by address."""
-
-    address: str
-    files: Mapping[str, Content]
-
-
 class Placing:
     """Puts figures into pages: writes the HTML of each once."""
 
@@ -45,7 +32,7 @@ class Placing:
         self,
         library: Library,
         templates: Templates,
-        compiled: Mapping[str, Compiled],
+        drawn: Mapping[str, Drawn],
     ) -> None:
         self._images: dict[str, Content] = {}
         """The files that pages came to name."""
@@ -53,26 +40,33 @@ class Placing:
         self._figures = {figure.block: figure for figure in library.wanted.values()}
         self._pictures = library.pictures
         self._templates = templates
-        self._compiled = compiled
-        self._inline: dict[str, str] = {}
+        self._drawn = drawn
+        self._within: dict[str, str] = {}
         self._named: dict[str, str] = {}
-        self._specifications: dict[str, PlacedChart] = {}
 
     def tree(self, tree: Mapping[str, Content], cache: Cache) -> dict[str, Content]:
         """The tree with every figure that its pages ask for, drawn, and with the figures' own files."""
         whole = {uri: self.page(content) for uri, content in tree.items()}
         whole |= self._images
-        for address, data in self._library.files.items():
-            whole[address] = Content(data=data)
-        for job in self._library.later:
-            whole |= self._specification(job.key).files
+        for key in self._library.later:
+            live = self._drawn[key].live.encode()
+            whole[f"{FOLDER}/{key}.json"] = Content(data=live)
         for figure in self._library.wanted.values():
-            whole |= self._specification(figure.job.key).files
-            if figure.key in self._pictures:
-                svg = standalone(self._compiled[figure.job.key].svg_wide)
-                picture = as_png(svg, cache, scale=2.0)
-                whole[figure.address("png")] = Content(data=picture)
+            whole |= self._files(figure, cache)
         return whole
+
+    def _files(self, figure: Figure, cache: Cache) -> dict[str, Content]:
+        """What is published of a figure beside its drawings: the specifications of the live chart with its rows."""
+        drawn = self._drawn[figure.key]
+        found = {figure.address("json"): drawn.live.encode()}
+        if not figure.rows_at:
+            rows = b'{"rows":%b,' % to_json(figure.chart.rows)
+            found[figure.address("json")] = rows + drawn.live.encode()[1:]
+            found[figure.address("csv")] = figure.csv()
+        if figure.key in self._pictures:
+            svg = standalone(drawn.svg_wide)
+            found[figure.address("png")] = as_png(svg, cache, scale=2.0)
+        return {address: Content(data=data) for address, data in found.items()}
 
     def alone(self, figure: Figure) -> str:
         """A figure that no other page has, and that the browser draws: nothing is kept of it, and of its drawings only
@@ -94,7 +88,7 @@ class Placing:
             return content
         first = [key for key in asked[:INLINE] if self._is_light(key)]
         blocks = {
-            key: self._drawn(key) if self._is_light(key) else self._as_image(key)
+            key: self._inline(key) if self._is_light(key) else self._as_image(key)
             for key in (*within, *first)
         }
         if asked and not any(CAVEATS in html for html in content.blocks.values()):
@@ -120,19 +114,19 @@ class Placing:
 
     def _is_light(self, key: str) -> bool:
         """Whether a page can hold both drawings of a figure: a point for each of thousands of runs is too much."""
-        chart = self._compiled[self._figures[key].job.key]
+        chart = self._drawn[self._figures[key].key]
         return len(chart.svg_wide) + len(chart.svg_narrow) <= MOST_INLINE
 
-    def _drawn(self, key: str) -> str:
-        if key not in self._inline:
+    def _inline(self, key: str) -> str:
+        if key not in self._within:
             figure = self._figures[key]
             self._image(figure, "wide")
-            self._inline[key] = self._html(figure, [])
-        return self._inline[key]
+            self._within[key] = self._html(figure, [])
+        return self._within[key]
 
     def _image(self, figure: Figure, width: Literal["wide", "narrow"]) -> str:
         """The address of a drawing as a file."""
-        chart = self._compiled[figure.job.key]
+        chart = self._drawn[figure.key]
         svg = chart.svg_wide if width == "wide" else chart.svg_narrow
         address = figure.address(f"{width}.svg")
         self._images[address] = Content(data=image(svg).encode())
@@ -146,32 +140,12 @@ class Placing:
         return self._named[key]
 
     def _html(self, figure: Figure, images: Sequence[str]) -> str:
-        chart = self._compiled[figure.job.key]
+        key = figure.drawn_as or figure.key
         return self._templates.text(
             "figure.html.j2",
             figure=figure,
-            compiled=chart,
-            specification=self._specification(figure.job.key).address,
+            drawn=self._drawn[key],
+            live=f"{FOLDER}/{key}.json",
             picture=figure.key in self._pictures,
             images=images,
         )
-
-    def _specification(self, job: str) -> PlacedChart:
-        """The live form of a drawing, by its key; many figures may share one."""
-        if job not in self._specifications:
-            name = _name(self._compiled[job])
-            packed_form = Content(data=self._packed(job))
-            address = f"{name}.packed"
-            self._specifications[job] = PlacedChart(address, {address: packed_form})
-        return self._specifications[job]
-
-    def _packed(self, job: str) -> bytes:
-        """Both shapes of a chart in one file: they differ in their widths alone."""
-        chart = self._compiled[job]
-        text = f'{{"wide":{chart.vega_json},"narrow":{chart.vega_json_narrow}}}'
-        return packed(text.encode())
-
-
-def _name(chart: Compiled) -> str:
-    """Where a compiled chart lies, without suffix: named by content, so charts of one kind share it."""
-    return f"{FOLDER}/vega/{block_key(chart.vega_json + chart.vega_json_narrow)}"

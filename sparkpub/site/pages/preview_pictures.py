@@ -15,7 +15,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import SITE_CARD, Content, Picture
-from sparkpub.site.figures.drawings import as_png
+from sparkpub.site.figures.draw import as_png
 from sparkpub.site.pages.blog import Post, campaigns_behind
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication, cell_label

@@ -6,16 +6,17 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from sparkpub.record.derived import values_of
 from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.review.names import parts_of
 from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.comparisons import deciding
-from sparkpub.site.figures import explore, kinds
+from sparkpub.site.figures import explore
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.rows import Row
-from sparkpub.site.publication import Publication
+from sparkpub.site.publication import Publication, cell_label, run_address
 
+Row = dict[str, Any]
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
 NAMES = "names"
@@ -54,7 +55,7 @@ def explorer(
     known = metrics(publication)
     if not known:
         return None
-    rows = list(kinds.rows(publication, "runs"))
+    rows = list(_runs(publication))
     across = known[0]
     up = _beside(publication, across, known)
     names = _names(publication)
@@ -134,14 +135,16 @@ def _first_view(
             key: parts_of(name)[0] for key, name in campaign["environment"].items()
         }
         called |= kinds
-    figure = explore.figure(rows, source, across, up, called)
+    figure = explore.figure(rows, across, up, called)
+    figure = replace(figure, rows_at=source)
     points = [row for row in rows if across.name in row and up.name in row]
     if len(points) <= MOST_DRAWN:
         return figure
     drawn = _part(points, MOST_DRAWN)
     until = f"{len(drawn):,} runs of all campaigns, the same share of every cell"
     sample = f"{figure.sample} Until the chart is used, it shows {until}."
-    return replace(figure, data={"runs": drawn}, sample=sample)
+    chart = replace(figure.chart, rows=drawn)
+    return replace(figure, chart=chart, sample=sample)
 
 
 def _part(rows: Sequence[Row], most: int) -> list[Row]:
@@ -167,29 +170,65 @@ def _beside(
 def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
     """Name of each table that these programs read to its JSON, in pieces."""
     return {
-        "runs": kinds.text(publication, "runs"),
-        "cells": kinds.text(publication, "cells"),
+        "runs": _json(_runs(publication)),
+        "cells": _json(_cells(publication)),
         NAMES: [to_json(_names(publication))],
-        COMPARED: compared(publication),
+        COMPARED: _json(map(_compared, publication.results.comparison_rows)),
     }
 
 
-def compared(publication: Publication) -> Iterator[bytes]:
-    """Every comparison of the build as JSON in pieces, as `compare.js` reads it.
-
-    `campaign, model, workload, metric, baseline, candidate`, means and n of the runs that were compared, `difference,
-    percent, interval_percent` (the one that decides, of the baseline's mean), `verdict, why`.
-    """
+def _json(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Rows as JSON, in pieces: all of a large site at once would take gigabytes."""
     before = b"["
-    for row in publication.results.comparison_rows:
-        yield before + to_json(_compared(row))
+    for row in rows:
+        yield before + to_json(row)
         before = b","
-    if before == b"[":
-        yield before
-    yield b"]"
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _runs(publication: Publication) -> Iterator[Row]:
+    """One row per run: `run, campaign, model, environment, workload, cell, iteration, state, flags, href, started,
+    start_temp`, and a column per metric with a value."""
+    for campaign in publication.campaigns:
+        for stored in campaign.runs:
+            record = stored.record
+            model, environment, workload = record.cell
+            findings = publication.review.by_run.get(record.run_id, ())
+            yield {
+                "run": record.run_id,
+                "campaign": campaign.name,
+                "model": model,
+                "environment": environment,
+                "workload": workload,
+                "cell": cell_label(publication.names, campaign, record.cell),
+                "iteration": record.iteration,
+                "state": publication.state(record.run_id),
+                "flags": ", ".join(sorted({finding.check for finding in findings})),
+                "href": run_address(stored),
+                "started": record.started.value,
+                "start_temp": record.value("gpu_temp_start_celsius"),
+                **values_of(record),
+            }
+
+
+def _cells(publication: Publication) -> Iterator[Row]:
+    """One row per cell and metric: its keys, `metric, n, mean, sd`."""
+    for cell in publication.results.cell_rows:
+        keys = (
+            "campaign",
+            "model",
+            "environment",
+            "workload",
+            "metric",
+            "n",
+            "mean",
+            "sd",
+        )
+        yield {key: getattr(cell, key) for key in keys}
 
 
 def _compared(row: TableRow) -> Row:
+    """A comparison as `compare.js` reads it: `interval_percent` is the one that decides, of the baseline's mean."""
     return {
         "campaign": row.campaign,
         "model": row.model,

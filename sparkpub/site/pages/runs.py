@@ -23,7 +23,7 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import cache
 from sparkpub.site.content import SHELL, LatePage, packed, relative, way_to_root
-from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import (
@@ -208,10 +208,25 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     return list(enumerate(lines[first:], first + 1))
 
 
-def file(figure: Figure, chart: str) -> bytes:
-    """A run's file: what its chart shows, and the HTML of the chart."""
-    document = {CHART: chart, **figure.data, "samples": samples(figure)}
-    return packed(to_json(document))
+def file(stored: Stored, found: Trace, chart: str) -> bytes:
+    """A run's file: what its chart shows, and the HTML of the chart.
+
+    A line of a signal is one row with its `times` and `values`, each in hundredths and as the steps from one to the
+    next; the browser makes a row of each point.
+    """
+    rows: list[dict[str, object]] = [
+        {
+            "panel": panel,
+            "group": gpu,
+            "times": _steps([time for time, _ in points]),
+            "values": _steps([value for _, value in points]),
+        }
+        for (panel, gpu), points in found.lines.items()
+    ]
+    for phase in stored.record.phases:
+        start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
+        rows.append({"kind": "phase", "name": phase.name, "x": start, "end": end})
+    return packed(to_json({CHART: chart, "rows": rows}))
 
 
 def chart(data: bytes) -> str:
@@ -225,17 +240,6 @@ def in_shell(shell: str, page: LatePage, address: str) -> str:
     whole = shell.replace(SHELL.replace(".md", "/"), address)
     whole = whole.replace(STAND_IN, html.escape(page.title))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
-
-
-def samples(figure: Figure) -> dict[str, list[list[int]]]:
-    """The samples that the chart of a run shows, as `{signal: [times, values]}`, each list in hundredths and as the
-    steps from one to the next."""
-    signals: dict[str, tuple[list[float], list[float]]] = {}
-    for row in figure.data["samples"]:
-        times, values = signals.setdefault(row["signal"], ([], []))
-        times.append(row["t"])
-        values.append(row["value"])
-    return {name: [_steps(of) for of in lists] for name, lists in signals.items()}
 
 
 def _steps(values: Sequence[float]) -> list[int]:

@@ -18,6 +18,8 @@ class ShapedRun:
     """Where a mapping looks for values."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Its evidence by role; none: the document is kept as its report."""
+    is_sure: bool = True
+    """Whether its file can be of no other tool."""
     omitted: str = ""
     """Why it shall be none."""
     family: str | None = None

@@ -1,6 +1,7 @@
 """The books of a fleet, without a cluster: who gets which run, and which deliveries are kept."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ import pytest
 
 from sparkpub.collect.books import known_records
 from sparkpub.collect.choice import Choice
-from sparkpub.collect.fleet.ledger import Delivery, FleetBooks, Ledger
+from sparkpub.collect.fleet.ledger import GRACE, Delivery, FleetBooks, Ledger, for_git
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job
+from sparkpub.collect.overview import status_document, status_lines
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.plan.matrix import Matrix
@@ -240,14 +242,19 @@ def test_no_more_runs_than_asked_for_are_under_way(tmp_path: Path) -> None:
     assert ledger.next(TWO) is None
 
 
-def test_the_books_answer_machines_and_the_operators_command(tmp_path: Path) -> None:
+def test_the_books_answer_machines_and_the_operators_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As Ray calls them: one machine is let in once, loses its run, and is told nothing more once the end is wished."""
+    monkeypatch.setenv("GIT_TOKEN", "4711")
+    monkeypatch.setenv("OF_MINE", "4711")
+    assert "4711" not in for_git().values()  # it may cross the network
     matrix = a_matrix()
     choice = Choice(tmp_path, commit=False)
-    ledger = Ledger(matrix.document(), choice, dict(os.environ))
+    ledger = Ledger(matrix.document(), choice, for_git())
     assert "runs as another user" in ledger.begin(os.geteuid() + 1)[0]
     assert ledger.begin(os.geteuid()) == []
-    again = Ledger(matrix.document(), choice, dict(os.environ))
+    again = Ledger(matrix.document(), choice, for_git())
     assert again.begin(os.geteuid())[0].startswith(
         "another collector writes to this campaign"
     )
@@ -256,11 +263,20 @@ def test_the_books_answer_machines_and_the_operators_command(tmp_path: Path) -> 
     job = ledger.next(ONE)
     assert isinstance(job, Job)
     assert ledger.keep(ONE, Delivery("torn", {}))  # why it is not kept
+    assert ledger.said()[3] == set()
+    longest = job.matrix.timeout + GRACE  # neither a pause nor gates are waited for
+    soon = time.monotonic() + longest
+    monkeypatch.setattr("time.monotonic", lambda: soon + 5)
+    assert ledger.said()[3] == {ONE}  # it hangs
+    (under_way,) = status_document(matrix, tmp_path)["leases"]
+    assert under_way == {"machine": ONE, "run": "m/native/w 1", "state": "under way"}
     ledger.leave(ONE, "the node was terminated")
-    lines, left, there = ledger.said()
+    assert "machine 11111111: m/native/w 1: failed" in status_lines(matrix, tmp_path)
+    lines, left, there, late = ledger.said()
     assert lines[-1].endswith("terminated; m/native/w 1 is to do again")
-    assert (left, there, ledger.said()[0]) == (True, set(), [])
+    assert (left, there, late, ledger.said()[0]) == (True, set(), set(), [])
     ledger.join(TWO)
     ledger.wishes("finish Ctrl-C")
     assert (ledger.next(TWO), ledger.wish()) == (False, "finish Ctrl-C")
     assert ledger.outcome("stopped by Ctrl-C").left == 2
+    assert "leases" not in status_document(matrix, tmp_path)

@@ -11,10 +11,9 @@ from sparkpub.cli import cli
 from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import (
     Given,
-    read_about,
 )
 from sparkpub.plan.matrix import read as read_matrix
-from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.errors import UsageError
 from sparkpub.record.store import read_folder
 from tests import published
 
@@ -87,43 +86,6 @@ def test_the_published_figures_have_the_published_mean(published_data: Path) -> 
         if record.cell[:2] == ("deepseek", "container")
     ]
     assert round(sum(peaks) / len(peaks), 2) == 101.30
-
-
-def test_originals_are_kept_and_a_second_import_changes_nothing(tmp_path: Path) -> None:
-    source = tmp_path / "all.json"
-    source.write_text(
-        json.dumps([entry | {"comment": "x"} for entry in published.entries()[-4:]])
-    )
-    first = import_command(source, tmp_path)
-    assert first.stdout.splitlines() == [
-        "skipped all.json: the field comment is not used",
-        "4 imported, 1 skipped, 0 refused",
-    ]
-    record = read_folder(tmp_path / "phase1")[0].record
-    (kept,) = record.evidence
-    assert (tmp_path / "phase1" / kept.path).read_bytes() == source.read_bytes()
-    assert record.requested.environment == {"type": "docker"}
-    before = {path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()}
-    second = import_command(source, tmp_path)
-    assert second.output.splitlines()[-1] == "0 imported, 5 skipped, 0 refused"
-    assert {
-        path.name: path.read_bytes() for path in (tmp_path / "phase1").iterdir()
-    } == before
-
-
-def test_another_figure_under_a_known_name_is_refused(tmp_path: Path) -> None:
-    entry = published.entries()[0]
-    source = tmp_path / "all.json"
-    source.write_text(json.dumps([entry]))
-    import_command(source, tmp_path, "--no-originals")
-    source.write_text(json.dumps([entry | {"peak_memory": 1.0}]))
-    result = import_command(source, tmp_path, "--no-originals")
-    assert result.output.splitlines()[-1] == "0 imported, 0 skipped, 1 refused"
-    assert result.exit_code == 1
-    assert (
-        read_folder(tmp_path / "phase1")[0].record.value("peak_memory_gib")
-        == entry["peak_memory"]
-    )
 
 
 def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
@@ -247,27 +209,6 @@ def test_a_folder_of_runs(kind: str | None, tmp_path: Path) -> None:
     assert not again.imported
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '[{"environment": "native"}]'])
-def test_a_file_without_runs_is_one_clear_error(content: str, tmp_path: Path) -> None:
-    source = tmp_path / "all.json"
-    source.write_text(content)
-    with pytest.raises(ImportFormatError, match=r"all\.json"):
-        import_results("benchmark-spark", source, tmp_path / "data", Given("c"))
-    assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.parametrize("content", ["", '[{"environment": "nat', "\x00\x01"])
-def test_a_damaged_file_is_refused_in_one_line(content: str, tmp_path: Path) -> None:
-    source = tmp_path / "all.json"
-    source.write_text(content)
-    outcome = import_results("benchmark-spark", source, tmp_path / "data", Given("c"))
-    assert outcome.lines() == [
-        "refused all.json: not JSON, or cut short",
-        "0 imported, 0 skipped, 1 refused",
-    ]
-    assert not (tmp_path / "data").exists()
-
-
 def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "all.json"
     source.write_text(json.dumps([published.entries()[0] | {"model_name": "other"}]))
@@ -283,10 +224,3 @@ def test_names_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         import_results("benchmark-spark", source, tmp_path, Given("c", matrix))
     with pytest.raises(UsageError, match="no name of a campaign"):
         import_results("benchmark-spark", source, tmp_path, Given("../c"))
-
-
-def test_damaged_notes_are_one_clear_error(tmp_path: Path) -> None:
-    notes = tmp_path / "about.yaml"
-    notes.write_text("machine: {knid: dgx-spark}\n")
-    with pytest.raises(ImportFormatError, match=r"machine\.knid"):
-        read_about(notes)

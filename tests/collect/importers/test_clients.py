@@ -1,12 +1,7 @@
 """Results of clients that measure a server: AIPerf, SGLang's bench_serving, llama-benchy, GuideLLM."""
 
-import csv
-import gzip
-import itertools
 import json
 import shutil
-import statistics
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,59 +40,6 @@ def test_no_client_says_where_it_ran(kind: str, tmp_path: Path) -> None:
         imported(kind, RESULTS / kind, tmp_path, environment=None)
 
 
-def test_aiperf(tmp_path: Path) -> None:
-    outcome, records = imported("aiperf", RESULTS / "aiperf", tmp_path)
-    folders = {
-        "chat-in48-out12-c2-n10": "vllm-chat-stream-c2",
-        "completions-in64-sd8-out16-rate5-n12": "vllm-completions-rate",  # without the summary of its warm-up
-        "chat-whole-in32-out8-c4-n8": "vllm-nostream-c4",
-    }
-    assert set(records) == set(folders)
-    assert outcome.lines() == ["3 imported, 0 skipped, 0 refused"]
-    for workload, folder in folders.items():
-        written = json.loads(
-            (RESULTS / "aiperf" / folder / "profile_export_aiperf.json").read_text()
-        )
-        record = records[workload]
-        assert record.model == "tiny-llama"
-        assert (
-            record.value("request_throughput_req_s")
-            == written["request_throughput"]["avg"]
-        )
-        assert (
-            record.value("output_throughput_tok_s")
-            == written["output_token_throughput"]["avg"]
-        )
-        assert (
-            record.value("request_latency_p99_ms") == written["request_latency"]["p99"]
-        )
-        assert record.observed.requests == written["request_count"]["avg"]
-        assert (
-            record.value("failed_requests_percent")
-            == written["request_error_rate"]["avg"]
-        )
-        assert record.started.value == written["start_time"][:19]
-        assert record.started.zone == "unknown"
-    streamed = json.loads(
-        (RESULTS / "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json").read_text()
-    )
-    assert (
-        records["chat-in48-out12-c2-n10"].value("ttft_p50_ms")
-        == streamed["time_to_first_token"]["p50"]
-    )
-    assert (
-        "ttft_p50_ms" not in records["chat-whole-in32-out8-c4-n8"].metrics
-    )  # an answer in one piece has none
-    asked = records["completions-in64-sd8-out16-rate5-n12"].requested.workload
-    assert asked == {
-        "type": "aiperf",
-        "requests": 12,
-        "request_rate": 5.0,
-        "input_tokens": 64,
-        "output_tokens": 16,
-    }
-
-
 def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
     tmp_path: Path,
 ) -> None:
@@ -127,83 +69,6 @@ def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
     assert "named after the file" in record.events[0].text
 
 
-def test_genai_perf(tmp_path: Path) -> None:
-    folder = RESULTS / "genai-perf"
-    outcome, records = imported("genai-perf", folder, tmp_path)
-    assert outcome.refused == []
-    for workload, name in (
-        ("kserve-in200-sd20-out500-c100", "streaming"),
-        ("kserve-whole-in200-sd20-out500-c100", "whole"),
-    ):
-        written = json.loads((folder / f"{name}_genai_perf.json").read_text())
-        record = records[workload]
-        assert (record.model, record.requested.workload["concurrency"]) == (
-            "ensemble",
-            100,
-        )
-        for ours, theirs in (
-            ("output_throughput_tok_s", "output_token_throughput.avg"),
-            ("request_latency_p99_ms", "request_latency.p99"),
-        ):
-            metric, statistic = theirs.split(".")
-            assert record.value(ours) == written[metric][statistic]
-        # Without streaming the tool gives the latency as the time to the first token.
-        first = record.value("ttft_p50_ms")
-        assert first == (172.8093975 if name == "streaming" else None)
-
-
-SGLANG = {
-    # Ours -> theirs.
-    "output_throughput_tok_s": "output_throughput",
-    "total_throughput_tok_s": "total_throughput",
-    "request_throughput_req_s": "request_throughput",
-    "ttft_mean_ms": "mean_ttft_ms",
-    "ttft_p50_ms": "median_ttft_ms",
-    "tpot_p99_ms": "p99_tpot_ms",
-    "itl_p95_ms": "p95_itl_ms",
-    "request_latency_p90_ms": "p90_e2e_latency_ms",
-}
-
-
-def test_sglang(tmp_path: Path) -> None:
-    outcome, _ = imported(
-        "sglang", RESULTS / "sglang/vllm-c2.jsonl", tmp_path / "nameless"
-    )
-    assert [left.reason for left in outcome.refused] == [
-        "it does not name the model; give --model"
-    ]
-    _, records = imported("sglang", RESULTS / "sglang", tmp_path, model="tiny")
-    lines = [
-        json.loads(line)
-        for name in ("vllm-c2", "vllm-sweep", "vllm-rate-details")
-        for line in (RESULTS / f"sglang/{name}.jsonl").read_text().splitlines()
-    ]
-    loads = ["c2", "c1", "c4", "c8", "rate5"]
-    assert set(records) == {f"serve-vllm-in64-out12-{load}" for load in loads}
-    for load, written in zip(loads, lines, strict=True):
-        record = records[f"serve-vllm-in64-out12-{load}"]
-        for ours, theirs in SGLANG.items():
-            assert record.value(ours) == written[theirs], ours
-        assert record.value("measured_time_ms") == pytest.approx(
-            1000 * written["duration"]
-        )
-        assert record.observed.requests == written["completed"]
-        # Only `--output-details` says which requests failed, and here none did.
-        assert record.value("failed_requests_percent") == (
-            0 if "errors" in written else None
-        )
-        assert (
-            record.observed.output_tokens_mean == 12
-        )  # as asked for, not as encoded again
-        assert record.requested.workload.get("request_rate") == (
-            5.0 if load == "rate5" else None
-        )
-        assert (
-            record.observed.engine is None
-        )  # a client for vLLM says nothing of the server
-        assert "last modification" in record.unavailable["started"]
-
-
 def test_sglang_says_in_its_details_which_requests_failed(tmp_path: Path) -> None:
     document = json.loads((RESULTS / "sglang/vllm-rate-details.jsonl").read_text())
     document["errors"][3] = "Internal Server Error"
@@ -212,72 +77,6 @@ def test_sglang_says_in_its_details_which_requests_failed(tmp_path: Path) -> Non
     _, records = imported("sglang", tmp_path / "a.jsonl", tmp_path / "data", model="m")
     (record,) = records.values()
     assert record.value("failed_requests_percent") == 10  # 1 of 10
-
-
-def test_sglang_without_a_successful_request(tmp_path: Path) -> None:
-    text = (
-        (RESULTS / "sglang/vllm-c2.jsonl")
-        .read_text()
-        .replace('"completed": 8', '"completed": 0')
-    )
-    (tmp_path / "a.jsonl").write_text(text)
-    _, records = imported("sglang", tmp_path / "a.jsonl", tmp_path / "data", model="m")
-    (record,) = records.values()
-    assert (record.status, record.metrics) == ("failed", {})
-
-
-@pytest.mark.parametrize("name", ["depth-conc", "prefix-caching", "vllm"])
-def test_llama_benchy(name: str, tmp_path: Path) -> None:
-    source = RESULTS / f"llama-benchy/{name}.json"
-    written = json.loads(source.read_text())
-    _, records = imported("llama-benchy", source, tmp_path)
-    assert len(records) == len(written["benchmarks"])
-    for load in written["benchmarks"]:
-        depth = f"-d{load['context_size']}" if load["context_size"] else ""
-        cached = "-cached" if written["prefix_caching_enabled"] else ""
-        phase = "-prefill" if load["is_context_prefill_phase"] else ""
-        shape = f"pp{load['prompt_size']}-tg{load['response_size']}{depth}-c{load['concurrency']}"
-        record = records[shape + cached + phase]
-        assert record.value("output_throughput_tok_s") == load["tg_throughput"]["mean"]
-        assert record.value("prompt_throughput_tok_s") == load["pp_throughput"]["mean"]
-        assert record.value("ttft_mean_ms") == pytest.approx(load["e2e_ttft"]["mean"])
-        assert (
-            list(record.samples["output_throughput_tok_s"])
-            == load["tg_throughput"]["values"]
-        )
-        assert record.started.value == written["timestamp"].replace(" ", "T")
-        lost = len(load["tg_throughput"]["values"]) != len(
-            load["pp_throughput"]["values"]
-        )
-        assert (
-            any("leaves out what failed" in event.text for event in record.events)
-            == lost
-        )
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["prefix-caching.json", "tables/depth-conc.csv", "tables/basic.md"],
-)
-def test_what_llama_benchy_wrote_is_read_again_as_it_was(
-    name: str, tmp_path: Path
-) -> None:
-    """A phase of its own, means without repetitions, and a file with a single load."""
-    imported("llama-benchy", RESULTS / "llama-benchy" / name, tmp_path)
-    findings = review(load_data(tmp_path)).findings
-    assert [item.message for item in findings if item.severity == "error"] == []
-
-
-def test_llama_benchy_says_nulls_where_all_requests_failed(tmp_path: Path) -> None:
-    _, records = imported(
-        "llama-benchy", RESULTS / "llama-benchy/failing.json", tmp_path
-    )
-    record = records["pp4096-tg16-c1"]
-    assert (record.status, record.status_reason, record.metrics) == (
-        "failed",
-        "no request succeeded",
-        {},
-    )
 
 
 def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
@@ -297,41 +96,6 @@ def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
         assert any("prefixes were cached" in text for text in said) == (
             "d64" in workload
         )
-
-
-def test_llama_benchy_as_a_table_gives_the_means_of_each_load(tmp_path: Path) -> None:
-    """The CSV has the same columns as the JSON's means, at full precision; no context has a phase of its own here."""
-    source = RESULTS / "llama-benchy/tables/depth-conc.csv"
-    with source.open(newline="") as file:
-        rows = {row["test_name"]: row for row in csv.DictReader(file)}
-    outcome, records = imported("llama-benchy", source, tmp_path)
-    assert outcome.refused == []
-    assert len(records) == len(rows) / 2 == 4
-    for depth, clients in itertools.product((0, 64), (1, 2)):
-        at = f" @ d{depth}" if depth else ""
-        prompt = rows[f"pp64{at} (c{clients})"]
-        answer = rows[f"tg16{at} (c{clients})"]
-        behind = f"-d{depth}" if depth else ""
-        record = records[f"pp64-tg16{behind}-c{clients}"]
-        assert record.model == "tiny-llama-q8-0"
-        assert record.value("prompt_throughput_tok_s") == float(prompt["t_s_mean"])
-        assert record.value("output_throughput_tok_s") == float(answer["t_s_mean"])
-        assert record.value("ttft_mean_ms") == float(prompt["e2e_ttft_mean"])
-        assert record.value("ttft_p50_ms") is None
-        assert record.samples == {}
-
-
-def test_llama_benchy_in_markdown(tmp_path: Path) -> None:
-    _, records = imported(
-        "llama-benchy", RESULTS / "llama-benchy/tables/depth-conc-2.md", tmp_path
-    )
-    # | pp64 (c1) | 502.43 ± 121.00 | ... 97.95 ± 23.41 |, | tg16 (c1) | 717.30 ± 226.42 |
-    record = records["pp64-tg16-c1"]
-    assert record.value("prompt_throughput_tok_s") == 502.43
-    assert record.value("output_throughput_tok_s") == 717.30
-    assert record.value("ttft_mean_ms") == 97.95
-    assert records["pp64-tg16-d64-c2"].value("output_throughput_tok_s") == 336.99
-    assert "last modification" in record.unavailable["started"]
 
 
 def test_a_table_without_a_context_and_a_concurrency(tmp_path: Path) -> None:
@@ -369,35 +133,6 @@ def test_a_table_that_is_cut_short_or_another_one_is_no_result(
     assert "cut short" in said["a.csv"] or "not a result" in said["a.csv"]
 
 
-def test_the_yaml_of_sparkrun_is_read_in_place_of_its_other_files(
-    tmp_path: Path,
-) -> None:
-    """YAML, JSON and CSV of one call: three files, the same four loads and two phases of a context."""
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for name in (
-        "sparkrun-tiny.yaml",
-        "sparkrun-tiny.json",
-        "tables/sparkrun-tiny.csv",
-    ):
-        shutil.copy(RESULTS / "llama-benchy" / name, folder)
-    written = json.loads((RESULTS / "llama-benchy/sparkrun-tiny.json").read_text())
-    outcome, records = imported("llama-benchy", folder, tmp_path / "data")
-    assert [(left.source, left.reason) for left in outcome.skipped] == [
-        ("sparkrun-tiny.csv", "the same results as sparkrun-tiny.yaml"),
-        ("sparkrun-tiny.json", "the same results as sparkrun-tiny.yaml"),
-    ]
-    assert outcome.refused == []
-    assert len(records) == len(written["benchmarks"]) == 6
-    for load in written["benchmarks"]:
-        depth = f"-d{load['context_size']}" if load["context_size"] else ""
-        phase = "-prefill" if load["is_context_prefill_phase"] else ""
-        record = records[f"pp64-tg16{depth}-c{load['concurrency']}-cached{phase}"]
-        assert record.value("output_throughput_tok_s") == load["tg_throughput"]["mean"]
-        assert record.started.value.startswith("2026-11-21T15:27:08")
-        assert record.started.zone == "utc"
-
-
 @pytest.mark.parametrize("text", ["a: [", "sparkrun_benchmark: 3", "[]"])
 def test_yaml_that_is_not_of_sparkrun(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(text)
@@ -406,54 +141,6 @@ def test_yaml_that_is_not_of_sparkrun(text: str, tmp_path: Path) -> None:
     assert len(records) == 1
     left = [*outcome.refused, *outcome.skipped]
     assert [item.source for item in left] == ["a.yaml"]
-
-
-def test_guidellm_makes_a_run_of_each_strategy(tmp_path: Path) -> None:
-    source = RESULTS / "guidellm/two-strategies.json.gz"
-    written = json.loads(gzip.decompress(source.read_bytes()))["benchmarks"]
-    outcome, records = imported("guidellm", source, tmp_path)
-    assert outcome.refused == []
-    # 6 requests of 32 and 8 tokens, 1 and 2 streams, to the interface for chats.
-    assert set(records) == {
-        f"chat-completions-in32-out8-c{streams}-n6" for streams in (1, 2)
-    }
-    for benchmark in written:
-        streams = benchmark["config"]["strategy"]["streams"]
-        record = records[f"chat-completions-in32-out8-c{streams}-n6"]
-        given = benchmark["metrics"]
-        requests = benchmark["requests"]["successful"]
-        assert (record.model, record.status) == ("tiny-llama-q8-0", "ok")
-        assert record.observed.requests == len(requests) == 6
-        # Rates are sums over the duration, which the requests themselves show.
-        seconds = benchmark["duration"]
-        tokens = sum(request["output_tokens"] for request in requests)
-        assert record.value("output_throughput_tok_s") == pytest.approx(
-            tokens / seconds
-        )
-        assert record.value("request_throughput_req_s") == pytest.approx(6 / seconds)
-        latencies = [1e3 * request["request_latency"] for request in requests]
-        assert record.value("request_latency_mean_ms") == pytest.approx(
-            statistics.fmean(latencies)
-        )
-        assert record.value("request_latency_max_ms") == pytest.approx(max(latencies))
-        for request in requests:
-            # What is called inter-token latency is the time after the first token over the other tokens.
-            timings = request["info"]["timings"]
-            after = timings["last_token_iteration"] - timings["first_token_iteration"]
-            each = 1e3 * after / (request["output_tokens"] - 1)
-            assert request["inter_token_latency_ms"] == pytest.approx(each, rel=1e-6)
-        assert record.value("tpot_p99_ms") == pytest.approx(
-            given["inter_token_latency_ms"]["successful"]["percentiles"]["p99"]
-        )
-        assert record.value("ttft_p50_ms") == pytest.approx(
-            given["time_to_first_token_ms"]["successful"]["percentiles"]["p50"]
-        )
-        assert record.started.zone == "utc"
-        began = datetime.fromtimestamp(benchmark["start_time"], UTC)
-        assert record.started.value.startswith(began.strftime("%Y-%m-%dT%H:%M:%S"))
-    findings = review(load_data(tmp_path)).findings
-    # The figures are read again from the report, which is all the evidence there is.
-    assert [item.check for item in findings if item.severity == "error"] == []
 
 
 def test_figures_that_differ_from_their_report_are_found_without_a_log(
@@ -508,29 +195,6 @@ def test_guidellm_synchronous_is_one_request_at_a_time(tmp_path: Path) -> None:
     (record,) = records.values()
     assert record.workload.startswith("chat-completions-at-synchronous-in32-out8")
     assert load_of(record).in_flight == 1
-
-
-def test_guidellm_in_one_piece_at_a_rate_without_known_lengths(tmp_path: Path) -> None:
-    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
-    (benchmark,) = document["benchmarks"]
-    benchmark["config"]["backend"] |= {
-        "stream": False,
-        "request_format": "/v1/completions",
-    }
-    benchmark["config"]["strategy"] = {"type_": "constant", "rate": 2.5}
-    benchmark["metrics"]["time_to_first_token_ms"]["successful"]["count"] = 0
-    benchmark["start_time"] = None
-    source = tmp_path / "a.json"
-    source.write_text(json.dumps(document))
-    _, records = imported("guidellm", source, tmp_path / "rate")
-    (workload,) = records
-    assert workload == "completions-whole-at-constant-in32-out8-rate2.5-n4"
-    assert records[workload].value("ttft_mean_ms") is None
-    assert "last modification" in records[workload].unavailable["started"]
-    document["config"]["spec"]["data"] = [{"kind": "huggingface"}]
-    source.write_text(json.dumps(document))
-    _, records = imported("guidellm", source, tmp_path / "data")
-    assert set(records) == {"a-completions-whole-at-constant-rate2.5-n4"}
 
 
 INFERENCE_PERF: dict[str, Any] = {

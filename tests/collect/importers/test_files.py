@@ -72,14 +72,6 @@ def test_what_cannot_be_read_is_said_and_the_others_go_on(
         zlib.decompress(b"\xff\xff")  # what a damaged stream raises is no OSError
 
 
-def test_hundreds_of_files_say_how_far_they_are(tmp_path: Path) -> None:
-    for number in range(250):
-        (tmp_path / f"{number:03}.txt").write_bytes(b"")
-    said: list[str] = []
-    list(result_files(tmp_path, Given("c", say=said.append)))
-    assert said == ["100 of 250 files read", "200 of 250 files read"]
-
-
 def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("bring milk")
     with pytest.raises(ImportFormatError, match="no results of llama-bench"):

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,12 @@ from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import (
     Given,
 )
-from sparkpub.collect.importers.layout import Facts, NotesLayout, arguments
+from sparkpub.collect.importers.layout import Facts
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.campaign import Footnote
-from sparkpub.record.errors import ImportFormatError, UsageError
-from sparkpub.record.record import Record, Spread
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Record
 from sparkpub.record.store import read_campaign, read_folder
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
 
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
 GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
@@ -53,12 +50,6 @@ def records(whole: tuple[ImportOutcome, Path]) -> dict[tuple[str, str, str], Rec
     return {item.record.cell: item.record for item in stored}
 
 
-def published(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a table of llama-benchy, by a reader of their own."""
-    for row in ROW.finditer(path.read_text()):
-        yield row.groupdict()
-
-
 def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
     whole: tuple[ImportOutcome, Path],
 ) -> None:
@@ -73,15 +64,6 @@ def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
         "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
     )
     assert outcome.machineless == 0
-
-
-def test_the_review_takes_nothing_out_and_the_server_for_no_stranger(
-    whole: tuple[ImportOutcome, Path],
-) -> None:
-    """Telemetry shows the memory of the server before the client began."""
-    findings = review(load(whole[1])).findings
-    assert [found for found in findings if found.severity == "error"] == []
-    assert "foreign-load" not in {found.check for found in findings}
 
 
 def test_a_second_import_adds_nothing(whole: tuple[ImportOutcome, Path]) -> None:
@@ -116,45 +98,6 @@ def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
     assert again.imported == []
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
-        (GRANITE / "01-chat.md", ("granite-4.1-8b", "container")),
-        (GRANITE / "04-multi-turn.md", ("granite-4.1-8b", "container")),
-        (GRANITE / "06-concurrency-stress.md", ("granite-4.1-8b", "container")),
-        (MUSE / "bf16/01-chat.md", ("muse-glimmer-30b", "container-bf16")),
-        (MUSE / "bf16-spec/01-chat.md", ("muse-glimmer-30b", "container-bf16-spec")),
-    ],
-)
-def test_means_and_deviations_are_those_of_the_authors_tables(
-    path: Path,
-    place: tuple[str, str],
-    records: dict[tuple[str, str, str], Record],
-) -> None:
-    """Rates are means over three runs, times to the first token over the requests of all three."""
-    rows = list(published(path))
-    assert rows
-    for prompt, answer in zip(rows[::2], rows[1::2], strict=True):
-        depth = f"-d{answer['depth']}" if answer["depth"] else ""
-        workload = f"{prompt['test']}-{answer['test']}{depth}-c{answer['clients']}"
-        record = records[*place, workload]
-        requests = 3 * int(answer["clients"])
-        expected = {
-            "prompt_throughput_tok_s": (prompt["mean"], prompt["deviation"], 3),
-            "output_throughput_tok_s": (answer["mean"], answer["deviation"], 3),
-            "ttft_mean_ms": (prompt["ttft"], prompt["spread"], requests),
-        }
-        for name, (mean, deviation, repetitions) in expected.items():
-            assert record.value(name) == float(mean)
-            assert record.spreads[name] == Spread(
-                repetitions=repetitions, deviation=float(deviation), divisor="n"
-            )
-        date = re.search(r"^date: (\S+) (\S+) \|", path.read_text(), re.MULTILINE)
-        assert date is not None
-        assert record.started.value == f"{date[1]}T{date[2]}"
-        assert "started" not in record.unavailable
-
-
 def test_capacity_from_the_records_is_the_authors(
     records: dict[tuple[str, str, str], Record],
 ) -> None:
@@ -182,28 +125,6 @@ def test_capacity_from_the_records_is_the_authors(
             if (record.value("ttft_p95_ms") or 0) < float(limit)
         ]
         assert max(holding, default=None) == (best and best["configured_rps"])
-
-
-def test_a_load_is_what_was_declared(
-    records: dict[tuple[str, str, str], Record],
-) -> None:
-    """ShareGPT has no lengths of its own to name; those that came out are observed."""
-    place = ("granite-4.1-8b", "container")
-    shared = "serve-openai-chat-data-sharegpt-rate0.3-burst0.7-n250"
-    written = json.loads((GRANITE / "08-sharegpt.json").read_text())
-    record = records[*place, shared]
-    assert record.requested.workload == {
-        "type": "vllm-bench",
-        "mode": "serve",
-        "requests": 250,
-        "request_rate": 0.3,
-        "burstiness": 0.7,
-        "backend": "openai-chat",
-        "dataset": "sharegpt",
-    }
-    assert record.observed.input_tokens_mean == written["total_input_tokens"] / 250
-    peak = "serve-openai-chat-in4000-out500-range0.9-c25-rate1.5-n300"
-    assert records[*place, peak].requested.workload["concurrency"] == 25
 
 
 def test_what_lies_beside_the_results_says_what_ran(
@@ -309,24 +230,6 @@ def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
     digest = hashlib.sha256(printed).hexdigest()
     told = [event.text for event in stored.record.events if digest in event.text]
     assert bool(told) == (kept != printed)
-
-
-def test_a_model_that_answered_nothing_is_kept_as_such(tmp_path: Path) -> None:
-    """An empty file with the answer is an answer, and none is none."""
-    for name in ("answered", "silent"):
-        folder = tmp_path / name / "results"
-        folder.mkdir(parents=True)
-        for file in ("meta.json", "08-sharegpt.json"):
-            shutil.copy(GRANITE / file, folder / file)
-    (tmp_path / "silent/results/_sanity.txt").write_text("")
-    kept = {}
-    for name in ("answered", "silent"):
-        data = tmp_path / name / "data"
-        import_results(None, tmp_path / name / "results", data, Given("c"))
-        (stored,) = read_folder(data / "c")
-        kept[name] = [event.text for event in stored.record.events]
-    assert "the model answered before the test: " in kept["silent"]
-    assert not any("answered before" in text for text in kept["answered"])
 
 
 @pytest.mark.parametrize(
@@ -462,41 +365,6 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
     both = {("container", 1), ("container-2", 1)}
     assert imported(second) == both
     assert imported(second, other) == both
-
-
-def test_a_description_with_an_unknown_key_is_refused(other: Path) -> None:
-    wrong = {**ABOUT, "layout": {"fact": {}}}
-    (other / "about.yaml").write_text(yaml.safe_dump(wrong))
-    with pytest.raises(ImportFormatError, match="fact"):
-        importers.about(None, other)
-
-
-def test_damaged_json_that_nobody_describes_is_refused_and_other_files_are_not(
-    tmp_path: Path,
-) -> None:
-    shutil.copy(GRANITE / "01-chat.md", tmp_path / "chat.md")
-    (tmp_path / "cut.json").write_text("{")
-    (tmp_path / "notes.txt").write_text("TensorRT-LLM is fast, they say")
-    outcome = import_results(
-        None, tmp_path, tmp_path / "d", Given("c", environment="native")
-    )
-    assert len(outcome.imported) == 3
-    assert [left.source for left in outcome.refused] == ["cut.json"]
-    assert [left.source for left in outcome.skipped] == ["notes.txt"]
-
-
-def test_arguments_are_names_and_values() -> None:
-    command = '--a-b 1 --flag --c={"x":1} --last 2 3'
-    assert dict(arguments(command.split())) == {
-        "a_b": "1",
-        "flag": "true",
-        "c": '{"x":1}',
-        "last": "2 3",
-    }
-
-
-def test_the_layouts_that_come_with_the_package_are_described_alike() -> None:
-    assert all(isinstance(layout, NotesLayout) for layout in importers.base.known())
 
 
 BENCHY = FOLDER.parent / "llama-benchy"

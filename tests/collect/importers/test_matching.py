@@ -184,25 +184,3 @@ def test_lengths_that_a_report_does_not_say_show_in_its_means(tmp_path: Path) ->
         f"long: its input_tokens were {prompt:g} on average in place of 64"
         in refused[0]
     )
-
-
-def test_the_command_line_counts_before_what_fits(tmp_path: Path) -> None:
-    declared = matrix("tiny-llama", one=SERVE | {"requests": 99})
-    source = IMPORTS / "vllm-bench/serve-c4.json"
-    named = joined("vllm-bench", source, tmp_path, declared, workload="one")
-    assert named == ([("tiny", "one")], [])
-
-
-def test_batches_of_latency_join_the_workload_of_that_mode(tmp_path: Path) -> None:
-    """The file says neither batch nor lengths: 6 batches, as one workload of the matrix asks."""
-    source = IMPORTS / "vllm-bench/latency.json"
-    report = json.loads(source.read_text())
-    declared = matrix(
-        report["model_id"],
-        batches={"type": "vllm-bench", "mode": "latency", "requests": 6},
-        offline={"type": "vllm-bench", "mode": "throughput", "requests": 6},
-    )
-    assert joined("vllm-bench", source, tmp_path, declared) == (
-        [("tiny", "batches")],
-        [],
-    )

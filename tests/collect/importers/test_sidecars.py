@@ -134,22 +134,6 @@ def test_telemetry_of_a_report_without_a_time_is_said_to_be_of_no_use(
     assert record.phases == ()
 
 
-def test_cells_without_a_value_and_torn_rows_are_left_out() -> None:
-    text = "\n".join(
-        [
-            HEADER,
-            "2026/11/21 14:49:30.500, 0, 10 %, [N/A], [Not Supported], [N/A], 300 MHz, [N/A]",
-            "2026/11/21 14:49:31.500, 0, 10",
-            "noon, 0, 10 %, 1 MiB, 1, 1 W, 1 MHz, P0",
-        ]
-    )
-    found = samples(text.encode(), datetime(2026, 11, 21, 14, 49, 30))  # noqa: DTZ001
-    assert found.content.decode().splitlines() == [
-        "elapsed_seconds,gpu_utilization_percent,gpu_clock_sm_mhz",
-        "0.500,10,300",
-    ]
-
-
 def test_telemetry_of_our_own_sampler_stays_as_it_is() -> None:
     ours = b"elapsed_seconds,gpu_power_watt\n0.0,50\n# gpu_memory_used_gib: not supported\n"
     assert samples(ours, None).content == ours
@@ -180,22 +164,3 @@ def test_the_nearest_notes_say_what_was_asked_for_and_all_are_kept(
     original = record.file("original")
     assert original is not None
     assert original.sha256 == file_sha256(folder / "run1.meta.json")
-
-
-def test_notes_give_a_latency_file_its_workload(tmp_path: Path) -> None:
-    """latency.json: 6 batches of 4 requests, 32 tokens in and 16 out, as its command says."""
-    shutil.copy(RESULTS / "latency.json", tmp_path / "a.json")
-    notes = {"batch_size": 4, "input_len": 32, "output_len": 16}
-    (tmp_path / "metadata.json").write_text(json.dumps(notes))
-    (record,) = imported(tmp_path, tmp_path / "data")
-    assert record.workload == "latency-b4-in32-out16-n6"
-    assert record.requested.workload["batch_size"] == 4
-
-
-@pytest.mark.parametrize("text", ["[1, 2]", "{", "a: [", ""])
-def test_notes_that_are_none_are_passed_over(text: str, tmp_path: Path) -> None:
-    shutil.copy(RESULTS / "detailed.json", tmp_path / "a.json")
-    (tmp_path / "metadata.json").write_text(text)
-    (record,) = imported(tmp_path, tmp_path / "data")
-    assert record.workload == "serve-c2-n8"
-    assert not any("noted" in event.text for event in record.events)

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkpub.collect.importers import import_results, parquet
+from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import (
     Given,
     read_about,
@@ -20,11 +21,10 @@ from sparkpub.collect.importers.layout import counted, machine_named
 from sparkpub.collect.importers.writing import ImportOutcome
 from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.metrics import FACTORS, METRICS
-from sparkpub.record.record import MetricValue, Record, Spread, metric_of
+from sparkpub.record.record import MetricValue, Record, Spread
 from sparkpub.record.store import read_folder, to_json
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
-from sparkpub.review.checks.finding import Finding
 from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
@@ -125,17 +125,6 @@ def test_each_row_becomes_a_run_with_its_names_time_load_and_figures(
     assert {value.source for value in first.metrics.values()} == {"published"}
 
 
-def test_a_metric_of_ones_own_carries_what_the_mapping_declares(tmp_path: Path) -> None:
-    imported(tmp_path)
-    metric = metric_of("judge_score", records(tmp_path)[0].metrics["judge_score"])
-    assert (metric.unit, metric.direction, metric.label, metric.definition) == (
-        "points",
-        "higher",
-        "Judge score",
-        "Mean grade of a judge.",
-    )
-
-
 def test_the_rows_the_table_and_the_mapping_are_kept_as_evidence(
     tmp_path: Path,
 ) -> None:
@@ -174,42 +163,19 @@ def test_a_second_import_adds_what_is_new_and_refuses_what_changed(
     assert changed.refused[0].source == "runs.csv line 3"
 
 
-def test_a_preview_says_what_would_be_imported_and_writes_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_preview_says_each_run_and_writes_nothing(tmp_path: Path) -> None:
+    """Whoever reads it must see what a mapping took for the figures."""
     outcome = imported(tmp_path, preview=True)
     assert not (tmp_path / "data").exists()
-    assert outcome.lines() == [
-        "qwen3-8b/native/concurrency8: 2 runs, iterations 1 to 2, started 2026-03-01T09:10:00Z to 2026-03-01T10:00:00",
-        "  output_throughput_tok_s: 1,204.50 to 1,210.50 tok/s",
-        "  ttft_p50_ms: 300.00 to 310.00 ms",
-        "  judge_score: 7.00 to 8.00 points",
-        "qwen3-8b/container/concurrency8: 1 run, iteration 1, started 2026-03-02T00:00:00",
-        "  output_throughput_tok_s: 1,190.00 tok/s",
-        "  ttft_p50_ms: no value",
-        "  judge_score: 8.00 points",
+    # 0.31 s are 310 ms.
+    assert outcome.lines()[1:] == [
+        "qwen3-8b/native/concurrency8 1, 2026-03-01T10:00:00, ok: "
+        "output_throughput_tok_s 1204, ttft_p50_ms 310, judge_score 7",
+        "qwen3-8b/container/concurrency8 1, 2026-03-02T00:00:00, ok: "
+        "output_throughput_tok_s 1190, ttft_p50_ms none, judge_score 8",
         "3 would be imported, 0 skipped, 0 refused",
     ]
     assert outcome.document()["preview"] is True
-    imported(tmp_path)
-    assert imported(tmp_path, preview=True).lines()[-1] == (
-        "0 would be imported, 3 skipped, 0 refused"
-    )
-
-
-def test_a_preview_of_a_cell_counts_failures_and_empty_cells(tmp_path: Path) -> None:
-    text = (
-        "m,e,w,when,state,tok\n"
-        "a,n,w,2026-03-01,ok,5\n"
-        "a,n,w,2026-03-02,timeout,\n"
-    )  # fmt: skip
-    mapping = (
-        "run: {model: m, environment: e, workload: w, started: when, status: state}\n"
-        "metrics: {output_throughput_tok_s: tok}\n"
-    )
-    lines = imported(tmp_path, text, mapping, preview=True).lines()
-    assert lines[0].endswith("2026-03-02T00:00:00, 1 not ok")
-    assert lines[1] == "  output_throughput_tok_s: 5.00 tok/s (no value in 1)"
 
 
 CELLS = {
@@ -222,11 +188,6 @@ CELLS = {
         "1,204.5",
         "fast",
         "line 2: column 'tok/s' has 'fast'; write a number, as 1234.5",
-    ),
-    "infinite": (
-        "1,204.5",
-        "1e999",
-        "line 2: column 'tok/s' has '1e999'; write a number, as 1234.5",
     ),
     "impossible": (
         "1,204.5",
@@ -243,40 +204,15 @@ CELLS = {
         "yesterday",
         "line 4: started is 'yesterday'; write a time as 2026-11-21T18:30:00Z",
     ),
-    "no-such-day": (
-        "2026-03-02",
-        "2026-02-30",
-        "line 4: started is '2026-02-30'; write a time as 2026-11-21T18:30:00Z",
-    ),
     "cells": (
         "1190;;8",
         "1190;8",
         "line 4: 6 cells under 7 columns; correct the row",
     ),
-    "first-day": (
-        "2026-03-02",
-        "0001-01-01T00:00:00+14:00",
-        "line 4: started is '0001-01-01T00:00:00+14:00'; write a time as 2026-11-21T18:30:00Z",
-    ),
-    "last-day": (
-        "2026-03-02",
-        "9999-12-31T23:59:59-12:00",
-        "line 4: started is '9999-12-31T23:59:59-12:00'; write a time as 2026-11-21T18:30:00Z",
-    ),
     "letters": (
         "1,204.5",
         "x" * 70_000,
         "line 2: column 'tok/s' has a cell of 70,000 letters; 5,000 are the most",
-    ),
-    "more-letters": (
-        "1,204.5",
-        "x" * 140_000,
-        "line 2: column 'tok/s' has a cell of 140,000 letters; 5,000 are the most",
-    ),
-    "digits": (
-        "1,204.5",
-        "9" * 400,
-        f"line 2: column 'tok/s' has '{'9' * 60}…'; write a number, as 1234.5",
     ),
     "option": (
         ";8;2026-03-02",
@@ -371,30 +307,8 @@ def test_identical_rows_are_one_run_unless_the_mapping_says_otherwise(
         "to the mapping",
         "3 imported, 2 skipped, 0 refused",
     ]
-    (finding,) = copies_found(tmp_path)
-    assert "share their start and all their figures" in finding.message
-    assert len(finding.evidence["runs"]) == 2
-
-
-def test_rows_that_repeat_a_run_are_runs_and_the_review_names_those_of_one_second(
-    tmp_path: Path,
-) -> None:
-    outcome = imported(tmp_path, COPIES, COPIES_MAPPING + "repeats: true\n")
-    assert (len(outcome.imported), outcome.skipped) == (5, [])
-    (finding,) = copies_found(tmp_path)
-    # Three rows of 10:00 and two of 11:00.
-    assert sorted(map(len, finding.evidence["groups"])) == [2, 3]
-
-
-def test_rounded_figures_of_one_day_may_agree(tmp_path: Path) -> None:
-    days = COPIES.replace("T10:00:00Z", "").replace("T11:00:00Z", "")
-    imported(tmp_path, days, COPIES_MAPPING + "repeats: true\n")
-    assert copies_found(tmp_path) == []
-
-
-def copies_found(folder: Path) -> list[Finding]:
-    findings = review(dataset.load(folder / "data")).findings
-    return [found for found in findings if found.check == "copied-evidence"]
+    again = imported(tmp_path / "a", COPIES, COPIES_MAPPING + "repeats: true\n")
+    assert (len(again.imported), again.skipped) == (5, [])
 
 
 MAPPINGS = {
@@ -512,10 +426,13 @@ def test_the_same_table_in_any_form(name: str, content: str, tmp_path: Path) -> 
     assert values(run) == {"output_throughput_tok_s": 5.0}
 
 
-def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
-    from datetime import UTC, datetime
+def packed(folder: Path, table: pa.Table) -> bytes:
+    pq.write_table(table, folder / "packed.parquet", compression="zstd")
+    return (folder / "packed.parquet").read_bytes()
 
-    rows = pa.table(
+
+def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
+    table = pa.table(
         {
             "model": ["a"],
             "environment": ["native"],
@@ -523,43 +440,30 @@ def test_parquet_with_types_of_its_own(tmp_path: Path) -> None:
             "tok": pa.array([5.5], type=pa.float32()),
         }
     )
-    sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink)
-    content = sink.getvalue().to_pybytes()
-    imported(tmp_path, content, PLAIN, name="t.parquet")
+    imported(tmp_path, packed(tmp_path, table), PLAIN, name="t.parquet")
     (run,) = records(tmp_path)
     assert (run.started.value, values(run)) == (
         "2026-03-01T10:00:00Z",
         {"output_throughput_tok_s": 5.5},
     )
-    assert refusal(tmp_path, b"PAR1 no", PLAIN, name="t.parquet").startswith(
-        "t.parquet: not Parquet: "
-    )
+    assert "not Parquet" in refusal(tmp_path, b"PAR1 no", PLAIN, name="t.parquet")
 
 
-def test_a_number_of_70000_digits_is_one_row_of_json(tmp_path: Path) -> None:
-    good = '{"model": "a", "environment": "n", "started": "2026-03-01", "tok": 5}'
-    bad = good.replace(": 5}", f": {'9' * 70_000}}}")
-    outcome = imported(tmp_path, f"[{bad}, {good}]", PLAIN, name="t.json")
-    (left,) = outcome.refused
-    assert (left.source, len(outcome.imported)) == ("t.json row 1", 1)
-    assert left.reason == "a number with 70000 digits"
-
-
-def test_a_time_that_python_does_not_have_is_one_row_of_parquet(tmp_path: Path) -> None:
-    """2**62 microseconds are some 146,000 years."""
-    rows = pa.table(
-        {
-            "model": ["a", "a"],
-            "environment": ["native", "native"],
-            "started": pa.array([2**62, 1_772_355_600_000_000], pa.timestamp("us")),
-            "tok": [5.5, 6.5],
-        }
-    )
-    outcome = imported(tmp_path, packed(tmp_path, [rows]), PLAIN, name="t.parquet")
-    (left,) = outcome.refused
-    assert (left.source, len(outcome.imported)) == ("t.parquet row 1", 1)
-    assert "started is 'a timestamp[us] that is out of range'" in left.reason
+@pytest.mark.parametrize(
+    ("letters", "rows", "said"),
+    [
+        (1, 10_000_001, "more than 10,000,000 cells"),
+        (1000, 70_000, "larger than 64.0 MiB when unpacked"),
+    ],
+)
+def test_a_small_file_with_a_large_table_is_refused(
+    letters: int, rows: int, said: str, tmp_path: Path
+) -> None:
+    """One value in so many rows: the file holds it once, and memory would hold each."""
+    column = pa.array(["a" * letters]).take(pa.array([0] * rows))
+    content = packed(tmp_path, pa.table({"Model": column}))
+    assert len(content) < 2_000_000
+    assert said in refusal(tmp_path, content, name="bomb.parquet")
 
 
 def test_parquet_that_ends_its_reader_is_one_line(
@@ -568,9 +472,9 @@ def test_parquet_that_ends_its_reader_is_one_line(
     """A stand-in for Arrow ends its process as Arrow does over some damaged files."""
     (tmp_path / "pyarrow").mkdir()
     (tmp_path / "pyarrow/__init__.py").write_text("import os; os.abort()")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     assert refusal(tmp_path, b"PAR1", PLAIN, name="t.parquet") == (
-        "t.parquet: not Parquet: its reader ended with SIGABRT"
+        "t.parquet: not Parquet: its reader ended over it"
     )
 
 
@@ -613,17 +517,6 @@ def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) ->
     assert refusal(tmp_path, f"{good}\n{twice}\n", PLAIN, name="t.jsonl") == (
         "t.jsonl line 2: key 'tok' stands twice"
     )
-
-
-def test_dotted_columns_lie_within_json(tmp_path: Path) -> None:
-    content = '{"run": {"model": "a", "at": "2026-03-01"}, "results": {"rate": 7}}'
-    mapping = (
-        "run: {model: run.model, started: run.at}\n"
-        "same: {environment: native, workload: w}\n"
-        "metrics: {output_throughput_tok_s: {at: results.rate, scale: 2}}\n"
-    )
-    imported(tmp_path, content, mapping, name="t.jsonl")
-    assert values(records(tmp_path)[0]) == {"output_throughput_tok_s": 14.0}
 
 
 def test_what_no_column_says_comes_from_the_command_line_or_is_asked_for(
@@ -702,14 +595,6 @@ def test_a_bad_row_of_a_long_table_leaves_its_run_out(
     before, after, text = LONG_FAULTS[case]
     assert text in refusal(tmp_path, TALL.replace(before, after), LONG)
     assert [run.model for run in records(tmp_path)] == ["b"]
-
-
-def test_rows_of_one_run_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
-    mapping = LONG.replace("long: {", "long: {run: id, ")
-    text = "id,model,env,at,what,is,in\n1,a,n,2026-03-01,ttft_p50_ms,2,s\n1,b,n,2026-03-01,peak_memory_gib,5,GiB\n"
-    assert refusal(tmp_path, text, mapping) == (
-        "runs.csv line 2: the rows of its run differ in model; correct them"
-    )
 
 
 CONVERSIONS = {
@@ -798,27 +683,6 @@ def test_what_export_writes_comes_back_the_same(form: str, tmp_path: Path) -> No
     ]
 
 
-def test_an_export_without_metrics_of_its_own_needs_no_mapping(tmp_path: Path) -> None:
-    content = exported(tmp_path, "csv").decode()
-    plain = "".join(
-        line for line in content.splitlines(keepends=True) if ",joy," not in line
-    )
-    assert imported(tmp_path, plain, None).refused == []
-    assert len(records(tmp_path)) == 3
-
-
-def test_one_of_several_exported_campaigns_is_chosen(tmp_path: Path) -> None:
-    content = exported(tmp_path, "csv").decode()
-    _, _, body = content.partition("\n")
-    both = content + body.replace(",c,m,", ",other,m,").replace("c-native", "o-native")
-    outcome = imported(tmp_path, both, OWN)
-    assert {"iteration 1 of m/native/w"} <= {
-        left.reason.partition(" is in")[0] for left in outcome.refused
-    }
-    chosen = imported(tmp_path / "a", both, OWN + "when: [campaign=other]\n")
-    assert (len(chosen.imported), chosen.refused) == (3, [])
-
-
 @pytest.mark.parametrize(
     ("before", "after", "text"),
     [
@@ -831,65 +695,6 @@ def test_words_that_are_no_state_are_refused(
 ) -> None:
     content = exported(tmp_path, "csv").decode().replace(before, after)
     assert any(text in left.reason for left in imported(tmp_path, content, OWN).refused)
-
-
-# -- tables that are too large -------------------------------------------------------------------------------
-
-
-def packed(folder: Path, tables: list[pa.Table]) -> bytes:
-    """Parquet with a row group for each table."""
-    path = folder / "packed.parquet"
-    with pq.ParquetWriter(path, tables[0].schema, compression="zstd") as writer:
-        for part in tables:
-            writer.write_table(part)
-    return path.read_bytes()
-
-
-def repeated(value: str, count: int) -> pa.Table:
-    """One value in so many rows: the file holds it once."""
-    return pa.table({"Model": pa.array([value]).take(pa.array([0] * count))})
-
-
-@pytest.mark.parametrize(
-    ("tables", "said"),
-    [
-        ([repeated("a" * 1000, 100_000)] * 101, "more than 10,000,000 cells"),
-        ([repeated("a" * 1000, 70_000)], "larger than 64.0 MiB when unpacked"),
-        ([repeated("a" * 60_000_000, 3)], "larger than 64.0 MiB when unpacked"),
-        ([repeated("a" * 70_000_000, 1)], "larger than 64.0 MiB when unpacked"),
-    ],
-)
-def test_a_small_file_with_a_large_table_is_refused(
-    tables: list[pa.Table], said: str, tmp_path: Path
-) -> None:
-    content = packed(tmp_path, tables)
-    assert len(content) < 2_000_000
-    assert said in refusal(tmp_path, content, name="bomb.parquet")
-
-
-def test_parquet_whose_names_are_no_text_is_refused(tmp_path: Path) -> None:
-    content = packed(tmp_path, [pa.table({"Model": ["m"]})])
-    damaged = content.replace(b"Model", b"Mod\xael")
-    assert "not Parquet" in refusal(tmp_path, damaged, name="damaged.parquet")
-
-
-def test_a_table_of_many_columns_is_refused_at_once(tmp_path: Path) -> None:
-    """Each name was once looked for among all others."""
-    names = [f"c{number}" for number in range(200_000)]
-    wide = f"{','.join(names)}\n{','.join(names)}\n"
-    assert "more than 10,000 columns" in refusal(tmp_path, wide)
-    objects = json.dumps(dict.fromkeys(names, 1))
-    assert "a mapping with 200,000 keys" in refusal(tmp_path, objects, name="wide.json")
-
-
-def test_a_table_of_many_cells_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two rows of seven cells are within fourteen; a third is read when these are full."""
-    monkeypatch.setattr(parquet, "MOST_CELLS", 14)
-    assert len(imported(tmp_path).imported) == 3
-    monkeypatch.setattr(parquet, "MOST_CELLS", 13)
-    assert "more than 13 cells; split the table" in refusal(tmp_path)
 
 
 # -- harnesses of people's own -----------------------------------------------------------------------------------
@@ -996,7 +801,7 @@ requests: {tpot: {at: cases.answers.*.tpot_s, unit: s}}
     [
         ("reads: aiperff\n", "aiperff is no workload"),
         ("long: {metric: a, value: b}\n", "long is for tables"),
-        ("run: {model: m, iteration: i}\n", "run.iteration is for tables"),
+        ("run: {model: m, status: i}\n", "run.status is for tables"),
         ("when: []\n", "nothing says which documents are reports"),
     ],
 )
@@ -1196,33 +1001,6 @@ def test_the_preview_of_an_owners_folder_is_a_mapping_that_reads_it(
     )
     assert one.samples["output_throughput_tok_s"] == (20.0, 22.0)
     assert "modification" in one.unavailable["started"]
-
-
-def test_the_times_of_requests_may_lie_in_objects(tmp_path: Path) -> None:
-    document = {
-        "model": "m",
-        "cases": [
-            {
-                "concurrency": 2,
-                "requests": [{"ttft_s": 0.1}, {"ttft_s": 0.3}, {"error": "cut"}],
-            }
-        ],
-    }
-    file = tmp_path / "t.json"
-    file.write_text(json.dumps(document))
-    given = Given("c", environment="native")
-    lines = import_results(None, file, tmp_path / "data", given, preview=True).lines()
-    assert '  ttft: {at: "cases.requests.*.ttft_s", unit: s}' in lines
-    imported(
-        tmp_path,
-        json.dumps(document),
-        "\n".join(lines),
-        name="t.json",
-        environment="native",
-    )
-    (record,) = records(tmp_path)
-    # 100 and 300 ms.
-    assert record.value("ttft_mean_ms") == pytest.approx(200)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement
-from sparkpub.record.errors import UsageError
 from sparkpub.record.store import CAMPAIGN_FILE
 from sparkpub.review.checks import Finding, Review, annotations
 from sparkpub.review.dataset import Dataset
@@ -80,43 +79,21 @@ def test_a_file_is_named_from_the_root_of_its_repository(tmp_path: Path) -> None
     assert as_the_runner_reads(after)[1]["file"] == "site_src/page.md"
 
 
-def test_a_campaign_that_is_not_there_is_named_by_its_file(tmp_path: Path) -> None:
-    (line,) = annotations.of_review(a_review(tmp_path, a_finding()))
-    _, properties, _ = as_the_runner_reads(line)
-    assert properties["file"] == str(tmp_path / "c" / CAMPAIGN_FILE)
-    assert "line" not in properties
-
-
-def test_findings_have_the_level_of_their_severity(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("acknowledged", "level"),
+    [((), "warning"), ((Acknowledgement(check="thermal-gate", reason="x"),), "notice")],
+)
+def test_findings_have_the_level_of_their_severity_or_of_what_people_answered(
+    tmp_path: Path, acknowledged: tuple[Acknowledgement, ...], level: str
+) -> None:
     run = faults.cell(runs := clean_runs(seed=7))[3]
     run.gates = (faults.HOT,)
-    write(tmp_path, runs)
+    write(tmp_path, runs, acknowledged=acknowledged)
     done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
     found = [as_the_runner_reads(line) for line in done.output.splitlines()]
-    levels = {properties["title"]: level for level, properties, _ in found}
-    assert levels == {"thermal-gate": "warning"}
-    (hot,) = [found for found in found if found[1]["title"] == "thermal-gate"]
+    (hot,) = [each for each in found if each[1]["title"] == "thermal-gate"]
+    assert hot[0] == level
     assert hot[1]["file"].startswith(f"{tmp_path}/clean/native_dense_iter04_")
-
-
-def test_what_people_acknowledged_is_a_notice(tmp_path: Path) -> None:
-    run = faults.cell(runs := clean_runs(seed=7))[3]
-    run.gates = (faults.HOT,)
-    known = Acknowledgement(check="thermal-gate", reason="summer")
-    write(tmp_path, runs, acknowledged=(known,))
-    done = CliRunner().invoke(cli, ["check", str(tmp_path), "--github"])
-    found = [as_the_runner_reads(line) for line in done.output.splitlines()]
-    assert [
-        level for level, properties, _ in found if properties["title"] == "thermal-gate"
-    ] == ["notice"]
-
-
-def test_what_stops_the_review_is_an_annotation_too(tmp_path: Path) -> None:
-    done = CliRunner().invoke(cli, ["check", str(tmp_path / "gone"), "--github"])
-    assert isinstance(done.exception, UsageError)
-    (line,) = done.output.splitlines()
-    level, _, message = as_the_runner_reads(line)
-    assert (level, message[:20]) == ("error", "no such data folder,")
 
 
 def test_a_matrix_that_cannot_be_read_is_an_annotation_of_its_file(

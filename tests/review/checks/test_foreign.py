@@ -98,13 +98,6 @@ def test_everything_else_is_one_note(data: Path) -> None:
     )
 
 
-def test_what_lies_beside_the_campaigns_is_one_note(data: Path) -> None:
-    (data / "more").mkdir()
-    for name in ("more/a.txt", "z.txt"):
-        (data / name).write_text("x\n")
-    assert told(data) == [("info", "more", ["more/a.txt", "z.txt"])]
-
-
 def test_no_contribution_answers_for_its_own_files(tmp_path: Path) -> None:
     """`campaign.json` comes with what it would excuse."""
     answer = Acknowledgement(check="foreign-file", reason="We need this one.")

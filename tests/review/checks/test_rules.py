@@ -2,37 +2,67 @@
 
 import ast
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
 from sparkpub.record.load import Load
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import Observed
+from sparkpub.record.record import Gpu, Machine, Observed
 from sparkpub.review.checks.rules import (
     BOOKKEEPING,
+    FITS,
     FUNCTIONS,
     INCONSISTENT,
     OTHERS,
     POSSIBLE,
+    RATES,
+    ROOFLINE,
     THRESHOLDS,
+    TIMES,
     FiguresOfRuns,
     Rule,
     broken,
     define,
+    memory_gib,
 )
+from tests.review.checks.in_memory import a_run, a_view, answered, told
 
 TABLE = [
-    rule for kind in (*INCONSISTENT, *BOOKKEEPING, *POSSIBLE) for rule in kind.rules
+    rule
+    for table in (INCONSISTENT, BOOKKEEPING, POSSIBLE, TIMES, FITS, ROOFLINE)
+    for kind in table
+    for rule in kind.rules
+]
+OF_A_RUN = [
+    "slack_ms",
+    "share_computed",
+    "limit_W",
+    "limit_MHz",
+    "GIB",
+    "gpu_memory_total_gib",
+    "host_memory_total_gib",
+    "wall",
+    "lasted",
+    "measured_for",
+    "model_gib",
+    "bandwidth",
+    "weights_once_gb",
+    "traffic_at_least",
+    "traffic_expected",
+    "traffic_suspicious",
+    "suspicious",
+    "peak_any_format",
+    "peak_own_format",
 ]
 
 
 def test_every_name_of_a_rule_is_given_by_something() -> None:
     defined = FiguresOfRuns([{"requests": 1.0}])
     define(defined)
-    of_a_run = {"slack_ms", "share_computed", "limit_W", "limit_MHz", "GIB"}
-    of_a_run |= {f"{place}_memory_total_gib" for place in ("gpu", "host")}
     asked = {f"asked_{field.name}" for field in fields(Load)}
-    given = {*METRICS, *Observed.model_fields, *defined, *asked, *of_a_run}
+    given = {*METRICS, *Observed.model_fields, *defined, *asked, *OF_A_RUN}
+    given |= {f"{rate}_{end}" for rate in RATES for end in ("expected", "at_least")}
     given |= {*OTHERS, *THRESHOLDS, *FUNCTIONS}
     for rule in TABLE:
         for expression in (rule.holds, rule.where, rule.share, rule.off):
@@ -68,3 +98,118 @@ def test_a_share_and_an_amount_are_allowed() -> None:
     assert not list(broken(Rule("one == two", share="0.1"), figures))
     assert not list(broken(Rule("one == two", share="0.05", off="5.5"), figures))
     assert list(broken(Rule("one == two", share="0.05", off="5.4"), figures))
+
+
+TPUT = "output_throughput_tok_s"
+PROMPTS = "prompt_throughput_tok_s"
+SENT = "request_throughput_req_s"
+CARD = Machine(
+    gpus=(
+        Gpu(
+            name="G",
+            power_limit_watt=100.0,
+            memory_total_gib=80.0,
+            clock_max_sm_mhz=1000.0,
+        ),
+    )
+)
+ALONE = {"input_tokens": 500, "concurrency": 1}
+LATE = {"request_latency_mean_ms": 1100.0, "ttft_mean_ms": 100.0, "itl_mean_ms": 100.0}
+"""A second after the first token, in ten chunks."""
+
+
+def asked(**options: Any) -> dict[str, Any]:
+    return {"workload": options}
+
+
+def seen(**facts: Any) -> dict[str, Any]:
+    return {"observed": Observed(**facts)}
+
+
+@pytest.mark.parametrize(
+    ("check", "metrics", "fields", "words"),
+    [
+        ("unit", {TPUT: 0.0}, {}, "a value above zero"),
+        ("unit", {"gpu_power_mean_watt": 110.0}, {}, None),
+        ("unit", {"gpu_power_mean_watt": 110.5}, {}, "110.5 W, and the GPU's limit is 100"),
+        ("unit", {"gpu_clock_sm_mean_mhz": 1101.0}, {}, "limit is 1000"),
+        ("unit", {"gpu_memory_peak_gib": 80.0}, {}, None),
+        ("unit", {"gpu_memory_peak_gib": 80.1}, {}, "the machine has 80 GiB"),
+        ("memory-bookkeeping", {"weights_gib": 10.05, "allocated_peak_gib": 10.0}, {}, None),
+        ("memory-bookkeeping", {"weights_gib": 10.1, "allocated_peak_gib": 10.0}, {}, "10.1 GiB, more than peak"),
+        (
+            "memory-bookkeeping",
+            {"kv_cache_gib": 10.0, "kv_cache_tokens": 1e6, "kv_bytes_per_token": 1e4},
+            {},
+            ": 9.31323 GiB (GB was taken for GiB)",
+        ),
+        # A figure that is made of others, to the digits that printing left: 45.70 to 46.19 tokens, and 45.65 to 45.75.
+        ("inconsistent-report", {TPUT: 45.7, SENT: 0.093}, seen(output_tokens_mean=494.0), None),
+        ("inconsistent-report", {TPUT: 130.0, SENT: 1.0}, seen(output_tokens_mean=128.0), "is 130 tok/s, and request"),
+        ("inconsistent-report", {TPUT: 130.0, SENT: 1.0}, asked(output_tokens=128), "× output tokens: 128"),
+        ("inconsistent-report", {SENT: 2.0, "measured_time_ms": 6000.0}, seen(requests=10), "measured seconds: 12"),
+        # Little's law: 2 a second for 5 s each. Of requests that failed nobody knows how long they took.
+        (
+            "inconsistent-report",
+            {SENT: 2.0, "request_latency_mean_ms": 5000.0},
+            seen(concurrency_mean=8.0),
+            "× mean latency is 10",
+        ),
+        (
+            "inconsistent-report",
+            {SENT: 2.0, "request_latency_mean_ms": 3200.0, "failed_requests_percent": 20.0},
+            seen(concurrency_mean=8.0),
+            None,
+        ),
+        # 500 tokens of prompt at 1,000 a second: half of that time, and twice as much, are too far off.
+        ("inconsistent-report", {PROMPTS: 1e3, "ttft_mean_ms": 1010.0}, asked(**ALONE), "warning: "),
+        ("inconsistent-report", {PROMPTS: 1e3, "ttft_mean_ms": 1010.0}, asked(**ALONE, depth=500), None),
+        ("inconsistent-report", {PROMPTS: 1e3, "ttft_mean_ms": 249.0}, asked(**ALONE), "error: "),
+        ("inconsistent-report", {PROMPTS: 1e3, "ttft_mean_ms": 50.0}, asked(**ALONE, prefix_caching=True), None),
+        ("inconsistent-report", {"ttft_p50_ms": 5.1, "ttft_p90_ms": 5.0}, {}, "more than P90 time to first token: 5"),
+        ("inconsistent-report", {"ttft_mean_ms": 5.1, "ttft_max_ms": 5.0}, {}, "5.1 ms, more than maximum"),
+        ("inconsistent-report", {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, seen(requests=100), "info: "),
+        ("inconsistent-report", {"ttft_p99_ms": 5.0, "ttft_max_ms": 5.0}, seen(requests=101), None),
+        # Eleven tokens, one in the first chunk and one in each of ten; a forced length would take 80 × 12 ms at least.
+        ("inconsistent-report", LATE, seen(output_tokens_mean=11.0), None),
+        ("inconsistent-report", LATE, seen(output_tokens_mean=8.0), "warning: "),
+        (
+            "inconsistent-report",
+            LATE | {"itl_mean_ms": 80.0},
+            seen(output_tokens_mean=11.0) | asked(output_tokens=11),
+            "error: ",
+        ),
+        # 11 tokens in 1.1 s are 10 tok/s for each.
+        (
+            "inconsistent-report",
+            LATE | {"output_throughput_per_user_tok_s": 9.0},
+            seen(output_tokens_mean=11.0) | asked(output_tokens=11),
+            "per user is 9 tok/s, less than",
+        ),
+    ],
+)  # fmt: skip
+def test_figures_of_one_run_agree(
+    check: str, metrics: dict[str, float], fields: dict[str, Any], words: str | None
+) -> None:
+    found = told(check, a_view(a_run(metrics, machine=CARD, **fields)))
+    assert len(found) == (words is not None)
+    assert all((words or "") in line for line in found)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_what_the_parser_noticed_counts_where_the_report_is_whole(
+    complete: bool,
+) -> None:
+    answer = answered(problems=("two tables",), complete=complete)
+    assert len(told("inconsistent-report", a_view(a_run(), answer=answer))) == complete
+
+
+def test_the_memory_of_a_gpu_is_known_from_the_run_then_from_the_machine() -> None:
+    gpus = tuple(Gpu(name="a", memory_total_gib=gib) for gib in (80.0, 40.0, None))
+    two = Machine(memory_total_gib=200.0, gpus=gpus)
+    one = two.model_copy(update={"unified_memory": True})
+    assert memory_gib(a_run(machine=two).record) == 120.0
+    assert memory_gib(a_run(machine=one).record) == 200.0
+    assert memory_gib(a_run(machine=two, **seen(device="cpu")).record) == 200.0
+    assert memory_gib(a_run(machine=one, **seen(device_total_gib=79.0)).record) == 79.0
+    assert memory_gib(a_run(machine=Machine(memory_total_gib=9.0)).record) is None

@@ -34,7 +34,7 @@ TPUT = "output_throughput_tok_s"
 def test_a_finding_says_where_it_belongs() -> None:
     run = a_run()
     view = a_view(run)
-    (of_run,) = view.together("drift", "info", [run], str)
+    (of_run,) = view.tell("drift", "info", "{}", [(run, "")])
     assert of_run.where == f"c m/native/w {run.run_id}"
     assert view.finding("drift", "info", "x.", cell=("a", "b", "w")).where == "c a/b/w"
     assert view.finding("drift", "info", "x.").where == "c"
@@ -195,7 +195,7 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     view = a_view(*native, other)
 
     def about(runs: list[Stored]) -> tuple[Any, ...]:
-        (found,) = view.together("drift", "info", runs, lambda words: f"{words}.")
+        (found,) = view.tell("drift", "info", "{}", [(run, "") for run in runs])
         return (
             found.run,
             found.cell,
@@ -209,4 +209,4 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     places = ["m/native/w", "m/container/w"]
     assert about([native[0], other]) == (None, None, places, [ids[0], other.run_id])
     assert about([*native, other]) == (None, None, None, [*ids, other.run_id])
-    assert list(view.together("drift", "info", [], str)) == []
+    assert list(view.tell("drift", "info", "{}", [])) == []

@@ -48,25 +48,40 @@ def measured(*records: Record) -> dict[float, TableRow]:
     return {row.limit_seconds: row for row in rows(results.capacities)}
 
 
-def test_it_is_the_highest_rate_that_stays_below_the_limit() -> None:
-    """1.9, 3 and 7 s of waiting against limits of 2, 5 and 10."""
-    found = measured(at(0.1, 1.9), at(0.5, 3), at(1, 7))
-    assert [found[limit].rate for limit in (2, 5, 10)] == [0.1, 0.5, 1]
-    texts = [found[limit].text for limit in (2, 5, 10)]
-    assert texts == ["0.1", "0.5", "limit not reached (up to 1.0)"]
+@pytest.mark.parametrize(
+    ("records", "limit", "rate", "text"),
+    [
+        # 1.9, 3 and 7 s of waiting against limits of 2, 5 and 10.
+        ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 2, 0.1, "0.1"),
+        ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 5, 0.5, "0.5"),
+        ([at(0.1, 1.9), at(0.5, 3), at(1, 7)], 10, 1, "limit not reached (up to 1.0)"),
+        ([at(0.1, 12), at(0.5, 30)], 10, None, "below 0.1"),
+        # Users have to read ten tokens a second, and one request of a hundred may fail.
+        ([at(0.1, 1), at(0.5, 1, tpot=100.0), at(1, 1, tpot=400)], 2, 0.5, "0.5"),
+        ([at(0.1, 1), at(0.5, 1, tpot=100.1)], 2, 0.1, "0.1"),
+        ([at(0.1, 1), at(0.5, 1, failed=1.0), at(1, 9)], 2, 0.5, "0.5"),
+        ([at(0.1, 1), at(0.5, 1, failed=1.1)], 2, 0.1, "0.1"),
+        # A rate above one that fails does not count: chance, or a server that sheds load.
+        ([at(0.1, 1), at(0.5, 6), at(1, 4)], 5, 0.1, "0.1"),
+        # However many requests were sent, it is the same load: every measurement of a rate has to hold.
+        ([at(0.1, 1), at(0.5, 4), at(0.5, 6, asked={"requests": 200})], 5, 0.1, "0.1"),
+    ],
+)
+def test_it_is_the_highest_rate_up_to_which_the_limits_hold(
+    records: list[Record], limit: float, rate: float | None, text: str
+) -> None:
+    found = measured(*records)[limit]
+    assert (found.rate, found.text) == (rate, text)
+    assert found.load == "4,000 in, 500 out, burstiness 0.7"
 
 
-@pytest.mark.parametrize(("tpot", "rate"), [(100.0, 0.5), (100.1, 0.1)])
-def test_users_have_to_read_ten_tokens_a_second(tpot: float, rate: float) -> None:
-    """A server that takes every request at once gives first tokens in time, and nobody can read what follows."""
-    assert (
-        measured(at(0.1, 1), at(0.5, 1, tpot=tpot), at(1, 1, tpot=400))[2].rate == rate
-    )
-
-
-def test_without_the_time_per_output_token_nothing_is_said() -> None:
+def test_where_a_figure_is_missing_or_loads_differ_there_is_no_sweep() -> None:
+    """A bound on the requests at once makes another load, and so does a closed loop."""
     unknown = [at(rate, 1).model_copy(update={"metrics": {}}) for rate in (0.1, 0.5)]
     assert measured(*unknown) == {}
+    bounded = at(0.5, 1, asked={"concurrency": 25})
+    closed = at(0.5, 1, asked={"request_rate": None, "concurrency": 8})
+    assert measured(at(0.1, 1), bounded, closed) == {}
 
 
 def test_beside_the_rate_stands_what_it_means() -> None:
@@ -123,46 +138,9 @@ def test_what_bears_the_highest_rate_stands_before_the_ranking_and_what_ended_ea
 def test_stats_tells_it() -> None:
     results = Results(reviewed(dataset_of(at(0.1, 1.9), at(0.5, 3))))
     told = stats_told.document(results)["capacities"]
-    assert [(row["limit_seconds"], row["rate"], row["rates"]) for row in told] == [
-        (2.0, 0.1, [0.1, 0.5]),
-        (5.0, 0.5, [0.1, 0.5]),
-        (10.0, 0.5, [0.1, 0.5]),
+    assert [(row["limit_seconds"], row["rate"]) for row in told] == [
+        (2.0, 0.1),
+        (5.0, 0.5),
+        (10.0, 0.5),
     ]
-    lines = stats_told.render(results, "text").splitlines()
-    table = lines[next(i for i, line in enumerate(lines) if "Capacities" in line) :]
-    assert "limit not reached (up to 0.5)" in table[3]
-
-
-def test_where_no_rate_holds_it_lies_below_the_lowest() -> None:
-    found = measured(at(0.1, 12), at(0.5, 30))[10]
-    assert (found.rate, found.text, found.at_least) == (None, "below 0.1", False)
-
-
-@pytest.mark.parametrize(("failed", "rate"), [(1.0, 0.5), (1.1, 0.1)])
-def test_at_most_one_request_of_a_hundred_may_fail(failed: float, rate: float) -> None:
-    assert measured(at(0.1, 1), at(0.5, 1, failed=failed))[2].rate == rate
-
-
-def test_a_rate_above_one_that_fails_does_not_count() -> None:
-    """Chance, or a server that sheds load: nobody would run it at 1 a second."""
-    assert measured(at(0.1, 1), at(0.5, 6), at(1, 4))[5].rate == 0.1
-
-
-def test_every_measurement_of_a_rate_has_to_hold() -> None:
-    """However many requests were sent, it is the same load."""
-    longer = at(0.5, 6, asked={"requests": 200})
-    found = measured(at(0.1, 1), at(0.5, 4), longer)
-    assert [found[limit].rate for limit in (5, 10)] == [0.1, 0.5]
-
-
-def test_one_rate_is_no_sweep_and_other_loads_are_other_sweeps() -> None:
-    """A bound on the requests at once makes another load, and so does a closed loop."""
-    bounded = at(0.5, 1, asked={"concurrency": 25})
-    closed = at(0.5, 1, asked={"request_rate": None, "concurrency": 8})
-    assert measured(at(0.1, 1), bounded, closed) == {}
-
-
-def test_the_load_is_told_without_its_rate() -> None:
-    assert (
-        measured(at(0.1, 1), at(0.5, 1))[2].load == "4,000 in, 500 out, burstiness 0.7"
-    )
+    assert "limit not reached (up to 0.5)" in stats_told.render(results, "text")

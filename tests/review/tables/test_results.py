@@ -1,7 +1,5 @@
 """What a campaign shows: families, pairs, repeats, criteria, and their forms on the way out."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +11,7 @@ from scipy import stats
 
 from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import UsageError
-from sparkpub.record.metrics import METRICS, declared
+from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Origin
 from sparkpub.review import stats_told
 from sparkpub.review.dataset import CampaignData
@@ -120,21 +118,6 @@ def test_which_metrics_are_tests_of_the_study(
     assert family_of(METRICS[name], a_reviewed_campaign(present)) == family
 
 
-def test_a_metric_of_ones_own_is_a_test_where_a_direction_is_better() -> None:
-    assert (
-        family_of(
-            declared("load_mean_ms", "ms", "lower", "Load"), a_reviewed_campaign()
-        )
-        == "primary"
-    )
-    assert (
-        family_of(
-            declared("load_mean_ms", "ms", "neither", "Load"), a_reviewed_campaign()
-        )
-        == "secondary"
-    )
-
-
 def test_a_matrix_that_names_its_primary_metrics_decides_itself() -> None:
     """Peak memory alone is named: throughput, primary by default, is exploratory, and corrected within that family."""
     data = a_campaign("c", CELLS)
@@ -195,13 +178,6 @@ def test_a_margin_chosen_after_the_runs_is_called_so(
         a_dataset(a_campaign("c", cells, matrix=matrix, **origin))
     ).comparison_rows
     assert row.margin_declared is declared
-
-
-def test_blocks_are_confounded() -> None:
-    (row, *_) = unreviewed(
-        a_dataset(a_campaign("c", CELLS, order="blocked"))
-    ).comparison_rows
-    assert (row.analysis, row.verdict) == ("description", "confounded")
 
 
 def test_runs_left_out_are_named_and_do_not_count_unless_all_are_wanted() -> None:
@@ -316,19 +292,6 @@ def test_an_unknown_campaign_is_wrong_usage_and_named() -> None:
         assert "there are: c" in caught.value.lines()[0]
 
 
-def test_runs_of_another_specification_leave_completeness_open() -> None:
-    data = a_campaign(
-        "c", {("m", "native"): {TPUT: noise(1, 100, 4)}}, specification="a" * 64
-    )
-    (judged,) = [
-        item
-        for item in rows(unreviewed(a_dataset(data)).criteria)
-        if item.criterion == "completeness"
-    ]
-    assert judged.met is None
-    assert "another specification" in judged.why
-
-
 def test_criteria_are_judged_or_left_open() -> None:
     cells: Cells = {
         ("m", "native"): {
@@ -423,25 +386,6 @@ def test_no_runs_pass_through_every_form() -> None:
     assert json.loads(stats_told.render(found, "json"))["cells"] == []
 
 
-def test_csv_has_one_row_of_numbers_per_cell_comparison_and_criterion() -> None:
-    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
-    rows = list(csv.DictReader(io.StringIO(stats_told.render(found, "csv"))))
-    first = rows[0]
-    assert (first["table"], first["metric"], float(first["ci95_low"])) == (
-        "cells",
-        TPUT,
-        pytest.approx(found.cell_rows[0].ci95[0] if found.cell_rows[0].ci95 else None),
-    )
-    assert {row["table"] for row in rows} == {"cells", "comparisons", "criteria"}
-    assert (
-        next(row["analysis"] for row in rows if row["table"] == "comparisons")
-        == "paired"
-    )
-    assert len(rows) == len(found.cell_rows) + len(found.comparison_rows) + len(
-        found.criteria
-    )
-
-
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
     None
 ):
@@ -482,13 +426,6 @@ def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
     assert row.endswith("| — |")
 
 
-def test_a_campaign_of_published_results_declared_no_margin() -> None:
-    data = a_campaign("c", CELLS)
-    assert data.margin_declared
-    info = data.info.model_copy(update={"origin": Origin(title="a table")})
-    assert not CampaignData(info, data.folder, data.runs).margin_declared
-
-
 def two_sessions(first: float, second: float) -> Results:
     """Campaigns `one` and `two`, whose containers differ from native by `first` and `second` times."""
 
@@ -521,22 +458,6 @@ def test_two_sessions_together_have_students_interval_over_their_differences() -
     assert (row.campaign, row.campaigns) == ("two", ("two", "one"))
     assert (row.machines, row.effect_unit) == (2, "%")
     assert list(measured["campaign"]) == ["two", "one"]
-
-
-def test_sessions_that_agree_replicate() -> None:
-    """Both differ by 10 % and are known to 0.3 %: one degree of freedom reaches 12.7 × 0.2 % to either side."""
-    (row,) = rows(two_sessions(1.10, 1.10).replications)
-    assert (row.verdict, row.replication) == ("higher", "replicates")
-    assert row.p_adjusted is not None
-    assert row.p_adjusted < 0.05
-
-
-def test_sessions_with_opposite_verdicts_do_not_replicate() -> None:
-    (row,) = rows(two_sessions(1.10, 0.90).replications)
-    assert row.verdicts == ("lower", "higher")
-    assert row.replication == "does not replicate"
-    assert row.heterogeneity_p is not None
-    assert row.heterogeneity_p < 1e-6
 
 
 def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
@@ -594,14 +515,3 @@ def test_one_cell_is_not_pooled_and_blocks_never() -> None:
     assert unreviewed(a_dataset(a_campaign("c", one))).pooled.empty
     blocked = a_dataset(a_campaign("c", two, order="blocked"))
     assert unreviewed(blocked).pooled.empty
-
-
-def test_tables_show_sessions_and_pooled_effects() -> None:
-    text = stats_told.render(two_sessions(1.10, 1.10), "text")
-    assert "Over machines" in text
-    assert "higher, higher  replicates" in text
-    document = json.loads(stats_told.render(two_sessions(1.10, 1.10), "json"))
-    assert document["replications"][0]["replication"] == "replicates"
-    assert document["pooled"] == []
-    table = stats_told.render(two_sessions(1.10, 1.10), "csv")
-    assert "prediction95_low" in table.splitlines()[0]

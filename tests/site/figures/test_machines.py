@@ -11,12 +11,12 @@ from sparkpub.record.text import SPACE
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.figures.compile import compile_chart
+from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.library import Library
-from sparkpub.site.figures.machines import NAME, TABLE
 from sparkpub.site.pages import campaign_kind, campaign_page
 from tests.review.machines import TPUT, a_fleet, drawn
 
+NAME = "effect-per-machine"
 CLAIM = """
 - id: both
   source: {document: d}
@@ -47,22 +47,21 @@ def a_library(options: SiteOptions, *campaigns: CampaignData) -> Library:
 def test_a_row_for_each_machine_and_one_for_all(options: SiteOptions) -> None:
     measured = {"abcdefgh": drawn(100, 5, 1), "12345678": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
-    labels = [row["label"] for row in figure.data[TABLE]]
+    labels = [row["name"] for row in figure.chart.rows]
     assert labels == ["DGX Spark abcdef", "DGX Spark 123456", "all together"]
-    first, second, together = figure.data[TABLE]
-    assert first["percent"] == pytest.approx(5, abs=0.5)
-    assert first["lo"] < first["percent"] < first["hi"]
-    assert min(first["percent"], second["percent"]) <= together["percent"]
-    assert together["percent"] <= max(first["percent"], second["percent"])
+    first, second, together = figure.chart.rows
+    assert first["value"] == pytest.approx(5, abs=0.5)
+    assert first["low"] < first["value"] < first["high"]
+    assert min(first["value"], second["value"]) <= together["value"]
+    assert together["value"] <= max(first["value"], second["value"])
     # On one degree of freedom the interval of both is wider than that of either.
-    assert together["hi"] - together["lo"] > first["hi"] - first["lo"]
-    assert (first["n"], first["verdict"]) == ("8 and 8", "higher")
-    assert (together["machines"], together["replication"]) == (2, "replicates")
+    assert together["high"] - together["low"] > first["high"] - first["low"]
+    assert first["verdict"] == "higher"
     assert (
         figure.says == "Over 2 machines, 1 comparison replicates (output throughput)."
     )
     assert "±2 %" in figure.sample
-    picture = compile_chart(figure.job)
+    picture = draw(NAME, figure.chart)
     for label in labels:
         assert label in picture.svg_wide
         assert label in picture.svg_narrow
@@ -79,9 +78,9 @@ def test_a_part_that_no_machine_compares_is_refused_in_one_line(
     """The baseline alone: every row is of the environment that is held against it."""
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     library = a_library(options, a_fleet(measured))
-    with pytest.raises(SiteError, match=f"figure c-{NAME}-native: nothing of this"):
+    with pytest.raises(SiteError, match=f"figure c-{NAME}-native: this part"):
         library.figure(NAME, "c", environment="native")
-    assert library.figure(NAME, "c", environment="container").data[TABLE]
+    assert library.figure(NAME, "c", environment="container").chart.rows
 
 
 def test_runs_are_held_against_the_mean_that_the_drawing_takes(
@@ -104,8 +103,6 @@ def test_three_machines_say_where_the_next_one_is_expected(
     measured = {name: drawn(100, 5, place) for place, name in enumerate("abc")}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
     assert "one more machine: +" in str(figure.table.rows[-1][6])
-    last = figure.data[TABLE][-1]
-    assert last["prediction_lo"] < last["lo"]
 
 
 def test_machines_that_disagree_are_told_so(options: SiteOptions) -> None:
@@ -121,10 +118,9 @@ def test_what_is_undecided_is_said_with_its_bound(options: SiteOptions) -> None:
     interval, which is the bound, 6.314."""
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 3.5, 2)}
     figure = a_library(options, a_fleet(measured)).figure(NAME)
-    together = figure.data[TABLE][-1]
-    assert together["replication"] == "undecided"
-    half = (together["hi"] - together["lo"]) / 2
-    most = math.ceil(10 * (together["percent"] + half * 6.314 / 12.706)) / 10
+    together = figure.chart.rows[-1]
+    half = (together["high"] - together["low"]) / 2
+    most = math.ceil(10 * (together["value"] + half * 6.314 / 12.706)) / 10
     assert figure.says == (
         f"Over 2 machines, 1 comparison differs by at most {most:.1f}{SPACE}% (output throughput; undecided)."
     )
@@ -136,7 +132,7 @@ def test_campaigns_that_a_claim_joins_are_drawn_together(options: SiteOptions) -
     one = a_fleet({"a": drawn(100, 5, 1)}, name="one")
     two = a_fleet({"b": drawn(140, 5, 2)}, name="two")
     library = a_library(options, one, two)
-    labels = [row["label"] for row in library.figure(NAME, "two").data[TABLE]]
+    labels = [row["name"] for row in library.figure(NAME, "two").chart.rows]
     day = "2026-11-20"
     assert labels == [f"DGX Spark b, {day}", f"DGX Spark a, {day}", "all together"]
     for campaign in library.publication.campaigns:
@@ -150,7 +146,7 @@ def test_two_sessions_of_one_machine_are_sessions(options: SiteOptions) -> None:
     two = a_fleet({"a": drawn(100, 5, 2)}, name="two")
     figure = a_library(options, one, two).figure(NAME, "one")
     assert figure.says.startswith("Over 2 sessions, ")
-    labels = [row["label"] for row in figure.data[TABLE]]
+    labels = [row["name"] for row in figure.chart.rows]
     assert labels[:2] == [
         "DGX Spark a, 2026-11-20, one",
         "DGX Spark a, 2026-11-20, two",
@@ -170,12 +166,12 @@ def test_coverage_counts_the_runs_of_every_machine(options: SiteOptions) -> None
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     figure = a_library(options, a_fleet(measured)).figure("coverage")
     assert figure.says == "All 32 runs done."
-    assert {row["machine"] for row in figure.data["slots"]} == {
+    assert {row["tip"]["machine"] for row in figure.chart.rows} == {
         "DGX Spark a",
         "DGX Spark b",
     }
     assert figure.table.head == ("Cell", "Machine", "Iterations")
     assert len(figure.table.rows) == 4
-    assert "+" not in compile_chart(figure.job).svg_wide
+    assert "+" not in draw("k", figure.chart).svg_wide
     once = a_library(options, a_fleet({"a": drawn(100, 5, 1)}, machines="split"))
     assert once.figure("coverage").table.head == ("Cell", "Iterations")

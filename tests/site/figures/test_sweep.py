@@ -16,10 +16,11 @@ from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.dataset import load as load_folder
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions, placeholder
-from sparkpub.site.figures import sweep, users
-from sparkpub.site.figures.compile import compile_chart
+from sparkpub.site.figures.campaign import MOST_LINES, _best_lines
+from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
+from sparkpub.site.figures.shapes import Row
 from sparkpub.site.pages import campaign_kind, campaign_page
 from sparkpub.site.pages.templating import Templates
 from tests.building import a_record
@@ -75,7 +76,7 @@ def throughput(
 
 def drawn(figure: Figure) -> str:
     """The figure, compiled and drawn wide."""
-    return compile_chart(figure.job).svg_wide
+    return draw("k", figure.chart).svg_wide
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,8 @@ def test_a_figure_of_a_sweep_has_every_run_and_its_cells(options: SiteOptions) -
     assert figure.table.head[:2] == ("Line", "Concurrency")
     rows = [(row[1], row[2], row[3], row[5]) for row in figure.table.rows]
     assert rows == [("1", "2", "100.00", "× 1.00"), ("2", "1", "250.00", "× 2.50")]
-    assert [row[THROUGHPUT] for row in figure.data["runs"]] == [90.0, 110.0, 250.0]
+    runs_of = [row["value"] for row in figure.chart.rows if row["kind"] == "run"]
+    assert runs_of == [90.0, 110.0, 250.0]
     assert drawn(figure).count('href="') == 3
 
 
@@ -198,6 +200,11 @@ def both(machine: float, token_ms: float) -> list[dict[str, float]]:
     return [{THROUGHPUT: machine, TPOT: token_ms}] * 2
 
 
+def points(figure: Figure) -> list[Row]:
+    """The points of a figure of users; what something else beats is hollow: it does not count."""
+    return [row for row in figure.chart.rows if row["kind"] == "run"]
+
+
 def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
     options: SiteOptions,
 ) -> None:
@@ -205,7 +212,7 @@ def test_a_user_gets_the_tokens_of_a_request_by_its_latency(
     leaves out the wait for the first one, plays no part."""
     runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10), ("m", 4): both(220, 20)}
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.data[users.TABLE]] == [100, 100, 55]
+    assert [row["x"] for row in points(figure)] == [100, 100, 55]
     assert figure.says == (
         "At concurrency 2 (the knee), the machine generates 200 tok/s and each user gets 100; "
         "at 4, 220 and 55.0."
@@ -222,7 +229,7 @@ def test_a_measured_rate_of_a_user_goes_before_a_share_of_all(
     for load, rate in ((1, 77.0), (2, 66.0)):
         runs["m", load][0]["output_throughput_per_user_tok_s"] = rate
     figure = a_library(runs, options).figure("pareto-front")
-    assert [row["user"] for row in figure.data[users.TABLE]] == [77, 66]
+    assert [row["x"] for row in points(figure)] == [77, 66]
 
 
 def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
@@ -238,7 +245,7 @@ def test_what_another_cell_of_the_model_beats_in_both_is_not_on_the_front(
     }
     figure = a_library(runs, options).figure("pareto-front")
     assert [
-        (row["model"], row["load"], row["front"]) for row in figure.data[users.TABLE]
+        (row["model"], row["order"], row.get("counts", True)) for row in points(figure)
     ] == [
         ("m", 1, True),
         ("m", 2, True),
@@ -306,7 +313,9 @@ def test_two_environments_are_a_comparison_and_come_first(
 def test_a_single_load_is_refused_in_one_line(name: str, options: SiteOptions) -> None:
     runs = {("m", 1): both(100, 5), ("m", 2): both(200, 10)}
     library = a_library(runs, options)
-    with pytest.raises(SiteError, match=f"figure c-{name}-c1: no two cells"):
+    with pytest.raises(
+        SiteError, match=f"figure c-{name}-c1: this part of the campaign has nothing"
+    ):
         library.figure(name, "c", workload="c1")
 
 
@@ -317,8 +326,8 @@ def test_of_many_lines_those_of_the_load_that_was_measured_most_are_drawn() -> N
         return SimpleNamespace(line=SimpleNamespace(held=held), cells=points * [None])
 
     best, *others = curve("long", 3), *(curve("short", 3) for _ in range(7))
-    assert sweep._drawn([best, *others]) == others[: sweep.MOST_LINES]
-    assert sweep._drawn([best, *others[:2]]) == [best, *others[:2]]
+    assert _best_lines([best, *others]) == others[:MOST_LINES]
+    assert _best_lines([best, *others[:2]]) == [best, *others[:2]]
 
 
 def test_a_planned_test_without_a_run_has_a_row_without_figures(
@@ -351,6 +360,6 @@ def test_a_line_has_one_colour_and_every_load_a_number(options: SiteOptions) -> 
     library = a_library(runs, options)
     for name in ("output-throughput-sweep", "tpot-p50-sweep"):
         figure = library.figure(name)
-        assert figure.chart.subject[3] == ("m", "n")
+        assert figure.chart.shape.keywords["groups"] == ["m", "n"]
         for load in loads:
             assert f">{load}<" in drawn(figure)

@@ -4,19 +4,13 @@ import {json, make} from './page.js';
 let library;
 const vega = () => (library ??= import('./vega.js'));
 
-/** A chart's specification: one file has both widths. */
-export async function specified(address, narrow) {
-  return (await json(address))[narrow ? 'narrow' : 'wide'];
-}
-
 // Marks lead to runs by a real link (below), never by a click that Vega makes up.
 const loader = {load: () => Promise.reject(), sanitize: () => Promise.reject(), options: {}};
 
-/** A Vega view in `place`, drawn off the page. `rows` maps names of data sets to lists. */
+/** A view in `place`, drawn off the page. */
 export async function view(specification, rows, place) {
   const {makeView} = await vega();
-  const data = specification.data.map((set) => (set.name in rows ? {...set, values: rows[set.name]} : set));
-  const made = await makeView({...specification, data}, place, loader);
+  const made = await makeView({...specification, datasets: {rows}}, place, loader);
   await made.runAsync();
   // The figure's sentence and table speak for the drawing; a list of its marks would not.
   for (const name of ['role', 'aria-roledescription', 'aria-label']) place.removeAttribute(name);
@@ -29,16 +23,11 @@ const root = new URL('../../', import.meta.url);
 export async function start(element, link, pass) {
   vega();
   const narrow = getComputedStyle(element.querySelector('.sp-wide')).display === 'none';
-  const sources = Object.entries(JSON.parse(element.dataset.spData || '{}'));
-  const [specification, ...lists] = await Promise.all([
-    specified(element.dataset.spChart, narrow),
-    ...sources.map(([, address]) => json(address)),
-  ]);
+  const {spChart, spRows} = element.dataset;
+  const [chart, rows] = await Promise.all([json(spChart), spRows && json(spRows)]);
+  const specification = narrow ? chart.narrow : chart.wide;
   // Vega writes into rows, so each chart gets its own.
-  const kept = () =>
-    Object.fromEntries(
-      sources.map(([name], i) => [name, lists[i].filter((row) => pass((field) => row[field])).map((row) => ({...row}))]),
-    );
+  const kept = () => (rows ?? chart.rows).filter((row) => pass((field) => row[field])).map((row) => ({...row}));
   const place = document.createElement('div');
   const made = await view(specification, kept(), place);
   const drawing = element.querySelector(narrow ? '.sp-narrow' : '.sp-wide');
@@ -53,7 +42,7 @@ export async function start(element, link, pass) {
     async filter(next) {
       if (next === pass) return;
       pass = next;
-      for (const [name, rows] of Object.entries(kept())) made.data(name, rows);
+      made.data('rows', kept());
       tip.hide();
       await made.runAsync();
     },

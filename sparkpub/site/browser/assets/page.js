@@ -26,18 +26,17 @@ export function number(value, decimals) {
   return rounded.toLocaleString('en-US', digits).replace('-', '\u2212');
 }
 
-/** Samples travel as `{signal: [times, values]}`, in hundredths and as steps; charts read a row for each. */
-function rows(list) {
-  if (Array.isArray(list)) return list;
-  return Object.entries(list).flatMap(([signal, [times, values]]) => {
-    let [t, value] = [0, 0];
-    return times.map((step, i) => ({signal, t: (t += step) / 100, value: (value += values[i]) / 100}));
-  });
-}
+/** A line of samples travels as one row, its `times` and `values` in hundredths and as steps; charts read a row for
+ * each. */
+const points = ({times, values, ...line}) => {
+  if (!times) return [line];
+  let [x, value] = [0, 0];
+  return times.map((step, i) => ({...line, x: (x += step) / 100, value: (value += values[i]) / 100}));
+};
 
 /** JSON by address, fetched once; `#member` picks a list of rows in the document. */
 export function json(address) {
   const [url, member] = address.split('#');
   if (!fetched.has(url)) fetched.set(url, unpacked(url).then((answer) => answer.json()));
-  return fetched.get(url).then((document) => (member ? rows(document[member]) : document));
+  return fetched.get(url).then((document) => (member ? document[member].flatMap(points) : document));
 }

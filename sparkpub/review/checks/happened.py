@@ -1,0 +1,283 @@
+"""Whether a run properly happened, and its record says what its evidence does: damage, exit status, log, report."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sparkpub.record.metrics import mixed_units
+from sparkpub.record.record import Observed, Record, metric_of
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.check import Check
+from sparkpub.review.checks.evidence import Reread
+from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.view import Case, View, about_metrics, listed
+
+PRINTED_TOLERANCE = Threshold(
+    "printed tolerance",
+    1e-6,
+    "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers; of a "
+    "figure in the log beyond half a unit of its last digit.",
+)
+_NO_RUN = frozenset({"unbalanced", "missing-cell"})
+"""A run that did not happen is missing from its cell."""
+_UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
+
+
+def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Finding]:
+    """Files that could not be read as records, from the lines of `Dataset.damage`: those whose fault is a
+    metric's unit or range where `units`, else all others."""
+    name = "unit" if units else "schema"
+    for line in lines:
+        if bool(_UNIT_DAMAGE.search(line)) is units:
+            text = f"A damaged file was left out: {line}."
+            yield Finding(name, "error", campaign, None, None, text, {"damage": line})
+
+
+def schema(view: View) -> Iterator[Finding]:
+    """Damaged records, which are nowhere in the figures."""
+    yield from damaged(view.campaign.name, view.damage, units=False)
+
+
+def checksum(view: View) -> Iterator[Finding]:
+    """Evidence that is gone or differs from the sum that its record carries."""
+    for stored in view.runs:
+        for item in stored.record.evidence:
+            lies = view.evidence.of(stored).sums[item.path]
+            if lies.is_of(item):
+                continue
+            how = f"has {lies.size} bytes instead of {item.bytes}"
+            if lies.size is None:
+                how = "is missing"
+            elif lies.size == item.bytes:
+                how = "has other content of the same size"
+            yield view.finding(
+                "checksum",
+                "error",
+                f"The {item.role} {item.path} {how}.",
+                run=stored,
+                file=item.path,
+                expected=item.sha256,
+                found=lies.sha256,
+            )
+
+
+def exit_status(view: View) -> Iterator[Finding]:
+    """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
+    good = {
+        (*run.record.cell, run.record.iteration)
+        for run in view.runs
+        if run.record.status == "ok"
+    }
+    for stored in view.standing:
+        record = stored.record
+        if record.status != "ok":
+            again = (*record.cell, record.iteration) in good
+            then = "A later attempt succeeded." if again else "It is excluded."
+            yield view.finding(
+                "exit-status",
+                "info" if again else "warning",
+                f"This run ended as {record.status}: {record.status_reason}. {then}",
+                run=stored,
+                status=record.status,
+                exit_code=record.exit_code,
+            )
+
+
+def _good(view: View) -> list[Stored]:
+    """The runs that call themselves good and that nobody has taken out yet."""
+    return [run for run in view.standing if run.record.status == "ok"]
+
+
+def _published_only(record: Record) -> bool:
+    """Whether every figure of a run was taken from a publication, so that no evidence can be asked for."""
+    return all(value.source == "published" for value in record.metrics.values())
+
+
+def missing_log(view: View) -> Iterator[Finding]:
+    """Runs without a log. Figures that were only ever published cannot have one: a warning, and nothing leaves. Nor
+    does a report that somebody handed over without its log: it carries its own figures."""
+    without: dict[tuple[Severity, str], list[Case]] = defaultdict(list)
+    for run in _good(view):
+        record = run.record
+        kind: tuple[Severity, str] = (
+            "error",
+            "Nothing shows that the figures are right",
+        )
+        if _published_only(record):
+            kind = "warning", "The figures are as published and cannot be checked"
+        elif record.plan.order == "as-published" and record.file("report"):
+            kind = "warning", "The figures are the report's; nothing shows the model"
+        if record.file("log") is None:
+            without[kind].append((run, ""))
+    for (severity, so), runs in without.items():
+        yield from view.tell(
+            "missing-log", severity, f"Without a log: {{}}. {so}", runs
+        )
+
+
+def missing_report(view: View) -> Iterator[Finding]:
+    """Runs that call themselves good although the engine never gave its result."""
+    without = [
+        (run, problem)
+        for run in _good(view)
+        if not _published_only(run.record) and (problem := _no_result(view, run))
+    ]
+    yield from view.tell(
+        "missing-report", "error", "{} ended without a result", without
+    )
+
+
+def _no_result(view: View, stored: Stored) -> str | None:
+    record, answer = stored.record, view.evidence.of(stored).answer
+    if all(value.value is None for value in record.metrics.values()):
+        return "it ended with exit code 0 but has no figures"
+    reported = any(value.source == "report" for value in record.metrics.values())
+    if reported and record.file("report") is None:
+        return "its figures are recorded as coming from a report, but there is none"
+    if answer is not None and not answer.complete and not answer.truncated:
+        return "; ".join(answer.problems) or "the report is incomplete"
+    return None
+
+
+# -- the record against its evidence -------------------------------------------------------------------------------
+
+
+def metric_mismatch(view: View) -> Iterator[Finding]:
+    """Recorded figures that their own log or report contradicts, and reports that their own log contradicts. Figures
+    with a checksum fault are not read."""
+    wrong: list[Case] = []
+    names: dict[str, None] = {}
+    for stored in _good(view):
+        record, answer = stored.record, view.evidence.of(stored).answer
+        if answer is not None and (answer.complete or answer.truncated):
+            problems = list(_figures_otherwise(record, answer))
+            names |= dict.fromkeys(name for name, _ in problems)
+            # A log of another run differs in every figure: the first of them tells it.
+            wrong += [(stored, problem) for _, problem in problems[:1]]
+    labels = listed([view.metrics[name].label for name in names], "metrics")
+    yield from _differing(view, labels, wrong, about_metrics(list(names)))
+
+
+def mistaken_facts(view: View) -> Iterator[Finding]:
+    """Records that say of engine, model, load or machine what their own log and report contradict."""
+    wrong: dict[str, list[Case]] = defaultdict(list)
+    for stored in view.happened:
+        answer = view.evidence.of(stored).answer
+        if answer is not None and not answer.truncated:
+            for name, problem in _facts_otherwise(stored.record, answer.observed):
+                wrong[name].append((stored, problem))
+    for name, cases in wrong.items():
+        yield from _differing(view, name, cases, {"what": name})
+
+
+def _differing(
+    view: View, what: str, cases: list[Case], about: dict[str, Any]
+) -> Iterator[Finding]:
+    text = f"{{}} differs|differ from the evidence in {what}"
+    yield from view.tell("metric-mismatch", "error", text, cases, **about)
+
+
+def _figures_otherwise(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:
+    """The figures of a record that log or report contradict, and how."""
+    for name, value in record.metrics.items():
+        unit, found = metric_of(name, value).unit, answer.values.get(name)
+        lost = found is None and answer.truncated
+        if value.source in ("log", "report") and not (
+            lost or _same(value.value, found)
+        ):
+            hint = mixed_units(value.value or 0.0, found or 0.0)
+            said = f"the {value.source} has {_text(found, unit)}{hint}"
+            yield name, f"the record has {_text(value.value, unit)}, and {said}"
+        elif name in answer.printed and value.value is not None:
+            printed, half_digit = answer.printed[name]
+            off = abs(printed - value.value) - half_digit
+            if off > PRINTED_TOLERANCE * abs(printed):
+                said = f"the log prints {_text(printed, unit)}"
+                yield name, f"the record has {_text(value.value, unit)}, and {said}"
+
+
+def _facts_otherwise(record: Record, again: Observed) -> Iterator[tuple[str, str]]:
+    """The name of each fact that the record and its evidence both know, and differently; with the two."""
+    said, found = (
+        {name.replace("_", " "): has for name, has in seen if name != "settings"}
+        | seen.settings
+        for seen in (record.observed, again)
+    )
+    gpus, device = [gpu.name for gpu in record.machine.gpus], again.device or ""
+    if device.startswith("NVIDIA ") and not any(name in device for name in gpus):
+        said["GPU"], found["GPU"] = next(iter(gpus), None), device
+    for name in found:
+        if None not in (said.get(name), found[name]) and not _same(
+            said[name], found[name]
+        ):
+            words = f"the record has {said[name]}, and the evidence has {found[name]}"
+            yield name, words
+
+
+def _text(value: float | None, unit: str) -> str:
+    return "nothing" if value is None else f"{value:.6g} {unit}".strip()
+
+
+def _same(said: Any, found: Any) -> bool:
+    """Whether two values are the same, figures up to what printing and parsing changes."""
+    if isinstance(said, int | float) and isinstance(found, int | float):
+        return abs(said - found) <= PRINTED_TOLERANCE * max(abs(said), abs(found))
+    return bool(said == found)
+
+
+CHECKS = (
+    Check(
+        "schema",
+        "happened",
+        ("error",),
+        "Can every record be read?",
+        schema,
+        implies=_NO_RUN,
+        remedy="Restore the file from git, or delete it.",
+    ),
+    Check(
+        "checksum",
+        "happened",
+        ("error",),
+        "Is all evidence unchanged?",
+        checksum,
+        remedy="Restore the file from git.",
+    ),
+    Check(
+        "exit-status",
+        "happened",
+        ("warning", "info"),
+        "Did every run succeed?",
+        exit_status,
+        implies=_NO_RUN,
+        remedy="Read the reason and the end of the log, then run sparkpub collect --retry-failed.",
+    ),
+    Check(
+        "missing-report",
+        "happened",
+        ("error",),
+        "Did the engine report a result?",
+        missing_report,
+        remedy="Read the end of the log, then run sparkpub collect --retry-failed.",
+    ),
+    Check(
+        "missing-log",
+        "happened",
+        ("error", "warning"),
+        "Is there a log to check the figures against?",
+        missing_log,
+        remedy="Keep the log of the tool and of the server beside the results, and import them together.",
+    ),
+    Check(
+        "metric-mismatch",
+        "happened",
+        ("error",),
+        "Does the record agree with log and report?",
+        metric_mismatch,
+        thresholds=(PRINTED_TOLERANCE,),
+        remedy="Restore record and evidence from git, or import the results again.",
+        of_what_counts=mistaken_facts,
+    ),
+)

@@ -1,0 +1,221 @@
+"""A chart -> two static drawings, and what a browser needs to make it live: from the cache, else drawn while pages are
+being made.
+
+Colours are `var(--sp-…)`, which a browser resolves wherever an SVG attribute takes a colour; `colours.css` has their
+values. The `href` channel holds addresses from the site's root (`runs/<id>/`).
+"""
+
+import json
+import multiprocessing
+import os
+import pkgutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import astuple, dataclass
+from functools import partial
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from xml.etree import ElementTree
+
+from pydantic_core import from_json, to_json
+
+from sparkpub.record.errors import SiteError
+from sparkpub.record.store import canonical_json
+from sparkpub.site import cache
+from sparkpub.site.cache import Cache
+from sparkpub.site.figures.converter import (
+    LEVEL,
+    VEGA_LITE,
+    VERSION,
+    converter,
+    png,
+    printable,
+)
+from sparkpub.site.figures.shapes import Row, Spec
+from sparkpub.site.figures.svg import tidy
+
+MOST_LETTERS = 500
+"""Of a text in a row; far more than fit beside a chart."""
+POOL_FROM = 24
+"""Charts to draw from which on other processes pay for their start."""
+_CORES = len(os.sched_getaffinity(0))
+_SOURCES = Path(__file__).parent
+"""Where the code is that decides a drawing."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing not made yet: `shape(rows, narrow=…)` is its Vega-Lite specification.
+
+    The shape is a function of a module with its options, so that other processes find it. It is called only for a
+    drawing that is not in the cache: Altair is slow, to load and to work.
+    """
+
+    shape: "partial[Spec]"
+    rows: Sequence[Row]
+
+    @property
+    def identity(self) -> list[Any]:
+        """What decides the chart, but code."""
+        return [self.shape.func.__qualname__, repr(self.shape.keywords), self.rows]
+
+    def specification(self, *, narrow: bool = False) -> Spec:
+        """The Vega-Lite specification. Altair's own validation, most of its time, is left to the tests."""
+        debug_mode = pkgutil.resolve_name("altair.utils.schemapi:debug_mode")
+        with debug_mode(False):
+            return self.shape(self.rows, narrow=narrow)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart ready for pages, under a key that names it on the whole site: ids within its drawings begin with it.
+
+    `live` is a JSON document with the specifications `wide` and `narrow`, without rows. The drawings need no script:
+    colours are variables, links begin with `content.ROOT`.
+    """
+
+    key: str
+    live: str
+    svg_wide: str
+    svg_narrow: str
+
+
+def draw(key: str, chart: Chart) -> Drawn:
+    """Raises SiteError naming the key where Vega-Lite or Vega refuses the chart."""
+    try:
+        wide, narrow = chart.specification(), chart.specification(narrow=True)
+        svg_wide, svg_narrow = _svg(wide, chart.rows), _svg(narrow, chart.rows)
+    except (ValueError, ElementTree.ParseError) as error:
+        raise SiteError(
+            f"chart {key!r} does not compile: {_reason(error)}",
+            remedy="correct its specification or the data it names",
+        ) from None
+    return Drawn(
+        key,
+        canonical_json({"wide": wide, "narrow": narrow}),
+        tidy(svg_wide, f"{key}-w-"),
+        # On a phone a finger needs the table or the live chart to choose a run, and the page is a third lighter.
+        tidy(svg_narrow, f"{key}-n-", links=False),
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The line of the converter's message that says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "Error:" in line), lines[-1])
+
+
+def _svg(specification: Spec, rows: Sequence[Row]) -> str:
+    """The drawing as Vega writes it."""
+    printed = {
+        **_printed(specification),
+        "datasets": {"rows": list(map(_printed_row, rows))},
+    }
+    # As text, which costs the converter less than objects do.
+    text = json.dumps(printed)
+    return str(
+        converter().vegalite_to_svg(text, vl_version=VEGA_LITE, allowed_base_urls=[])
+    )
+
+
+def _printed(part: Any) -> Any:
+    """A specification without tooltips: computed for every point, they take a fifth of the time to draw."""
+    if isinstance(part, dict):
+        return {
+            name: _printed(item) for name, item in part.items() if name != "tooltip"
+        }
+    if isinstance(part, list):
+        return list(map(_printed, part))
+    return printable(part) if isinstance(part, str) else part
+
+
+def _printed_row(row: Row) -> Row:
+    """A row with texts that can be drawn: measuring one of a million letters takes gigabytes."""
+    texts = {
+        name: printable(value[:MOST_LETTERS])
+        for name, value in row.items()
+        if isinstance(value, str)
+    }
+    return {
+        name: texts.get(name, value) for name, value in row.items() if name != "tip"
+    }
+
+
+class Drawings:
+    """Draws charts while their pages are still being made.
+
+    What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; from
+    then on other processes draw.
+
+        with Drawings(cache) as drawings:
+            drawings.want(key, chart)  # as often as there are charts
+            drawn = drawings.finished()
+    """
+
+    def __init__(self, kept: Cache) -> None:
+        self._cache = kept
+        versions = metadata.version("altair"), VERSION, VEGA_LITE
+        self._decided_by = [*versions, cache.code(_SOURCES)]
+        self._names: dict[str, str] = {}
+        self._found: dict[str, Drawn] = {}
+        self._waiting: list[tuple[str, Chart]] = []
+        self._sent: list[Future[Drawn]] = []
+        self._pool: ProcessPoolExecutor | None = None
+        if kept.empty:
+            self._start()  # with nothing known there will be work, and starting takes a second
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def want(self, key: str, chart: Chart) -> None:
+        """Have a chart drawn. Those of one key are one chart."""
+        if key in self._names:
+            return
+        name = cache.key("chart", key, chart.identity, self._decided_by)
+        self._names[key] = name
+        entry = self._cache.get(name)
+        if entry is not None:
+            self._found[key] = Drawn(*from_json(entry))
+            return
+        self._waiting.append((key, chart))
+        if self._pool is None and len(self._waiting) >= POOL_FROM:
+            self._start()
+        if self._pool is not None:
+            self._sent += [self._pool.submit(draw, *job) for job in self._waiting]
+            self._waiting = []
+
+    def finished(self) -> Mapping[str, Drawn]:
+        """Key to drawing, of every chart wanted. Raises SiteError naming one that cannot be drawn."""
+        here = (draw(*job) for job in self._waiting)
+        for drawn in chain(here, (future.result() for future in self._sent)):
+            self._cache.put(self._names[drawn.key], to_json(astuple(drawn)))
+            self._found[drawn.key] = drawn
+        return self._found
+
+    def _start(self) -> None:
+        if _CORES > 1:
+            # A forked process hangs once V8 has started in its parent, so processes are spawned.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(_CORES, mp_context=context)
+
+
+def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:
+    """A drawing as PNG, from the cache where it was made before."""
+    name = cache.key("picture", VERSION, LEVEL, scale, svg)
+    picture = kept.get(name)
+    if picture is None:
+        picture = png(svg, scale=scale)
+        kept.put(name, picture)
+    return picture

@@ -1,0 +1,372 @@
+"""What trtllm-bench leaves, as objects of its JSON report: the report, what it printed, its log and its requests.
+
+The JSON report holds no memory: peak, KV cache and weights stand in the log only, and the KV cache is printed once
+while profiling and once for real, so that the last line counts. The label `Model:` is what the operator typed;
+what was loaded shows in the bytes of KV cache per token and in the weights.
+
+Files of one run share their name up to the role: `a.log`, `a.report.json` (or `a_report.json`, `a.json`),
+`a.requests.json`; what they are is told by their content. People publish excerpts of the printed report, and tables of
+several, with or without the headings: `Request Throughput (req/sec): | 0.97 | 0.98`. Each column is a run and a cell of
+its own, since no file says what tells them apart. The tool does not say where it ran; what was asked for stands in the
+command that a shell echoed into the log.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from sparkpub.record.metrics import GIB
+from sparkpub.record.outside import UnfitError, unpacked
+from sparkpub.tools import reading
+from sparkpub.tools.forms import ResultFile
+from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+
+_PREFIX = re.compile(
+    r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
+)
+_LABEL = re.compile(r"(?:\[\w+\] )?[A-Z][^:]{0,60}")
+_WORDS = ("average", "minimum", "p50", "p90", "p95", "p99", "maximum")
+_PER_USER = "performance.output_throughput_per_user_tok_s"
+_FIGURES = {
+    # `Token Throughput` alone was output tokens, before the total was added.
+    "Token Throughput (tokens/sec)": "performance.system_output_throughput_tok_s",
+    "Total Output Throughput (tokens/sec)": "performance.system_output_throughput_tok_s",
+    "Total Token Throughput (tokens/sec)": "performance.system_total_throughput_tok_s",
+    "Request Throughput (req/sec)": "performance.request_throughput_req_s",
+    "Per User Output Throughput [w/ ctx] (tps/user)": _PER_USER,
+    "Per User Output Throughput (tokens/sec/user)": _PER_USER,
+    "Total Latency (ms)": "performance.total_latency_ms",
+    "Average request latency (ms)": "performance.avg_request_latency_ms",
+    "Average time-to-first-token [TTFT] (ms)": "streaming_metrics.avg_ttft_ms",
+    "Average time-per-output-token [TPOT] (ms)": "streaming_metrics.avg_tpot_ms",
+    **{
+        f"[{label}] {word.upper()}": f"{path}.{word}"
+        for label, path in (
+            ("Latency", "performance.request_latency_percentiles_ms"),
+            ("TTFT", "streaming_metrics.ttft_percentiles"),
+            ("TPOT", "streaming_metrics.tpot_percentiles"),
+        )
+        for word in _WORDS
+    },
+}
+"""The labels of the printed figures, and where the JSON report has them."""
+_FACTS = {
+    "Model": "engine.model",
+    "Model Path": "engine.model_path",
+    "Dtype": "engine.dtype",
+    "KV Cache Dtype": "engine.kv_cache_dtype",
+    "Quantization": "engine.quantization",
+    "Number of requests": "request_info.num_requests",
+    "Average Input Length (tokens)": "request_info.avg_input_length",
+    "Average Output Length (tokens)": "request_info.avg_output_length",
+    "Number of concurrent requests": "request_info.avg_num_concurrent_requests",
+    "Max Runtime Batch Size": "world_info.max_batch_size",
+}
+TWICE = {
+    "output_throughput_tok_s": "Total Output Throughput (tokens/sec)",
+    "measured_time_ms": "Total Latency (ms)",
+}
+"""Metrics that report and log both say, and their labels."""
+_PEAK = (
+    r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
+)
+_KV_ALLOCATED = re.compile(
+    r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)"
+)
+_SETTINGS = (
+    "load_format",
+    "attn_backend",
+    "moe_backend",
+    "kv_cache_dtype",
+    "enable_block_reuse",
+)
+_ROLE = re.compile(r"[._-](?:report|requests?|request_json|report_json)$")
+_ROLES = ("report", "requests", "log")
+_ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")
+_SPOKEN = re.compile("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW")
+_SURE = (b"PERFORMANCE OVERVIEW", b'"performance"', b'"end_to_end_latency"')
+_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)")
+_STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
+_MODES = ("throughput", "latency")
+
+
+# -- one run's evidence ----------------------------------------------------------------------------------------
+
+
+def of_report(report: Document) -> Document:
+    """The JSON report, with what follows from it."""
+    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
+    settings = {
+        "model": reading.at(report, "engine.model"),
+        "backend": reading.at(report, "engine.backend"),
+        "scheduling_policy": reading.at(report, "world_info.scheduling_policy"),
+    }
+    said: Document = {
+        "engine.name": "TensorRT-LLM",
+        "settings": _known(settings),
+        # Only a JSON report is known to be whole: a log that was cut may have lost the section.
+        "speculative": "decoding_stats" in report,
+        "measured_seconds": None if measured is None else measured / 1e3,
+    }
+    return {**report, **said} if report else {}
+
+
+def _known(settings: Mapping[str, Any]) -> dict[str, str]:
+    words = {name: reading.word(value) for name, value in settings.items()}
+    return {name: word for name, word in words.items() if word is not None}
+
+
+def of_log(log: bytes) -> Document:
+    """What was printed, by the paths of the JSON report; a label that stands for several results has no figure."""
+    lines = plain(log)
+    rows = [row for line in lines if (row := _row(line)) and len(row.values) == 1]
+    printed = {row.label: row.values[0] for row in rows}
+    said: Document = {
+        path: printed[label]
+        for label, path in {**_FIGURES, **_FACTS}.items()
+        if label in printed
+    }
+    seconds = reading.number(printed.get("Total Latency (seconds)"))
+    if seconds is not None:
+        said["performance.total_latency_ms"] = 1e3 * seconds
+    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    is_reported = not _FIGURES.keys().isdisjoint(printed)
+    settings = {name: rf"\b{name}=<?['\"]?([\w.]+)" for name in _SETTINGS}
+    settings["snapshot"] = r"/snapshots/([0-9a-f]{40})"
+    found = {name: reading.search(lines, line) for name, line in settings.items()}
+    found["model"] = printed.get("Model")
+    loaded = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
+    decoding = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
+    said |= {
+        "engine.name": "TensorRT-LLM" if is_reported or version else None,
+        "engine.version": version,
+        "machine.name": reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
+        "device.total_gib": reading.search(lines, r"device total memory ([\d.]+) GiB"),
+        "weights.random": None if loaded is None else loaded.upper() == "DUMMY",
+        "speculative": True if decoding is not None else None,
+        "settings": _known(found),
+    }
+    return said | _memory(lines)
+
+
+def plain(log: bytes) -> list[str]:
+    """The lines of a log without times, ranks and levels."""
+    return [_PREFIX.sub("", line) for line in reading.lines(log)]
+
+
+def _memory(lines: Sequence[str]) -> Document:
+    def printed(pattern: str) -> float | None:
+        return reading.number(reading.search(lines, pattern))
+
+    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+    allocations = [
+        (float(found[1]), int(found[2]))
+        for line in lines
+        for found in _KV_ALLOCATED.finditer(line)
+        if float(found[1]) > 0
+    ]
+    size = printed(r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
+    tokens = None
+    per_token = printed(r"kv size (?:per token )?is (\d+)")
+    if allocations:
+        size, tokens = allocations[-1]
+        # Old logs do not print it; the allocation gives it to half a unit of its last digit.
+        largest = max(allocations)
+        per_token = per_token or round(largest[0] * GIB / largest[1])
+    weights = printed(r"Use ([\d.]+) GB for model weights")
+    return {
+        "memory.peak_gib": printed(_PEAK),
+        "memory.kv_cache_gib": size,
+        "memory.kv_cache_tokens": tokens,
+        "memory.kv_bytes_per_token": per_token,
+        "memory.weights_gib": weights,
+        "weights.bytes": round(weights * GIB) if weights else None,
+    }
+
+
+def of_requests(requests: Sequence[Document]) -> Document:
+    """Milliseconds of the requests' records, which are in nanoseconds. Without streaming there is no first token (-1)
+    and no TPOT."""
+    streamed = [
+        item
+        for item in requests
+        if (reading.number(item.get("first_token_timestamp")) or -1) > 0
+    ]
+    return {
+        "request_latency_ms": _milliseconds(requests, "end_to_end_latency"),
+        "ttft_ms": _milliseconds(streamed, "time_to_first_token"),
+        "tpot_ms": _milliseconds(streamed, "intertoken_latency"),
+    }
+
+
+def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
+    values = reading.numbers([item.get(key) for item in requests])
+    return [value / 1e6 for value in values if value > 0]
+
+
+# -- the printed report ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A label of the printed report with its value, or with those of several results."""
+
+    label: str
+    values: tuple[str, ...]
+
+
+def _is_figure(row: "_Row | None") -> TypeGuard["_Row"]:
+    return row is not None and row.label in _FIGURES
+
+
+def _row(line: str) -> _Row | None:
+    """`Label: value`, or a row of a table whose cells are parted by bars."""
+    first, *cells = line.strip().strip("|").split("|")
+    label, colon, value = first.partition(":")
+    label = " ".join(label.split())
+    if not _LABEL.fullmatch(label) or not (colon or cells):
+        return None
+    texts = (text.strip() for text in (value, *cells))
+    values = tuple(text for text in texts if text)
+    return _Row(label, values) if values else None
+
+
+def _columns(log: bytes) -> list[bytes]:
+    """The log of each result in a log: several where the printed report is a table with a column of each."""
+    lines = reading.lines(log)
+    rows = [_row(_PREFIX.sub("", line)) for line in lines]
+    number = max((len(row.values) for row in rows if _is_figure(row)), default=1)
+    if number == 1:
+        return [log]
+    logs = []
+    for column in range(number):
+        kept = []
+        for line, row in zip(lines, rows, strict=True):
+            if not _is_figure(row):
+                kept.append(line)
+            elif len(row.values) == number:
+                kept.append(f"{row.label}: {row.values[column]}")
+        logs.append("\n".join(kept).encode())
+    return logs
+
+
+# -- the files of a run ----------------------------------------------------------------------------------------
+
+
+def runs(file: ResultFile) -> list[ShapedRun]:
+    """The run of a file and of those that share its name, or the run of each column of a table."""
+    if _role(file) is None:
+        return []
+    files, names = _of_one_name(file)
+    first = next(role for role in _ROLES if role in files)
+    if names[first] != file.name:
+        role = _role(file)
+        what = f"it is read with {names[first]}"
+        if role is not None and names[role] != file.name:
+            what = f"a second {role} beside {names[role]}"
+        return [ShapedRun({}, omitted=what, is_sure=_is_sure(file.content))]
+    log = files.get("log", b"")
+    logs = _columns(log)
+    if len(logs) == 1:
+        return [ShapedRun(_said(file, files), files, is_sure=_is_sure(*files.values()))]
+    return [
+        ShapedRun(_said(file, {**files, "log": part}, number), {**files, "log": part})
+        for number, part in enumerate(logs, 1)
+    ]
+
+
+def _of_one_name(file: ResultFile) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The content of the files of a run, and their names, by role; of two of a role the first by name."""
+    files: dict[str, bytes] = {}
+    names: dict[str, str] = {}
+    for path in sorted(file.path.parent.iterdir()):
+        other = ResultFile(path, path.name, b"")
+        if path.is_symlink() or not path.is_file() or _stem(other) != _stem(file):
+            continue
+        try:
+            other = ResultFile(path, path.name, unpacked(path))
+        except (OSError, UnfitError):
+            continue
+        role = _role(other)
+        if role is not None and role not in files:
+            files[role], names[role] = other.content, other.name
+    return files, names
+
+
+def _stem(file: ResultFile) -> str:
+    return _ROLE.sub("", file.name.removesuffix(file.suffix))
+
+
+def _is_sure(*contents: bytes) -> bool:
+    """Whether files can only be of this tool: texts of any kind speak of TensorRT-LLM."""
+    return any(mark in content for content in contents for mark in _SURE)
+
+
+def _role(file: ResultFile) -> str | None:
+    """What a file is, from what it holds."""
+    document = reading.json_value(file.content)
+    if isinstance(document, dict) and "performance" in document:
+        return "report"
+    if reading.objects(document) and "end_to_end_latency" in document[0]:
+        return "requests"
+    if file.suffix == ".json":
+        cut_short = document is None and b'"engine"' in file.content
+        return "report" if cut_short else None
+    if _SPOKEN.search(file.text) or any(
+        map(_is_figure, map(_row, plain(file.content)))
+    ):
+        return "log"
+    return None
+
+
+def _said(
+    file: ResultFile, files: Mapping[str, bytes], column: int | None = None
+) -> Document:
+    """What names the run, and what was asked for."""
+    log = files.get("log", b"")
+    named = _ITERATION.search(_stem(file))
+    stamp = _STAMP.search(reading.text(log))
+    workload = "throughput" if column is None else f"throughput-column-{column}"
+    return {
+        "report": reading.json_object(files.get("report")),
+        "printed": of_log(log),
+        "command": _echoed(log),
+        "workload": workload,
+        "column": column,
+        "iteration": None if named is None else int(named[1]),
+        "started": stamp and "{2}-{0}-{1}T{3}".format(*stamp.groups()),
+    }
+
+
+def _echoed(log: bytes) -> Document:
+    """The first command that a shell or a container wrote into a log, by its flags; its line may begin with a prompt,
+    or with the `+` of `set -x`."""
+    text = "\n".join(reading.lines(log)).replace("\\\n", " ")
+    for line in text.splitlines():
+        command = _COMMAND.search(line)
+        if command is not None:
+            return dict(_flags(_words(command[1])))
+    return {}
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote without its end
+        return command.split()
+
+
+def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        flag, equals, value = word.partition("=")
+        if word in _MODES:
+            yield "mode", word
+        elif flag == "-m":
+            yield "model", following
+        elif flag.startswith("--"):
+            yield flag.removeprefix("--"), value if equals else following
+
+
+SHAPE = ReportShape(runs, None)

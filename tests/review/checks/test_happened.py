@@ -1,0 +1,279 @@
+"""Whether a run happened, and is itself: its files, its log and report against its record, and no copy of another."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.record.campaign import Acknowledgement
+from sparkpub.record.record import (
+    Evidence,
+    Gpu,
+    Machine,
+    MetricValue,
+    Moment,
+    Observed,
+    Plan,
+)
+from sparkpub.record.store import Stored
+from sparkpub.review.checks import CHECKS, Finding, Review, review
+from sparkpub.review.checks.acknowledging import covers
+from sparkpub.review.checks.copies import dependent, recorded
+from sparkpub.review.checks.evidence import FileSum
+from sparkpub.review.checks.happened import (
+    checksum,
+    metric_mismatch,
+    missing_log,
+    missing_report,
+    mistaken_facts,
+)
+from sparkpub.review.dataset import Dataset, load
+from tests.review.checks.in_memory import (
+    a_run,
+    a_view,
+    answered,
+    told,
+    with_metrics,
+)
+from tests.review.test_changes import a_folder
+
+TPUT = "output_throughput_tok_s"
+PUBLISHED = Plan(position=0, order="as-published")
+
+
+def filed(role: Any, sha256: str = "a", size: int = 4096) -> dict[str, Any]:
+    path = f"{role}-{sha256}.txt"
+    item = Evidence(role=role, path=path, sha256=sha256 * 64, bytes=size)
+    return {"evidence": (item,)}
+
+
+@pytest.mark.parametrize(
+    ("size", "sha256", "words"),
+    [
+        (4096, "a" * 64, None),
+        (None, None, "error: The log log-a.txt is missing."),
+        (4096, "b" * 64, "other content of the same size."),
+        (1024, "b" * 64, "1024 bytes instead of 4096."),
+    ],
+)
+def test_evidence_that_is_gone_or_changed_is_told(
+    size: int | None, sha256: str | None, words: str | None
+) -> None:
+    view = a_view(a_run(**filed("log")))
+    view.evidence.sums["log-a.txt"] = FileSum(size, sha256)  # type: ignore[attr-defined]
+    found = told(checksum, view)
+    assert len(found) == (words is not None)
+    assert all(line.endswith(words or "") for line in found)
+
+
+def valued(value: float | None, source: Any, **fields: Any) -> Stored:
+    metric = MetricValue(
+        value=value, unit="tok/s", source=source, reason=None if value else "x"
+    )
+    return with_metrics({TPUT: metric}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("run", "severities"),
+    [
+        (a_run(), ["error"]),
+        (a_run(**filed("log")), []),
+        (valued(1.0, "published"), ["warning"]),
+        # A report that somebody handed over without its log.
+        (a_run(plan=PUBLISHED, **filed("report")), ["warning"]),
+        (a_run(plan=PUBLISHED), ["error"]),
+        (a_run(status="failed", status_reason="x"), []),
+    ],
+)
+def test_a_log_is_missing_more_or_less(run: Stored, severities: list[str]) -> None:
+    assert [found.severity for found in missing_log(a_view(run))] == severities
+
+
+@pytest.mark.parametrize(
+    ("run", "answer", "words"),
+    [
+        (a_run(), {}, None),
+        (valued(None, "log"), {}, "exit code 0 but has no figures"),
+        (valued(1.0, "report"), {}, "coming from a report, but there is none"),
+        (a_run(), {"complete": False}, "the report is incomplete"),
+        (a_run(), {"complete": False, "problems": ("half a table",)}, "half a table"),
+        (a_run(), {"complete": False, "truncated": True}, None),
+        (valued(None, "log", status="failed", status_reason="x"), {}, None),
+    ],
+)
+def test_a_result_is_missing(
+    run: Stored, answer: dict[str, Any], words: str | None
+) -> None:
+    found = told(missing_report, a_view(run, answer=answered(**answer)))
+    assert len(found) == (words is not None)
+    assert all((words or "") in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_found"),
+    [
+        ({"values": {TPUT: 100.0 * (1 + 0.9e-6)}}, False),
+        ({"values": {TPUT: 100.0 * (1 + 1.2e-6)}}, True),
+        ({"values": {}}, True),
+        ({"values": {}, "truncated": True}, False),
+        ({"values": {TPUT: 101.0}, "complete": False}, False),
+        ({"values": {TPUT: 101.0}, "complete": False, "truncated": True}, True),
+        ({"values": {TPUT: 100.0}, "printed": {TPUT: (100.5, 0.5)}}, False),
+        ({"values": {TPUT: 100.0}, "printed": {TPUT: (100.6, 0.5)}}, True),
+    ],
+)
+def test_a_figure_is_that_of_its_log(answer: dict[str, Any], is_found: bool) -> None:
+    view = a_view(a_run(), answer=answered(**answer))
+    assert len(list(metric_mismatch(view))) == is_found
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "what"),
+    [
+        ({"engine": "a"}, {"engine": "b"}, "engine"),
+        ({"engine": "a"}, {}, None),
+        ({}, {"engine": "b"}, None),
+        ({"batch_size": 8}, {"batch_size": 9}, "batch size"),
+        ({"settings": {"x": "1"}}, {"settings": {"x": "2"}}, "x"),
+        ({}, {"device": "NVIDIA GB10"}, None),
+        ({}, {"device": "NVIDIA H100"}, "GPU"),
+    ],
+)
+def test_facts_are_those_of_the_log(
+    said: dict[str, Any], found: dict[str, Any], what: str | None
+) -> None:
+    machine = Machine(gpus=(Gpu(name="NVIDIA GB10"),))
+    run = a_run(observed=Observed(**said), machine=machine)
+    for truncated in (False, True):
+        answer = answered(observed=Observed(**found), truncated=truncated)
+        findings = list(mistaken_facts(a_view(run, answer=answer)))
+        wanted = [what] if what is not None and not truncated else []
+        assert [item.evidence["what"] for item in findings] == wanted
+
+
+def test_what_was_acknowledged_as_a_fact_mismatch_is_a_metric_mismatch() -> None:
+    """Its run counts as before, and claims that rest on it are void as before."""
+    run = a_run(observed=Observed(engine="a"))
+    view = a_view(run, answer=answered(observed=Observed(engine="b")))
+    (found,) = mistaken_facts(view)
+    assert covers(Acknowledgement(check="fact-mismatch", reason="an alias"), found)
+    assert CHECKS["metric-mismatch"].of_what_counts is mistaken_facts
+    campaigns = {"c": view.reviewed}
+    assert Review(Dataset(Path(), {}), campaigns, (found,)).voiding("c") == (found,)
+
+
+# -- independent runs ----------------------------------------------------------------------------------------------
+
+
+def at(second: str) -> dict[str, Any]:
+    return {"started": Moment(value=f"2026-11-20T{second}Z", zone="utc")}
+
+
+@pytest.mark.parametrize(
+    ("fields", "shared"),
+    [
+        (filed("log", size=2048), "their log"),
+        (filed("log", size=2047), None),
+        (filed("report", size=1), "their report"),
+        (filed("output"), None),
+        (filed("report") | {"plan": PUBLISHED}, None),
+        # Behind their third digit these have 3 + 2 and 3 + 1.
+        ({"metrics": {TPUT: 123.456, "ttft_p50_ms": 23.456}}, "all their figures"),
+        ({"metrics": {TPUT: 123.456, "ttft_p50_ms": 23.45}}, None),
+        ({"metrics": {TPUT: 36.2}} | at("10:00:07"), "their start and all their"),
+        # Midnight is what is written where only the day is known.
+        ({"metrics": {TPUT: 36.2}} | at("00:00:00"), None),
+    ],
+)
+def test_no_two_runs_share_a_file_or_all_their_figures(
+    fields: dict[str, Any], shared: str | None
+) -> None:
+    runs = [a_run(**fields, iteration=number) for number in (1, 2)]
+    found = list(dependent(recorded(a_view(*runs))))
+    assert [finding.check for finding in found] == ["copied-evidence"] * bool(shared)
+    assert all(f"shares {shared}" in finding.message for finding in found)
+    assert all(len(finding.runs) == 2 for finding in found)
+
+
+def lasting(minute: int, seconds: float | None, **fields: Any) -> Stored:
+    """A run on a GPU, in its minute, of so many seconds."""
+    machine = Machine(id="m1", gpus=(Gpu(name="G", id="g"),))
+    given = {"machine": machine, "duration_seconds": seconds} | fields
+    return a_run(iteration=minute + 1, minute=minute, **given)
+
+
+def on(machine: str, boot: str | None = None, gpu: str = "g") -> dict[str, Any]:
+    gpus = (Gpu(name="G", id=gpu),)
+    return {"machine": Machine(id=machine, boot=boot, gpus=gpus)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (lasting(0, 63.0), lasting(1, 9.0), None),
+        (lasting(0, 64.0), lasting(1, 9.0), "it started 4 s before c-native_m_1_0"),
+        (lasting(0, 64.0), lasting(1, 9.0, **on("m1", gpu="h")), None),
+        (lasting(0, 64.0), lasting(1, 9.0, machine=Machine()), None),
+        (lasting(0, 64.0), lasting(1, None), None),
+        # Machines that are containers of one host share its processors.
+        (lasting(0, 90.0, **on("m1", "b")), lasting(1, 9.0, **on("m2", "b")), "30 s"),
+        (lasting(0, 90.0, **on("m1", "b")), lasting(1, 9.0, **on("m2", "c")), None),
+    ],
+)
+def test_runs_on_one_gpu_or_host_do_not_overlap(
+    first: Stored, second: Stored, words: str | None
+) -> None:
+    found = list(dependent(recorded(a_view(first, second))))
+    assert [finding.check for finding in found] == ["time-consistency"] * bool(words)
+    assert all((words or "") in finding.message for finding in found)
+
+
+def git(place: Path, *arguments: str, dated: str = "2026-11-20T10:00:00Z") -> None:
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    dates = {"GIT_AUTHOR_DATE": dated, "GIT_COMMITTER_DATE": dated}
+    argv = ["git", *author, *arguments]
+    subprocess.run(argv, cwd=place, check=True, env=dates, capture_output=True)
+
+
+def copies(data: Path) -> list[Finding]:
+    findings = review(load(data)).findings
+    return [finding for finding in findings if finding.check == "copied-evidence"]
+
+
+def test_the_copy_is_what_came_to_the_branch_later_whatever_its_names_and_dates_say(
+    tmp_path: Path,
+) -> None:
+    """Results of a campaign are imported again under another name, as if measured earlier, by an older commit."""
+    data = tmp_path / "data"
+    figures = {"native": [1508.2514, 1511.9021], "container": [1499.1187, 1502.4432]}
+    a_folder(data, figures, "published")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Publish")
+    git(tmp_path, "switch", "-qc", "contribution")
+    shutil.copytree(data / "published", data / "again")
+    for path in (data / "again").glob("*.json"):
+        document = json.loads(path.read_text())
+        document["campaign"] = "again"
+        if "run_id" in document:
+            document["run_id"] = f"again-{document['run_id']}"
+            document["environment"] = f"{document['environment']}-of-mine"
+            started = document["started"]
+            started["value"] = started["value"].replace("2026", "2025", 1)
+        path.write_text(json.dumps(document))
+    (not_yet_committed,) = copies(data)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "Contribute", dated="2020-01-01T00:00:00Z")
+    git(tmp_path, "switch", "-q", "main")
+    git(tmp_path, "merge", "-q", "--no-ff", "--no-edit", "contribution")
+    (merged,) = copies(data)
+    for finding in (not_yet_committed, merged):
+        assert (finding.campaign, len(finding.runs)) == ("again", 4)
+        text = "4 runs of again are copied from published, and replicate nothing."
+        assert finding.message.startswith(text)
+    shutil.rmtree(tmp_path / ".git")
+    (either,) = copies(data)
+    assert either.message.endswith("git does not know which of them came first.")

@@ -1,0 +1,343 @@
+"""Figures of a campaign's metrics: which rows are drawn and in what order, what the sentence and the table say."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pandas as pd
+import pytest
+
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import SiteError
+from sparkpub.record.metrics import METRICS
+from sparkpub.record.record import MetricValue, Moment, Plan
+from sparkpub.record.store import Stored
+from sparkpub.review.dataset import CampaignData, Dataset, load
+from sparkpub.site.build import publish
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.figures import campaign as figures
+from sparkpub.site.figures import said
+from sparkpub.site.figures.campaign import LEAST_ROWS, MOST_PANELS, MOST_ROWS
+from sparkpub.site.figures.draw import draw
+from sparkpub.site.figures.figure import Entry, Figure
+from sparkpub.site.figures.library import Library
+from tests.building import a_record
+
+THROUGHPUT, TTFT, MEMORY = (
+    "output_throughput_tok_s",
+    "ttft_p50_ms",
+    "device_used_peak_gib",
+)
+Means = Mapping[tuple[str, str, str], float]
+"""Model, environment and workload to the value of the one run."""
+
+
+def a_library(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> Library:
+    stored = []
+    for position, ((model, environment, workload), mean) in enumerate(means.items()):
+        record = a_record(
+            run_id=f"c-{environment}_{model}_{workload}_iter01",
+            model=model,
+            environment=environment,
+            workload=workload,
+            started=Moment(
+                value=f"2026-11-20T{10 + position // 60}:{position % 60:02d}:00Z",
+                zone="utc",
+            ),
+            plan=Plan(position=position, order="random"),
+        )
+        value = MetricValue(value=mean, unit=METRICS[metric].unit, source="published")
+        record = record.model_copy(update={"metrics": {metric: value}})
+        stored.append(Stored(record, Path(f"c/{record.run_id}.json")))
+    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
+    dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
+    return Library(publish(dataset, options))
+
+
+@pytest.fixture
+def library(data: Path, options: SiteOptions) -> Library:
+    """The figures of the small campaign, named and not drawn."""
+    return Library(publish(load(data), options))
+
+
+def names(figure: Figure) -> list[str]:
+    """The names of the rows of a chart, each once, from top to bottom."""
+    return list(
+        dict.fromkeys(row["name"] for row in figure.chart.rows if "name" in row)
+    )
+
+
+def test_every_figure_that_a_campaign_has_is_drawn_and_says_something(
+    library: Library,
+) -> None:
+    found = {name: library.figure(name) for name in library.makers("c")}
+    assert {
+        "peak-memory",
+        "peak-memory-box",
+        "comparison",
+        "coverage",
+        "gpu-utilisation",
+    } <= found.keys()
+    for name in (
+        "peak-memory",
+        "peak-memory-box",
+        "peak-memory-bars",
+        "comparison",
+        "coverage",
+    ):
+        assert draw("k", found[name].chart).svg_wide
+    for figure in found.values():
+        assert figure.says.endswith(".")
+        assert figure.table.rows
+        assert all(len(row) == len(figure.table.head) for row in figure.table.rows)
+
+
+@pytest.mark.parametrize(
+    ("metric", "figure", "order"),
+    [
+        (THROUGHPUT, "output-throughput-bars", ["fast", "middle", "slow"]),
+        (TTFT, "ttft-p50-bars", ["slow", "middle", "fast"]),
+    ],
+)
+def test_the_best_row_comes_first(
+    metric: str, figure: str, order: list[str], options: SiteOptions
+) -> None:
+    """The highest throughput, the lowest time; the sentence names the best and the worst."""
+    means = {
+        ("middle", "native", "w"): 20.0,
+        ("fast", "native", "w"): 30.0,
+        ("slow", "native", "w"): 10.0,
+    }
+    made = a_library(means, options, metric).figure(figure)
+    assert names(made) == order
+    best, worst = (
+        f"{name} ({value}.0"
+        for name, value in {
+            order[0]: 30 if order[0] == "fast" else 10,
+            order[-1]: 10 if order[0] == "fast" else 30,
+        }.items()
+    )
+    assert best in made.says.partition(" and ")[0]
+    assert worst in made.says.partition(" and ")[2]
+
+
+def test_of_two_hundred_cells_a_screen_is_drawn_and_the_table_has_all(
+    options: SiteOptions,
+) -> None:
+    means = {
+        (f"m{number:03d}", "native", "w"): 1000.0 - number for number in range(200)
+    }
+    library = a_library(means, options)
+    for name in ("output-throughput", "output-throughput-bars", "coverage"):
+        figure = library.figure(name)
+        assert names(figure) == [f"m{number:03d}" for number in range(MOST_ROWS)]
+        assert len(figure.table.rows) == 200
+        assert f"{MOST_ROWS} of 200 cells are drawn" in figure.sample
+    drawing = draw("k", figure.chart)
+    for svg, most in ((drawing.svg_wide, 1000), (drawing.svg_narrow, 1400)):
+        (height,) = re.findall(r'^<svg[^>]* height="([\d.]+)"', svg)
+        assert float(height) < most
+
+
+def test_a_workload_is_a_panel_under_its_own_name(options: SiteOptions) -> None:
+    """Models that a workload does not have, have no row there; a single panel goes without a name."""
+    means = {
+        ("m", "native", "decode"): 1.0,
+        ("n", "native", "decode"): 2.0,
+        ("m", "native", "prefill"): 3.0,
+    }
+    made = a_library(means, options).figure("output-throughput-bars")
+    drawing = draw("k", made.chart).svg_wide
+    assert drawing.count(">decode<") == drawing.count(">prefill<") == 1
+    assert drawing.count(">m<") == 2
+    assert drawing.count(">n<") == 1
+    alone = {key: mean for key, mean in means.items() if key[2] == "decode"}
+    rows = a_library(alone, options).figure("output-throughput-bars").chart.rows
+    assert not any("panel" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("means", "shown"),
+    [
+        ({("m", "a", "w"): 1.0, ("n", "a", "w"): 2.0}, ["n", "m"]),
+        ({("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0}, ["a", "b"]),
+        (
+            {("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0, ("m", "d", "w"): 3.0},
+            ["d", "b", "a"],
+        ),
+        (
+            {("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0, ("n", "a", "w"): 5.0},
+            ["n", "m"],
+        ),
+    ],
+)
+def test_a_row_is_what_differs(
+    means: Means, shown: list[str], options: SiteOptions
+) -> None:
+    """Of several models each has a row with its environments in it; of one model its environments have rows, two of
+    them in their own order."""
+    assert names(a_library(means, options).figure("output-throughput-bars")) == shown
+
+
+@pytest.mark.parametrize(
+    ("counts", "most"),
+    [
+        ([], LEAST_ROWS),
+        ([3], LEAST_ROWS),
+        ([200], MOST_ROWS),
+        ([20, 3], 20),
+        ([20, 5], 19),
+        ([200, 200], MOST_ROWS // 2),
+        ([9] * MOST_PANELS, LEAST_ROWS),
+    ],
+)
+def test_panels_share_the_rows_of_a_chart(counts: list[int], most: int) -> None:
+    assert figures.room_for(counts) == most
+
+
+def test_workloads_beyond_the_panels_have_charts_of_their_own(
+    options: SiteOptions,
+) -> None:
+    """Ten workloads, the third and the ninth with two models: those stand first in line, and two are left."""
+    means = {("m", "native", f"w{number}"): 1.0 for number in range(10)}
+    means |= {("n", "native", f"w{number}"): 2.0 for number in (3, 9)}
+    library = a_library(means, options)
+    assert figures.without_room(library.campaign("c")) == ["w7", "w8"]
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ((5.0, 5.0), [4.997, 5.003]),  # three steps of 0.001 to either side
+        ((5.0, 5.004), [4.999, 5.005]),  # around the middle of 5.000 and 5.004
+        ((5.0, 5.0061), []),  # six steps apart: the axis has its digits by itself
+        ((0.0, 0.0), [0.0, 0.003]),  # there is no memory below zero
+        ((), []),
+    ],
+)
+def test_an_axis_spans_at_least_six_steps_of_the_last_digit(
+    values: tuple[float, ...], shown: list[float]
+) -> None:
+    """Else it would number the rounding errors of equal values with digits that nobody measured."""
+    assert METRICS[MEMORY].decimals == 3
+    found = figures._room(METRICS[MEMORY], pd.Series(values, name="value", dtype=float))
+    assert [row["value"] for row in found] == shown
+
+
+def test_an_axis_of_nearly_equal_values_has_no_digits_that_nobody_measured(
+    options: SiteOptions,
+) -> None:
+    """The readings differ by 8 bytes; an axis that ends at them needs nine decimals to tell its ticks apart."""
+    means = {("m", "native", "w"): 15.227355949, ("m", "container", "w"): 15.227355957}
+    chart = a_library(means, options, MEMORY).figure("device-used-peak").chart
+    drawn = draw("k", chart)
+    for svg in (drawn.svg_wide, drawn.svg_narrow):
+        found = re.findall(r">(−?[\d,]+\.\d+)<", svg)
+        assert len(set(found)) > 1
+        assert all(len(text.partition(".")[2]) <= 3 for text in found)
+
+
+def test_single_runs_have_no_chart_in_run_order(options: SiteOptions) -> None:
+    """A trend needs three runs of a cell."""
+    means = {("m", "native", "w"): 10.0, ("n", "native", "w"): 20.0}
+    found = a_library(means, options).makers("c")
+    assert "output-throughput" in found
+    assert "output-throughput-order" not in found
+
+
+def test_a_box_is_quartiles_and_the_ends_within_one_and_a_half_of_their_distance(
+    library: Library,
+) -> None:
+    """Values 100.1, 100.2, 100.3 of natively run `m`: quartiles 100.15 and 100.25, and no run beyond the whiskers."""
+    figure = library.figure("output-throughput-box")
+    (box,) = (
+        row
+        for row in figure.chart.rows
+        if row["kind"] == "mean"
+        and (row["model"], row["environment"]) == ("m", "native")
+    )
+    expected = {
+        "least": 100.1,
+        "low": 100.15,
+        "value": 100.2,
+        "high": 100.25,
+        "most": 100.3,
+    }
+    assert {name: box[name] for name in expected} == pytest.approx(expected)
+
+
+def test_runs_stand_in_per_cent_of_the_mean_of_the_counted_runs_of_the_baseline(
+    library: Library,
+) -> None:
+    """Natively 100.1 to 100.3 with the mean 100.2: the last is 100 × 0.1 / 100.2 above it."""
+    rows = library.figure("output-throughput-relative").chart.rows
+    mine = [
+        row["value"]
+        for row in rows
+        if (row["model"], row["environment"]) == ("m", "native")
+    ]
+    assert mine == pytest.approx([-0.0998, 0.0, 0.0998], abs=1e-3)
+
+
+def test_runs_that_are_left_out_stand_in_brackets_and_are_drawn_hollow(
+    data: Path, options: SiteOptions
+) -> None:
+    library = Library(publish(load(data), options))
+    campaign = library.campaign("c")
+    runs = campaign._runs
+    runs.loc[runs["run"] == runs["run"].iloc[0], ["counts", "reason"]] = (
+        False,
+        "outlier: far",
+    )
+    figure = library.figure("peak-memory")
+    assert figure.table.head[-1] == "Runs (in brackets: left out)"
+    entries = [entry for row in figure.table.rows for entry in row[-1]]
+    out = [
+        entry
+        for entry in entries
+        if isinstance(entry, Entry) and entry.text.startswith("(")
+    ]
+    assert len(out) == 1
+    assert [row["counts"] for row in figure.chart.rows if "counts" in row] == [False]
+
+
+def test_verdicts_that_are_equally_frequent_are_counted_in_the_order_met() -> None:
+    words = ("undecided", "higher", "equivalent", "lower", "confounded")
+    rows = pd.DataFrame({"verdict": words, "low": -2.31, "high": 1.0})
+    told = said.verdicts(rows, "native", 1).replace("\N{NO-BREAK SPACE}", " ")
+    assert told == (
+        "5 differences from native: 1 at most 2.4 %, 1 higher, 1 within ±1 %, 1 lower and 1 perhaps due to time."
+    )
+
+
+def test_a_row_of_differences_says_of_its_load_what_other_rows_have_otherwise(
+    library: Library,
+) -> None:
+    """`7B` was measured under two loads, which share their lengths, and `2B` under one."""
+    rows = pd.DataFrame(
+        [
+            ("7B", "Docker", "8 users, 512 in"),
+            ("7B", "Docker", "one user, 512 in"),
+            ("2B", "Docker", "8 users, 512 in"),
+        ],
+        columns=["Model", "Environment", "Load"],
+    )
+    told = library.campaign("c")._told_apart
+    assert told(rows) == ["7B, 8 users", "7B, one user", "2B"]
+    assert told(rows[:1]) == ["7B"]
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("comparison", {"environment": "native"}), ("output-throughput-sweep", {})],
+)
+def test_a_figure_that_a_part_does_not_have_is_refused_in_one_line(
+    name: str, part: dict[str, str], library: Library
+) -> None:
+    """The baseline is compared with nothing; a campaign of one load has no sweep."""
+    with pytest.raises(
+        SiteError, match=r"figure c-comparison-native: this part|no figure"
+    ):
+        library.figure(name, "c", **part)
+    assert library.figure("comparison", "c", environment="container").table.rows

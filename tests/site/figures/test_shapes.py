@@ -1,0 +1,209 @@
+"""Seven shapes: each is valid Vega-Lite, drawn at both widths in the colours of both modes, and the same every time."""
+
+import re
+from functools import partial
+from typing import Any
+
+import altair as alt
+import pytest
+
+from sparkpub.record.metrics import METRICS
+from sparkpub.site.figures import explore, shapes
+from sparkpub.site.figures.draw import Chart, draw
+from sparkpub.site.figures.output import image
+from sparkpub.site.figures.shapes import Row
+
+GROUPS = ("native", "Docker")
+RUNS: list[Row] = [
+    {
+        "kind": kind,
+        "panel": panel,
+        "name": name,
+        "group": group,
+        "value": 70.0 + place,
+        "iteration": place,
+        "href": f"runs/r{place}/",
+        "tip": {"run": f"r{place}"},
+    }
+    for panel in ("8 users", "one user")
+    for name in ("7B", "32B")
+    for group in GROUPS
+    for place, kind in enumerate(("run", "run", "mean"))
+]
+SPANS: list[Row] = [
+    {**row, "low": row["value"] - 1, "high": row["value"] + 1} for row in RUNS
+]
+BOXES: list[Row] = [{**row, "least": 60.0, "most": 90.0} for row in SPANS]
+DIFFERENCES: list[Row] = [
+    {"panel": "Speed", "name": word, "value": 1.0, "low": -1.0, "high": 3.0}
+    | {"verdict": word}
+    for word in shapes.VERDICTS
+]
+LINES: list[Row] = [
+    {"kind": kind, "group": group, "x": 2.0**x, "value": 10.0 * x, "href": "runs/r/"}
+    | ({"label": f"{x}"} if kind == "mean" else {})
+    for kind in ("run", "mean")
+    for group in GROUPS
+    for x in range(1, 5)
+]
+POINTS: list[Row] = [
+    *({**row, "label": "m", "right": True} for row in LINES[:4]),
+    *({"kind": "limit", "x": x, "value": 90 / x} for x in (1.0, 9.0)),
+]
+CELLS: list[Row] = [
+    {"name": name, "column": f"{limit} s", "text": "≥ 1", "value": limit / 10}
+    for name in ("7B", "32B")
+    for limit in (2, 5)
+]
+STRETCHES: list[Row] = [
+    {"name": "7B", "x": 0.0, "end": 4.0, "value": 3.0},
+    {"name": "7B", "x": 4.0, "end": 9.0, "value": 99.0},
+]
+SAMPLES: list[Row] = [
+    *({"panel": "CPU", "x": float(x), "value": 10.0 * x} for x in range(9)),
+    {"kind": "phase", "name": "loading", "x": 0.0, "end": 3.0},
+]
+CHARTS: dict[str, Chart] = {
+    "dots": Chart(
+        partial(shapes.dots, title="GiB", groups=GROUPS),
+        shapes.in_strips(SPANS, GROUPS),
+    ),
+    "boxes": Chart(
+        partial(shapes.dots, title="GiB", groups=GROUPS),
+        shapes.in_strips(BOXES, GROUPS),
+    ),
+    "margin": Chart(
+        partial(shapes.dots, title="%", groups=GROUPS, band=1.0, shared=True),
+        shapes.in_strips(RUNS, GROUPS, shared=True),
+    ),
+    "forest": Chart(partial(shapes.forest, title="%", band=1.0), DIFFERENCES),
+    "bars": Chart(partial(shapes.bars, title="GiB", groups=GROUPS, top=90.0), SPANS),
+    "lines": Chart(
+        partial(
+            shapes.lines,
+            across="Users",
+            up="tok/s",
+            groups=GROUPS,
+            ticks=(2, 4, 8, 16),
+            knee=4.0,
+        ),
+        LINES,
+    ),
+    "points": Chart(partial(shapes.points, across="GB", up="tok/s", log=True), POINTS),
+    "grid": Chart(partial(shapes.grid, across="Within", shades=(0.1, 0.4)), CELLS),
+    "heat": Chart(
+        partial(shapes.grid, across="s", shades=(5, 50), unit="%"), STRETCHES
+    ),
+    "signals": Chart(
+        partial(shapes.signals, panels=(("CPU", "%"),), groups=("GPU 0",)), SAMPLES
+    ),
+    "explorer": Chart(
+        partial(explore.draw, across="a", up="b", names={"k": "native"}), ()
+    ),
+}
+
+
+def drawing(chart: Chart, *, narrow: bool = False) -> str:
+    drawn = draw("k", chart)
+    return drawn.svg_narrow if narrow else drawn.svg_wide
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_shape_is_valid_and_drawn_at_both_widths_in_the_colours_of_both_modes(
+    name: str,
+) -> None:
+    chart = CHARTS[name]
+    for narrow, width in ((False, shapes.WIDE), (True, shapes.NARROW)):
+        spec = chart.specification(narrow=narrow)
+        assert "datasets" not in spec
+        alt.Chart.from_dict(spec).to_dict()  # raises where Vega-Lite's schema is broken
+        svg = drawing(chart, narrow=narrow)
+        (drawn,) = re.findall(r'^<svg[^>]* width="([\d.]+)"', svg)
+        assert float(drawn) == pytest.approx(width, rel=0.03)
+        # Colours are variables, so that one drawing follows light, dark and print.
+        assert not re.findall(
+            r'(?:fill|stroke)="#[0-9a-f]{3,6}"(?! stroke-width="0")', svg
+        )
+        _, dark = image(svg).split("@media (prefers-color-scheme:dark)")
+        assert set(re.findall(r"var\((--sp-\w+)", svg)) <= set(
+            re.findall(r"--sp-\w+", dark)
+        )
+        assert (
+            min(map(float, re.findall(r'font-size="([\d.]+)px"', svg)), default=11)
+            >= 11
+        )
+    assert draw("k", chart) == draw("k", chart)
+
+
+@pytest.mark.parametrize("name", sorted(CHARTS.keys() - {"explorer"}))
+def test_channels_are_objects(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Altair makes of anything else takes it most of the time of a specification: see `figures/altair.py`."""
+
+    def searched(*given: Any, **_: Any) -> None:
+        raise AssertionError(f"Altair looks for the class of {given}")
+
+    monkeypatch.setattr("altair.utils.schemapi.SchemaBase.from_dict", searched)
+    CHARTS[name].specification()
+
+
+@pytest.mark.parametrize("name", ["dots", "forest", "bars", "grid"])
+def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_width(
+    name: str,
+) -> None:
+    """Cut to a third of a phone, names of builds of one model read alike."""
+    long = "Nemotron-3-Nano-Omni-30B"
+    chart = CHARTS[name]
+    rows = [{**row, "name": long, "panel": None} for row in chart.rows]
+    drawn = draw("k", Chart(chart.shape, rows))
+    for svg, most in ((drawn.svg_wide, 300), (drawn.svg_narrow, 40)):
+        assert f">{long}<" in svg
+        left = re.search(r"translate\((\d+)", svg)
+        assert left
+        assert (int(left[1]) < 40) is (most == 40)
+
+
+def test_a_layer_of_a_panel_draws_the_rows_of_its_panel_alone() -> None:
+    """Two panels of four runs each are eight points; a layer with data of its own would draw all rows in each."""
+    chart = CHARTS["dots"]
+    runs = sum(row["kind"] == "run" for row in chart.rows)
+    assert drawing(chart).count('href="') == runs
+
+
+def test_bars_start_at_zero_and_points_leave_it_out() -> None:
+    bars = [{**row, "panel": None} for row in SPANS]
+    assert ">0<" in drawing(Chart(CHARTS["bars"].shape, bars))
+    assert ">0<" not in drawing(CHARTS["dots"])
+
+
+@pytest.mark.parametrize(("apart", "offsets"), [(1.0, {0.5}), (300.0, {0.4, 0.6})])
+def test_runs_that_the_axis_does_not_part_are_drawn_on_one_line(
+    apart: float, offsets: set[float]
+) -> None:
+    """Rows at 100 and 900: a spread of 1 is an 800th of the axis, one of 300 more than a third. Iterations 1 and 2 of 2
+    stand at 0.2 + 0.6 × 1/3 and 2/3 of their strip."""
+    rows = [
+        {"kind": "run", "name": name, "value": value + more, "iteration": iteration}
+        for name, value in (("a", 100.0), ("b", 900.0))
+        for iteration, more in ((1, 0.0), (2, apart))
+    ]
+    found = {round(row["offset"], 3) for row in shapes.in_strips(rows, ())}
+    assert found == offsets
+
+
+def test_the_explorer_leaves_what_no_machine_reaches_to_its_table() -> None:
+    """One point at 275,040 tok/s made a line on the axis of all others, which end at 31,000."""
+    a, b = METRICS["output_throughput_tok_s"], METRICS["prompt_throughput_tok_s"]
+    rows = [
+        {"run": run, "environment": "native", a.name: 1.0, b.name: rate, "flags": flags}
+        | {"campaign": "c", "state": "counted", "href": f"{run}/"}
+        for run, rate, flags in (
+            ("slow", 20_000.0, "small-sample"),
+            ("fast", 31_000.0, ""),
+            ("impossible", 275_040.0, "repetitions, roofline"),
+        )
+    ]
+    figure = explore.figure(rows, a, b, {})
+    assert figure.sample.startswith("3 runs of all campaigns.")
+    assert "1 run near or beyond the machine's limits" in figure.sample
+    assert re.findall(r'href="[^"]*?(\w+)/"', drawing(figure.chart)) == ["slow", "fast"]
+    assert "roofline" not in explore.figure(rows[:2], a, b, {}).sample
