@@ -7,7 +7,6 @@ The logs under `tests/data/logs/llama-bench` are of the real tool, build 11434: 
 import json
 import re
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -85,17 +84,6 @@ def test_the_tests_are_found_wherever_they_stand(log: str) -> None:
     )
 
 
-def test_several_tests_of_a_kind_are_said() -> None:
-    faster = GENERATION | {
-        "avg_ts": 17.0,
-        "samples_ns": [5_882_352_941, 5_882_352_942],
-        "samples_ts": [17.0, 17.0],
-    }
-    answer = llama_bench.parse(json.dumps([GENERATION, faster]).encode(), {}, None)
-    assert answer.metrics["output_throughput_tok_s"].value == 17.0
-    assert answer.problems == ("2 tests in one run; the last of each kind counts",)
-
-
 LOGS = Path(__file__).parents[2] / "data/logs/llama-bench"
 H200 = (LOGS / "b11434-h200.log").read_bytes()
 DEEP = LlamaBenchOptions(
@@ -111,23 +99,6 @@ DEEP = LlamaBenchOptions(
     cache_type_v="q8_0",
     threads=2,
 )
-
-
-def test_an_import_takes_the_means_of_the_tool_and_shows_each_repetition() -> None:
-    answer = llama_bench.parse(H200, {}, None)
-    value = {name: metric.value for name, metric in answer.metrics.items()}
-    assert next(iter(value)) == "output_throughput_tok_s"
-    # As printed: "avg_ts": 209.060376 of generation, "avg_ts": 24297.217252 of the prompt.
-    assert value["output_throughput_tok_s"] == 209.060376
-    assert value["prompt_throughput_tok_s"] == 24297.217252
-    assert answer.samples == {
-        "output_throughput_tok_s": (208.456, 209.237, 209.147, 209.261, 209.201),
-        "prompt_throughput_tok_s": (18243.3, 25876.6, 25738.8, 25799.2, 25828.3),
-    }
-    # 614,039,230 ns for 128 tokens is the slowest repetition.
-    assert value["tpot_max_ms"] == pytest.approx(614.039230 / 128)
-    assert answer.complete
-    assert not answer.problems
 
 
 def test_a_repetition_of_warm_up_does_not_count() -> None:
@@ -174,28 +145,6 @@ def test_what_a_real_run_says_of_its_engine_and_model() -> None:
     assert observed.random_weights is None
 
 
-def test_depth_batches_and_the_type_of_the_cache_are_observed() -> None:
-    log = (LOGS / "b11434-cpu-depth.log").read_bytes()
-    answer = llama_bench.parse(log, {}, DEEP)
-    assert not answer.problems
-    assert answer.samples["output_throughput_tok_s"] == (7.38191, 24.7464, 12.7176)
-    assert answer.metrics["output_throughput_tok_s"].value == pytest.approx(
-        fmean((7.38191, 24.7464, 12.7176))
-    )
-    settings = answer.observed.settings
-    asked = {
-        "n_depth": "128",
-        "n_batch": "64",
-        "n_ubatch": "32",
-        "flash_attn": "1",
-        "type_v": "q8_0",
-        "n_threads": "2",
-    }
-    assert {name: settings[name] for name in asked} == asked
-    assert answer.observed.kv_cache_dtype == "q8_0"
-    assert answer.observed.engine_version == "b11434"
-
-
 def test_the_lines_that_begin_and_end_the_measurement_are_in_a_real_log() -> None:
     command = llama_bench.command(a_case(), DEEP)
     assert command.measured_from is not None
@@ -237,14 +186,6 @@ def test_tests_and_repetitions_that_are_missing_are_said() -> None:
     assert not answer.complete
     assert answer.problems == (
         "only tests that mix prompt and generation: no rate of either alone",
-    )
-
-
-def test_the_quantisation_is_that_of_the_file() -> None:
-    test = GENERATION | {"model_type": "qwen2 7B Q4_K - Medium"}
-    assert (
-        llama_bench.parse(json.dumps(test).encode(), {}, None).observed.quantization
-        == "Q4_K - Medium"
     )
 
 

@@ -112,13 +112,6 @@ def test_the_dataset_depends_on_the_seed_and_not_on_the_iteration() -> None:
     assert one != other
 
 
-def test_the_arguments_alone_cost_no_prompts() -> None:
-    """A trillion requests, which no machine could draw."""
-    options = TrtllmBenchOptions(input_tokens=16, requests=10**12)
-    given = flags(trtllm_bench.command(case(), options).argv)
-    assert given["--num_requests"] == "1000000000000"
-
-
 def test_pinned_cache_and_random_weights_go_into_the_yaml() -> None:
     options = TrtllmBenchOptions(
         input_tokens=16,
