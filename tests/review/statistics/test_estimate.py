@@ -25,6 +25,7 @@ from sparkpub.review.statistics.estimate import (
     resolution_of,
     spread,
     two_means,
+    unseen_percent,
     verdict_of,
 )
 from tests.review.statistics.samples import FINE, Floats, apart, rounds, two_samples
@@ -398,6 +399,12 @@ def test_holm_is_statsmodels(p_values: list[float]) -> None:
 
 def test_what_has_no_p_does_not_count_as_a_test() -> None:
     assert holm([0.02, None, 0.03]) == [0.04, None, 0.04]
+
+
+def test_ten_good_runs_exclude_no_fewer_than_26_in_a_hundred_slow_ones() -> None:
+    """Where 25.9 % are slow, ten runs have none with a probability of 0.741¹⁰ = 0.05."""
+    assert unseen_percent(10) == pytest.approx(25.9, abs=0.05)
+    assert (1 - unseen_percent(10) / 100) ** 10 == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,18 @@ def test_blocks_are_confounded_whatever_the_figures_and_still_described() -> Non
     assert (estimate(found), estimate_percent(found)) == (None, None)
 
 
+@pytest.mark.parametrize("container", [FASTER, NEAR])
+def test_a_verdict_says_what_so_many_runs_of_one_day_cannot_tell(
+    container: list[float],
+) -> None:
+    """Four runs have no slow one of 52.7 % with a probability of 0.473⁴ = 0.05."""
+    found = compared(NATIVE, container, margin=Margin(5.0, declared=True))
+    assert (found.days, found.unseen_percent) == (1, pytest.approx(52.7, abs=0.05))
+    assert found.why.endswith(
+        " It holds for the day of these runs, and slow runs, up to 53 % of all, can be missing among them."
+    )
+
+
 def test_an_order_that_nobody_declared_and_that_shows_no_blocks_is_judged_as_independent() -> (
     None
 ):
