@@ -17,7 +17,7 @@ _MOST = 2**53
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedLoad:
     """What a row or a document says of its load."""
 
     options: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Asked:
     notes: tuple[str, ...]
 
 
-def asked(mapping: ResultMapping, document: Any) -> Asked:
+def asked(mapping: ResultMapping, document: Any) -> AskedLoad:
     """By all terms; the first one counts of those for an option, and of those for a part of the name. Raises CellError
     for a number that is none."""
     options: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def asked(mapping: ResultMapping, document: Any) -> Asked:
     is_said = any(value is not None for value in parts.values())
     is_known = is_said and all(at(document, where) is not None for where in needed)
     notes = tuple(noted(mapping.load, document))
-    return Asked(options, fits, key_of(parts), is_known, notes)
+    return AskedLoad(options, fits, key_of(parts), is_known, notes)
 
 
 def noted(terms: Iterable[Term], document: Any) -> Iterator[str]:

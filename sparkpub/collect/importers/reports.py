@@ -37,7 +37,7 @@ from sparkpub.record.errors import field_problems
 from sparkpub.record.record import MetricValue, Moment, Observed, Phase, Status
 from sparkpub.record.telemetry import parse
 from sparkpub.tools import cells, forms, reading
-from sparkpub.tools.asked import Asked, as_key, asked
+from sparkpub.tools.asked import AskedLoad, as_key, asked
 from sparkpub.tools.cells import CellError, local_moment
 from sparkpub.tools.figures import Figures
 from sparkpub.tools.forms import ResultFile
@@ -67,7 +67,7 @@ class Report:
     model: str | None
     shaped: ShapedRun
     workload: str | None
-    asked: Asked
+    asked: AskedLoad
     started: Moment | None
     sizes: tuple[float, ...] = ()
     failure: str | None = None
@@ -290,7 +290,7 @@ def _answer(
 
 
 def _sizes(
-    mapping: ResultMapping, document: Mapping[str, Any], load: Asked, answer: Answer
+    mapping: ResultMapping, document: Mapping[str, Any], load: AskedLoad, answer: Answer
 ) -> tuple[float, ...]:
     """Mean tokens of a request, where nothing says what was asked for."""
     requests = answer.observed.requests

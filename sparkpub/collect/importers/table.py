@@ -36,7 +36,7 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import LONGEST_TEXT, Moment, Status
 from sparkpub.tools import cells, reading
-from sparkpub.tools.asked import Asked, as_key, asked
+from sparkpub.tools.asked import AskedLoad, as_key, asked
 from sparkpub.tools.cells import CellError, shown
 from sparkpub.tools.figures import Figures, PlacedValue, figures
 from sparkpub.tools.forms import FileError, ResultFile
@@ -337,7 +337,7 @@ class _TableReader:
             )
         return key
 
-    def _workload(self, row: SourceRow, load: Asked) -> str:
+    def _workload(self, row: SourceRow, load: AskedLoad) -> str:
         """As a column or the mapping names it, else after the load, else as for any import."""
         name = self._cell(row, "workload")
         if name is not None:
