@@ -31,22 +31,13 @@ _MOST_KEPT = 4096
 """Different loads that are read once: the runs of a cell share one."""
 
 
-class Amounts(TypedOptions):
-    """The numbers that every tool may have been asked for, whatever else its options are."""
-
-    requests: Number | None = None
-    repetitions: Number | None = None
-    batches: Number | None = None
-    batch_size: Number | None = None
-    max_batch_size: Number | None = None
-    max_num_seqs: Number | None = None
-    concurrency: Number | None = None
-    max_concurrency: Number | None = None
-    request_rate: Number | None = None
-    input_tokens: Number | None = None
-    output_tokens: Number | None = None
-    depth: Number | None = None
-    mode: str | None = None
+_AMOUNTS = (
+    *("requests", "repetitions", "batches", "batch_size", "max_batch_size"),
+    *("max_num_seqs", "concurrency", "max_concurrency", "request_rate"),
+    *("input_tokens", "output_tokens", "depth"),
+)
+"""Options that are numbers in every tool, whatever else its options are."""
+_NUMBER = TypeAdapter[Any](Number | None)
 
 
 def options_of(record: Record) -> Mapping[str, Any]:
@@ -64,7 +55,7 @@ def _options(written: str) -> Mapping[str, Any]:
         try:
             value = readers[name].validate_python(options[name])
         except ValidationError:
-            if name in Amounts.model_fields:
+            if name in _AMOUNTS:
                 del found[name]
             continue
         if isinstance(value, str | int | float):
@@ -159,7 +150,7 @@ def _problems(
 
 def _of_workload(kind: object) -> Readers:
     """What reads the options of a type of workload, those that it does not have included."""
-    readers = dict(_readers(Amounts))
+    readers: dict[str, TypeAdapter[Any]] = dict.fromkeys(_AMOUNTS, _NUMBER)
     if isinstance(kind, str) and kind in WORKLOADS:
         options: type[TypedOptions] = WORKLOADS[kind].options
         readers |= _readers(options)

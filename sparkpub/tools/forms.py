@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class ResultFile:
         """Its name without any suffix."""
         return Path(self.name).stem
 
-    @property
+    @cached_property
     def text(self) -> str:
         """As every parser reads it."""
         return reading.text(self.content)
@@ -71,9 +72,10 @@ def begins(name: str, begin: str) -> bool:
     return name.startswith(begin) and name.removeprefix(begin)[:1] in MARKS
 
 
+@lru_cache(maxsize=2)
 def of_json(content: bytes) -> list[dict[str, Any]]:
     """The JSON objects of a file: one, those of an array, or one on each line; other values are passed over. Raises
-    FileError where it is none of these, or was cut short."""
+    FileError where it is none of these, or was cut short. Every reader asks it of the same file; nobody changes it."""
     try:
         document = reading.strict_json(content)
         listed = document if isinstance(document, list) else [document]

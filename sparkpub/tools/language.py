@@ -286,12 +286,6 @@ class ResultMapping(Declared):
     """Whether rows that are the same in every cell are runs of their own; otherwise they are one run."""
 
     @property
-    def asks_told(self) -> bool:
-        """Whether it names what the client was told in a log or text beside the report: `told.random_input_len`. What
-        notes beside it say is `noted.input_tokens`."""
-        return any((term.at or "").startswith("told.") for term in self.load)
-
-    @property
     def names_figures(self) -> bool:
         """Whether it says where figures stand."""
         return bool(self.metrics or self.requests)

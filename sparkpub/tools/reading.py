@@ -211,11 +211,6 @@ def metrics(
     return found
 
 
-def measured_time(document: Any, path: str) -> dict[str, MetricValue]:
-    """How long was measured, of a report that gives it in seconds."""
-    return metrics_at(document, {"measured_time_ms": path}, "report", scale=1e3)
-
-
 def failed_requests(
     failed: float | None, succeeded: float | None
 ) -> dict[str, MetricValue]:

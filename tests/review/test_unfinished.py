@@ -30,7 +30,6 @@ workloads:
 iterations: 5
 """
 CLAIM: dict[str, Any] = {
-    "says": "Every cell was measured in {number} runs.",
     "metric": "output_throughput_tok_s",
     "scope": "each cell",
     "expect": {"holds": "n = 5"},

@@ -132,9 +132,7 @@ def test_environments_are_confounded_with_order(phase1: Review) -> None:
     """All native runs before the first of the container: they changed places once."""
     (finding,) = named(phase1, "order-confound")
     assert set(finding.cells) == CELLS
-    comparisons = finding.evidence["comparisons"]
-    assert [item["share"] for item in comparisons] == [1, 1, 1]
-    assert [item["switches"] for item in comparisons] == [1, 1, 1]
+    assert "in 100 of 100 pairs, and they changed places 1 time in" in finding.message
 
 
 def test_what_ran_was_never_observed(phase1: Review) -> None:

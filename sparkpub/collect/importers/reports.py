@@ -36,7 +36,7 @@ from sparkpub.record import sampled_metrics
 from sparkpub.record.errors import field_problems
 from sparkpub.record.record import MetricValue, Moment, Observed, Phase, Status
 from sparkpub.record.telemetry import parse
-from sparkpub.tools import cells, reading
+from sparkpub.tools import cells, forms, reading
 from sparkpub.tools.asked import Asked, as_key, asked
 from sparkpub.tools.cells import CellError, local_moment
 from sparkpub.tools.figures import Figures
@@ -213,7 +213,8 @@ class ReportReader(FileReader):
 
 def _as_report(file: ResultFile, kept: Any) -> bytes:
     """A document as it is kept: the file as it is where it holds nothing else."""
-    if reading.json_object(file.content) == kept:
+    is_object = file.suffix in forms.JSON and file.content.lstrip()[:1] == b"{"
+    if is_object and forms.of_json(file.content) == [kept]:
         return file.content
     return json.dumps(kept, indent=1).encode()
 

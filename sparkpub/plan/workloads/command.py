@@ -112,8 +112,10 @@ class CommandOptions(ClientOptions):
 
     @property
     def programs(self) -> Mapping[str, str]:
-        """The program that a driver starts."""
-        return {} if self.url is None else {self.argv[0]: ""}
+        """The program that a driver starts, where it is the tool that is read."""
+        if self.url is None or self.argv[0] != self.reads:
+            return {}
+        return {self.reads: f"uv tool install {self.reads}"}
 
     @model_validator(mode="after")
     def _says_what_it_measures(self) -> Self:

@@ -12,11 +12,12 @@ import numpy as np
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
-from sparkpub.record.record import Record
+from sparkpub.record.record import Gate, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
 from sparkpub.review.checks.check import Asked, of_each_run
 from sparkpub.review.checks.evidence import (
+    COLUMNS,
     LOAD_PERCENT,
     Samples,
     measured_phase,
@@ -88,8 +89,8 @@ THROTTLED_SHARE = Threshold(
 HOT_CLOCK_SHARE = Threshold(
     "hot clock share",
     2 / 3,
-    "Below this share of the maximum SM clock, else of that in the machine's other runs, heat holds the clock of a GPU "
-    "at its slowdown temperature, whatever its driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
+    "Below this share of the maximum SM clock, heat holds the clock of a GPU at its slowdown temperature, whatever its "
+    "driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
 )
 LOWERED_SHARE = Threshold(
     "lowered share",
@@ -149,8 +150,12 @@ LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
 
 
-def _samples(view: View, stored: Stored) -> Samples | None:
-    return view.evidence.of(stored).samples
+NONE = Samples({name: np.empty(0) for name in COLUMNS}, {})
+"""The telemetry of a run that has none: nothing shows in it."""
+
+
+def _samples(view: View, stored: Stored) -> Samples:
+    return view.evidence.of(stored).samples or NONE
 
 
 def _events(stored: Stored, *kinds: str) -> list[str]:
@@ -161,11 +166,20 @@ def _unmet(stored: Stored, *words: str) -> Iterator[str]:
     """Gates of those names that let the run start although their condition was not met."""
     for gate in stored.record.gates:
         concerned = any(word in gate.name for word in words)
-        if concerned and gate.met is False:
+        if concerned and (gate.met is False or _read_otherwise(gate)):
             name = gate.name.replace("_", " ")
             wanted = f"{name} wanted {gate.wanted} {gate.unit}".strip()
             read = f" and read {gate.readings[-1].value}" if gate.readings else ""
             yield wanted + read
+
+
+def _read_otherwise(gate: Gate) -> bool:
+    """Whether a gate that calls itself met has a last reading that does not meet it."""
+    read = gate.readings[-1].value if gate.met and gate.readings else None
+    if not isinstance(read, int | float) or not isinstance(gate.wanted, int | float):
+        return False
+    sign = {"max": 1, "min": -1}.get(gate.name[:3], 0)
+    return sign * (read - gate.wanted) > 0
 
 
 # -- heat and clocks ---------------------------------------------------------------------------------------------
@@ -180,10 +194,8 @@ def _started_hot(_view: View, stored: Stored) -> Iterator[str]:
         yield f"the GPU had {start:.0f} °C, and {START_TEMPERATURE_CELSIUS:g} °C is the limit"
 
 
-def _share_under_load(samples: Samples | None, reasons: int) -> float:
+def _share_under_load(samples: Samples, reasons: int) -> float:
     """Share of the samples under load in which one of these reasons held the clock; 0 where none tells."""
-    if samples is None:
-        return 0.0
     found = samples.known("gpu_throttle_reasons", samples.under_load).astype(np.int64)
     return float(np.mean(found & reasons > 0)) if len(found) else 0.0
 
@@ -206,42 +218,24 @@ def _hot(view: View, stored: Stored) -> Iterator[str]:
     one."""
     samples = _samples(view, stored)
     limit = getattr(machine_of(stored.record), "slowdown_celsius", None)
-    if samples is None or limit is None:
+    highest = _highest_clock(stored)
+    if limit is None or highest is None:
         return
     busy, celsius = samples.under_load, samples.columns[_CELSIUS]
-    hot = busy & (celsius >= limit)
-    highest = _highest_clock(stored) or view.once(_usual_clocks).get(_gpu(stored))
-    if highest is None or not hot.any():
-        return
-    held = hot & (samples.columns[_SM] < HOT_CLOCK_SHARE * highest)
+    clocks = samples.columns[_SM]
+    held = busy & (celsius >= limit) & (clocks < HOT_CLOCK_SHARE * highest)
     if held.sum() > THROTTLED_SHARE * busy.sum():
-        clock = np.median(samples.columns[_SM][held])
+        clock = np.median(clocks[held])
         yield (
             f"{clock:.0f} of {highest:.0f} MHz at {celsius[held].max():.0f} °C, and {limit:.0f} °C is where it slows "
             "down"
         )
 
 
-def _gpu(stored: Stored) -> tuple[str | None, ...]:
-    machine = stored.record.machine
-    return machine.id, machine.kind, *(gpu.name for gpu in machine.gpus)
-
-
-def _usual_clocks(view: View) -> Mapping[tuple[str | None, ...], float]:
-    """The highest usual clock under load in the runs of each machine, in MHz."""
-    return {
-        gpu: max(clocks)
-        for gpu, runs in grouped(view.happened, _gpu).items()
-        if (clocks := [clock for run in runs if (clock := _clock(view, run))])
-    }
-
-
 def _clock(view: View, stored: Stored) -> float | None:
-    """The SM clock under load in MHz."""
-    samples = _samples(view, stored)
-    if samples is None:
-        return stored.record.value("gpu_clock_sm_mean_mhz")
-    return samples.clock(_SM)
+    """The SM clock under load in MHz, by the samples, else by the record."""
+    recorded = stored.record.value("gpu_clock_sm_mean_mhz")
+    return _samples(view, stored).clock(_SM) or recorded
 
 
 def _highest_clock(stored: Stored) -> float | None:
@@ -257,15 +251,16 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
     samples, limit = _samples(view, stored), _highest_clock(stored)
     clock = _clock(view, stored)
     # Neither power nor heat held the clock in any sample, by the driver's word.
-    is_told = samples is not None and len(samples.known("gpu_throttle_reasons"))
-    is_free = is_told and not _share_under_load(samples, _SLOWDOWN | POWER_CAP)
+    is_free = len(samples.known("gpu_throttle_reasons")) and not _share_under_load(
+        samples, _SLOWDOWN | POWER_CAP
+    )
     share = HELD_CLOCK_SHARE if is_free else SLOW_CLOCK_SHARE
     if clock is not None and limit is not None and clock < share * limit:
         yield f"{clock:.0f} MHz under load, of {limit:.0f} MHz"
     else:
         yield from _events(stored, "slow-clock")[:1]
     usual = getattr(machine_of(stored.record), "memory_clock_mhz", None)
-    of_memory = None if samples is None else samples.clock("gpu_clock_mem_mhz")
+    of_memory = samples.clock("gpu_clock_mem_mhz")
     if of_memory is not None and usual and of_memory < MEMORY_CLOCK_SHARE * usual:
         yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
 
@@ -302,13 +297,7 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     """Somebody else on the GPU, the processors, the disk or in the memory, before the run or in it."""
     yield from _unmet(stored, "exclusive", "cpu", "memory")
     yield from _events(stored, "foreign-process")
-    samples = _samples(view, stored)
-    if samples is not None:
-        yield from _beside(stored.record, samples)
-    yield from _tenants(view, stored)
-
-
-def _beside(record: Record, samples: Samples) -> Iterator[str]:
+    record, samples = stored.record, _samples(view, stored)
     most = samples.known("gpu_foreign_processes").max(initial=0)
     if most:
         yield f"the GPU was in use by up to {other_processes(int(most))}"
@@ -319,16 +308,16 @@ def _beside(record: Record, samples: Samples) -> Iterator[str]:
     )
     for what, column in PRESSURES.items():
         waited = while_measuring(record, samples, column)
-        if not waited or (what == "processors" and waits_for_itself):
+        if what == "processors" and waits_for_itself:
             continue
-        if fmean(waited) > WAITED_PERCENT:
+        if waited and fmean(waited) > WAITED_PERCENT:
             yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
+    if _begins_alone(stored):
+        yield from _tenants(view, stored)
 
 
 def _tenants(view: View, stored: Stored) -> Iterator[str]:
     """Memory or load that was on the GPU before the run."""
-    if not _begins_alone(stored):
-        return
     record, samples = stored.record, _samples(view, stored)
     used, total = _used_before(view, stored), memory_gib(record)
     if used is not None and not record.machine.unified_memory:
@@ -337,11 +326,9 @@ def _tenants(view: View, stored: Stored) -> Iterator[str]:
             yield f"{used:.2f} GiB were in use before it, and {usual:.2f} GiB usually are"
         elif total and used > TENANT_SHARE * total:
             yield f"{used:.2f} of {total:.0f} GiB were in use before it"
-    idle: Sequence[float] = ()
-    if samples is not None:
-        idle = samples.known("gpu_utilization_percent", samples.times < 0).tolist()
-    if idle and median(idle) >= TENANT_LOAD_PERCENT:
-        yield f"the GPU was {median(idle):.0f} % busy before it"
+    idle = samples.known("gpu_utilization_percent", samples.times < 0)
+    if len(idle) and np.median(idle) >= TENANT_LOAD_PERCENT:
+        yield f"the GPU was {np.median(idle):.0f} % busy before it"
 
 
 def _begins_alone(stored: Stored) -> bool:
@@ -364,8 +351,8 @@ def _usually_used(view: View) -> float:
 
 def _used_before(view: View, stored: Stored) -> float | None:
     """GPU memory in use before the run: by the samples, else by the memory ledger, else by the tool's own report."""
-    record, samples = stored.record, _samples(view, stored)
-    used = None if samples is None else samples.before("gpu_memory_used_gib")
+    record = stored.record
+    used = _samples(view, stored).before("gpu_memory_used_gib")
     if used is None and record.memory is not None:
         used = record.memory.baseline.gpu_used_gib
     return record.value("device_used_before_gib") if used is None else used
@@ -393,7 +380,7 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
     yield from noted
     samples, phase = _samples(view, stored), measured_phase(stored.record)
     is_own = stored.record.plan.order != "as-published"
-    if samples is None or phase is None or not is_own:
+    if phase is None or not is_own:
         return
     places = samples.within(phase)
     for signal, values in _memory(samples).items():
@@ -444,19 +431,18 @@ def growth(times: Floats, gib: Floats) -> str | None:
 
 
 def _lost_samples(view: View, stored: Stored) -> Iterator[str]:
-    metrics = stored.record.metrics.items()
     sampled = [
         name
-        for name, value in metrics
+        for name, value in stored.record.metrics.items()
         if value.source == "sampler" and value.value is not None
     ]
-    if sampled and _samples(view, stored) is None:
+    if sampled and view.evidence.of(stored).samples is None:
         yield from first_of([view.metrics[name].label for name in sampled], "figures")
 
 
 def _silence(view: View, stored: Stored) -> Iterator[str]:
     """The longest time without a sample, where it is too long."""
-    samples, matrix = _samples(view, stored), view.campaign.matrix
+    samples, matrix = view.evidence.of(stored).samples, view.campaign.matrix
     if samples is None:
         return
     interval = samples.interval if matrix is None else matrix.telemetry.interval
@@ -471,7 +457,7 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
 def _foreign(view: View, stored: Stored) -> Iterator[str]:
     """What shows that samples are not those of a run: the first of four things."""
     samples = _samples(view, stored)
-    if samples is None or not len(samples.times):
+    if not len(samples.times):
         return
     shown = (_overrun, _unsampled, _at_rest, _other_figures)
     found = (text for ask in shown for text in ask(stored.record, samples))

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain
 from operator import itemgetter
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -286,50 +286,44 @@ def order_confound(view: View) -> Iterator[Finding]:
     )
     found = [_blocks(view, *sides) for sides in blocked]
     if found:
-        first = max(found, key=lambda blocks: blocks["share"])
-        (model, earlier, workload), later = (
-            first["earlier"].split("/"),
-            first["later"].split("/")[1],
-        )
-        others = ""
-        if len(found) > 1:
-            others = f" The same holds for {len(found) - 1} more comparisons."
+        first = max(found, key=lambda blocks: blocks.share)
+        model, earlier, workload = first.earlier
         text = (
-            f"For {model}/{workload} runs of {earlier} began before those of {later} in {100 * first['share']:.0f} of "
-            f"100 pairs, and they changed places {counted(first['switches'], 'time')} in {first['runs']} runs: any "
-            f"change over time counts as a difference between the environments.{others}"
+            f"For {model}/{workload} runs of {earlier} began before those of {first.later[1]} in "
+            f"{100 * first.share:.0f} of 100 pairs, and they changed places {counted(first.switches, 'time')} in "
+            f"{first.runs} runs: any change over time counts as a difference between the environments."
         )
-        cells = [each[side] for each in found for side in ("earlier", "later")]
-        yield view.finding(
-            "order-confound",
-            "error",
-            text,
-            cells=list(dict.fromkeys(cells)),
-            comparisons=found,
+        cells = [cell for each in found for cell in (each.earlier, each.later)]
+        yield view.concerning(
+            "order-confound", "error", text, cells, cases=len(found), share=first.share
         )
     yield from _out_of_order(view)
 
 
+class Blocks(NamedTuple):
+    """Two cells that ran in blocks: the share of pairs of runs of which that of the earlier one began first, and how
+    often they changed places in so many runs."""
+
+    earlier: Cell
+    later: Cell
+    share: float
+    switches: int
+    runs: int
+
+
 def _blocks(
     view: View, model: str, workload: str, baseline: str, candidate: str
-) -> dict[str, Any]:
-    """Two cells that ran in blocks: the share of pairs of runs of which that of the earlier one began first, and how
-    often they changed places."""
-    cells = [(model, side, workload) for side in (baseline, candidate)]
+) -> Blocks:
+    base, cell = ((model, side, workload) for side in (baseline, candidate))
     one, other = (
         [datetime.fromisoformat(run.record.started.value).timestamp() for run in runs]
-        for runs in (view.counted[cell] for cell in cells)
+        for runs in (view.counted[base], view.counted[cell])
     )
-    share = order.share_earlier(one, other)
-    if share < 0.5:
-        cells.reverse()
-    return {
-        "earlier": label(cells[0]),
-        "later": label(cells[1]),
-        "share": max(share, 1 - share),
-        "switches": order.switches(one, other) or 0,
-        "runs": len(one) + len(other),
-    }
+    share, switches = order.share_earlier(one, other), order.switches(one, other) or 0
+    runs = len(one) + len(other)
+    if share >= 0.5:
+        return Blocks(base, cell, share, switches, runs)
+    return Blocks(cell, base, 1 - share, switches, runs)
 
 
 def _out_of_order(view: View) -> Iterator[Finding]:

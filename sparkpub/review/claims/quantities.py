@@ -197,6 +197,10 @@ def _is_combined(statistic: Statistic) -> bool:
 
 def sessions(question: Question) -> list[Question]:
     """The question asked of each machine of each of its campaigns that has the values for it."""
+    group = question.group
+    is_one = group.include == "counted" and len(group.reviewed.machines) < 2
+    if is_one and not question.repeats:
+        return [question]
     found = []
     for one in (question, *question.repeats):
         sides = [side for side in (one.group, one.baseline) if side is not None]

@@ -54,7 +54,8 @@ def _scope(c: TableRow) -> str:
     )
     if c.machines > 1:
         return f" {rare.capitalize()}."
-    return f" It holds for the {counted(c.days, 'day')} of these runs, and {rare}."
+    days = "day" if c.days == 1 else f"{c.days} days"
+    return f" It holds for the {days} of these runs, and {rare}."
 
 
 def _too_few(c: TableRow) -> str:

@@ -206,7 +206,9 @@ def comparison(campaign: Campaign) -> Figure:
 
 
 def difference_chart(rows: pd.DataFrame, margin: float | None) -> Chart:
-    """Differences in per cent of the baseline, by metric."""
+    """Differences in per cent of the baseline, by metric. One without an interval keeps its place among the others."""
+    for end in ("low", "high"):
+        rows = rows.assign(**{end: rows[end].fillna(rows["value"])})
     return Chart(
         partial(shapes.forest, title="Difference in % of the baseline", band=margin),
         plain(rows),
@@ -401,13 +403,15 @@ def _beside_runs(
     rows, groups, note = _placed(
         campaign, metric, cells, pd.concat([cells, runs.assign(kind="run")])
     )
-    shown = {row.get("panel") for row in rows}
+    # Under a name of their panel, so that it has no row more.
+    names = {row.get("panel"): row["name"] for row in rows}
     room: list[shapes.Row] = []
     for panel, values in runs.groupby("Load", sort=False)["value"]:
-        if panel in shown:
-            room += [{**row, "panel": panel} for row in _room(metric, values)]
-    if shown == {None}:
-        room = _room(metric, runs["value"])
+        if panel in names:
+            here = {"panel": panel, "name": names[panel]}
+            room += [{**row, **here} for row in _room(metric, values)]
+    if None in names:
+        room = [{**row, "name": names[None]} for row in _room(metric, runs["value"])]
     return shapes.in_strips(rows, groups) + room, groups, note
 
 

@@ -868,10 +868,12 @@ def versions_of_model(
                 "panel": name,
                 "name": sessions[_session(point)],
                 "value": 0.0,
+                "low": 0.0,
+                "high": 0.0,
                 "verdict": "first",
             }
             if point.change is not None:
-                low, high = since.interval or (None, None)
+                low, high = since.interval or (since.percent, since.percent)
                 row |= {"value": since.percent, "low": low, "high": high}
                 row["verdict"] = (
                     "changed" if point.change.is_beyond_noise else "not shown"

@@ -32,6 +32,7 @@ WIDE, NARROW = 640, 344
 """Total widths in CSS pixels: a column of the site, and a phone."""
 LETTER, MOST_LABEL, BESIDE = 7.0, 232, 96
 """Mean width of a letter, most room for a name beside its row, and that on a phone; longer ones stand above theirs."""
+MOST_BESIDE_WORDS = 400
 ABOVE, GAP = 18, 24
 """Room for a name above its row; beside a panel the distance from its names, and half a number at its right end."""
 VISIBLE = 1 / 16
@@ -296,7 +297,7 @@ def grid(
     place: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
     if timed:
         step, part, ramp = 18, 0.9, list(theme.RAMP)
-        place = {"x": _across(across, "x"), "x2": alt.X2("end:Q")}
+        place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
     place |= {"y": _names(rows, narrow, step), "tooltip": _tip(rows), **_href(rows)}
     layers = []
     if shades:
@@ -504,7 +505,9 @@ def _room(rows: Rows) -> int:
 
 
 def _stand_above(rows: Rows, narrow: bool) -> bool:
-    return _room(rows) > (BESIDE if narrow else MOST_LABEL)
+    """Columns of words leave names more room than an axis does."""
+    most = MOST_BESIDE_WORDS if _any(rows, "text") else MOST_LABEL
+    return _room(rows) > (BESIDE if narrow else most)
 
 
 def _names(rows: Rows, narrow: bool, step: int, gap: float = 0.0) -> "alt.Y":
@@ -514,7 +517,9 @@ def _names(rows: Rows, narrow: bool, step: int, gap: float = 0.0) -> "alt.Y":
     room = 0 if above else _room(rows)
     if above:
         gap = ABOVE / (step + ABOVE)
-    axis = alt.Axis(grid=True, labelColor=INK, labels=not above, labelLimit=MOST_LABEL)
+    axis = alt.Axis(
+        grid=True, labelColor=INK, labels=not above, labelLimit=MOST_BESIDE_WORDS
+    )
     axis.minExtent = axis.maxExtent = room
     scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
     return alt.Y("name:N", sort=None, title=None, axis=axis, scale=scale)

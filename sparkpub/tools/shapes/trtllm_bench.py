@@ -306,10 +306,12 @@ def _is_sure(*contents: bytes) -> bool:
 
 def _role(file: ResultFile) -> str | None:
     """What a file is, from what it holds."""
-    document = reading.json_value(file.content)
+    document = None
+    if any(mark in file.content for mark in (*_SURE, b'"engine"')):
+        document = reading.json_value(file.content)
     if isinstance(document, dict) and "performance" in document:
         return "report"
-    if reading.objects(document) and "end_to_end_latency" in document[0]:
+    if any("end_to_end_latency" in item for item in reading.objects(document)[:1]):
         return "requests"
     if file.suffix == ".json":
         cut_short = document is None and b'"engine"' in file.content

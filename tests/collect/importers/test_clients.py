@@ -98,29 +98,6 @@ def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
         )
 
 
-def test_a_table_without_a_context_and_a_concurrency(tmp_path: Path) -> None:
-    """| pp64 | 824.06 ± 178.72 | and | tg16 | 304.19 ± 13.32 |: nothing says over how many runs."""
-    source = RESULTS / "llama-benchy/tables/basic.md"
-    _, records = imported("llama-benchy", source, tmp_path)
-    record = records["pp64-tg16-c1"]
-    assert record.value("output_throughput_tok_s") == 304.19
-    spread = record.spreads["output_throughput_tok_s"]
-    assert (spread.repetitions, spread.deviation, spread.divisor) == (None, 13.32, "n")
-
-
-def test_the_phase_of_the_context_in_a_table_shows_that_prefixes_were_cached(
-    tmp_path: Path,
-) -> None:
-    """The row `ctx_pp @ d64` has no lengths of its own and becomes no run."""
-    source = RESULTS / "llama-benchy/tables/sparkrun-tiny.csv"
-    _, records = imported("llama-benchy", source, tmp_path)
-    assert set(records) == {
-        f"pp64-tg16{depth}-c{clients}-cached"
-        for depth in ("", "-d64")
-        for clients in (1, 2)
-    }
-
-
 @pytest.mark.parametrize("cut", ["model,test_name\ntiny,pp64\ntiny", "a,b\n1,2\n", ""])
 def test_a_table_that_is_cut_short_or_another_one_is_no_result(
     cut: str, tmp_path: Path
@@ -141,23 +118,6 @@ def test_yaml_that_is_not_of_sparkrun(text: str, tmp_path: Path) -> None:
     assert len(records) == 1
     left = [*outcome.refused, *outcome.skipped]
     assert [item.source for item in left] == ["a.yaml"]
-
-
-def test_figures_that_differ_from_their_report_are_found_without_a_log(
-    tmp_path: Path,
-) -> None:
-    imported("guidellm", RESULTS / "guidellm/c2.json", tmp_path)
-    (stored,) = read_folder(tmp_path / "c")
-    path = tmp_path / "c" / f"{stored.record.stem}.json"
-    record = json.loads(path.read_text())
-    record["metrics"]["output_throughput_tok_s"]["value"] *= 1.2
-    path.write_text(json.dumps(record))
-    found = [
-        item.check
-        for item in review(load_data(tmp_path)).findings
-        if item.severity == "error"
-    ]
-    assert found == ["metric-mismatch"]
 
 
 def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import re
 import shlex
 import shutil
 from pathlib import Path
@@ -29,11 +28,6 @@ from sparkpub.record.store import read_campaign, read_folder
 FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
 GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
 MUSE = FOLDER / "results/muse-glimmer/muse-glimmer-30b"
-ROW = re.compile(
-    r"^\| \S+ +\| +(?P<test>(?:pp|tg)\d+)(?: @ d(?P<depth>\d+))? \(c(?P<clients>\d+)\) \| +"
-    r"(?P<mean>[\d.]+) ± (?P<deviation>[\d.]+) \|.*\| +(?:(?P<ttft>[\d.]+) ± (?P<spread>[\d.]+))? +\|$",
-    re.MULTILINE,
-)
 """A row of llama-benchy's Markdown: the first figure is the rate, the last one the time to the first token."""
 
 
@@ -331,19 +325,6 @@ def test_what_is_missing_is_asked_for_with_the_whole_command(
     assert again.exit_code == 0, again.output
 
 
-def test_a_kind_of_machine_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    shutil.copy(GRANITE / "01-chat.md", tmp_path / "chat.md")
-    with pytest.raises(UsageError, match="known: dgx-spark"):
-        import_results(None, tmp_path, tmp_path / "d", Given("c", machine="dgx"))
-
-
-def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
-    """Else the runs of two clients of one server would lie in two environments, `container-1` and `container-2`."""
-    cut = Facts(name="bf16", settings={"max_num_seqs": "256", "tokenizer": "gpt2"})
-    assert cut.build == Facts(settings={"max_num_seqs": "256"}).build
-    assert cut.build != Facts(settings={"max_num_seqs": "8"}).build
-
-
 def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
     other: Path, tmp_path: Path
 ) -> None:
@@ -425,20 +406,6 @@ def test_a_file_that_is_only_called_like_results_hides_none(tmp_path: Path) -> N
     assert len(outcome.imported) == 3
 
 
-def test_a_table_without_its_model_needs_the_name(tmp_path: Path) -> None:
-    """As people paste it into a README, among other tables."""
-    (tmp_path / "README.md").write_text(
-        "| what | why |\n|---|---|\n| a | b |\n\n| test | t/s (total) | e2e_ttft (ms) |\n|:--|--:|--:|\n"
-        "| pp2048 (c1) | 20,457.64 ±449.75 | 358.91 ± 19.19 |\n| tg128 (c1) | 156.06 ±17.52 | |\n"
-    )
-    given = Given("c", environment="native", model="mine")
-    import_results(None, tmp_path, tmp_path / "d", given)
-    (item,) = read_folder(tmp_path / "d/c")
-    assert item.record.cell == ("mine", "native", "pp2048-tg128-c1")
-    assert item.record.value("prompt_throughput_tok_s") == 20457.64
-    assert item.record.spreads["prompt_throughput_tok_s"].deviation == 449.75
-
-
 def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
     """A DGX Spark has one GPU, so that two tensor-parallel parts take two of them."""
     report = FOLDER.parent / "vllm-bench/serve-c4.json"
@@ -459,3 +426,10 @@ def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
         ("container-one", None, "dgx-spark"),
         ("container-two", 2, "dgx-spark"),
     }
+
+
+def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
+    """Else the runs of two clients of one server would lie in two environments, `container-1` and `container-2`."""
+    cut = Facts(name="bf16", settings={"max_num_seqs": "256", "tokenizer": "gpt2"})
+    assert cut.build == Facts(settings={"max_num_seqs": "256"}).build
+    assert cut.build != Facts(settings={"max_num_seqs": "8"}).build

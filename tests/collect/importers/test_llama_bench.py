@@ -1,6 +1,5 @@
 """Results of llama-bench in its five formats: what the tool wrote is what the records hold."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -140,12 +139,3 @@ def test_a_file_of_many_runs_is_redacted_and_written_once(
     for record in records.values():
         (item,) = [item for item in record.evidence if item.role == "original"]
         assert file_sha256(tmp_path / "c" / item.path) == item.sha256
-
-
-def test_a_setting_that_is_no_single_value_fits_nothing(tmp_path: Path) -> None:
-    rows = json.loads((RESULTS / "multi.json").read_text())
-    for row in rows:
-        row |= {"flash_attn": {"a": 1}, "split_mode": ["layer"]}
-    (tmp_path / "r.json").write_text(json.dumps(rows))
-    outcome, records = imported(tmp_path / "r.json", tmp_path / "data")
-    assert len(records) == len(outcome.imported) > 0

@@ -507,30 +507,6 @@ def test_a_file_that_is_no_table_is_one_line(case: str, tmp_path: Path) -> None:
     assert refusal(tmp_path, content, PLAIN, name=name) == f"{name}: {reason}"
 
 
-def test_a_line_that_is_no_json_is_named_and_the_others_go_on(tmp_path: Path) -> None:
-    good = '{"model": "a", "environment": "n", "started": "2026-03-01", "tok": 5}'
-    assert refusal(tmp_path, f"{good}\n{{cut\n", PLAIN, name="t.jsonl") == (
-        "t.jsonl line 2: no JSON object; write {column: value, ...}"
-    )
-    assert len(records(tmp_path)) == 1
-    twice = good.replace('"tok"', '"tok": 99999, "tok"')
-    assert refusal(tmp_path, f"{good}\n{twice}\n", PLAIN, name="t.jsonl") == (
-        "t.jsonl line 2: key 'tok' stands twice"
-    )
-
-
-def test_what_no_column_says_comes_from_the_command_line_or_is_asked_for(
-    tmp_path: Path,
-) -> None:
-    mapping = PLAIN.replace("environment: environment, ", "").replace(
-        "same: {workload: w}\n", ""
-    )
-    with pytest.raises(UsageError, match="--environment"):
-        imported(tmp_path, SMALL, mapping)
-    imported(tmp_path, SMALL, mapping, environment="spark", workload="mine")
-    assert records(tmp_path)[0].cell == ("a", "spark", "mine")
-
-
 def test_the_table_numbers_its_runs(tmp_path: Path) -> None:
     mapping = PLAIN.replace("run: {", "run: {iteration: n, ")
     text = "model,environment,started,tok,n\na,x,2026-03-01,5,7\na,x,2026-03-02,6,{}\n"

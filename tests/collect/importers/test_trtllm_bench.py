@@ -10,7 +10,6 @@ from sparkpub.collect.importers import import_results
 from sparkpub.collect.importers.base import (
     Given,
 )
-from sparkpub.record.errors import ImportFormatError, UsageError
 from sparkpub.record.store import file_sha256, read_folder
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -87,27 +86,6 @@ def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(
         "llama-3.1-8b",
         "meta-llama/Llama-3.1-8B",
     )
-
-
-def test_where_it_ran_must_be_said_and_something_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--environment"):
-        import_results("trtllm-bench", LOGS, tmp_path, Given("c"))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ImportFormatError, match="no results of trtllm-bench"):
-        import_results(
-            "trtllm-bench",
-            tmp_path / "empty",
-            tmp_path,
-            Given("c", environment="native"),
-        )
-    assert ImportFormatError.exit_code == 2  # unreadable input
-    with pytest.raises(FileNotFoundError):
-        import_results(
-            "trtllm-bench",
-            tmp_path / "nowhere",
-            tmp_path,
-            Given("c", environment="native"),
-        )
 
 
 def test_a_table_of_two_results_is_a_run_of_each_in_cells_of_their_own(

@@ -14,7 +14,6 @@ from sparkpub.collect.importers.base import (
     Given,
 )
 from sparkpub.collect.importers.writing import ImportOutcome
-from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.record import Record
 from sparkpub.record.store import read_folder
 from sparkpub.review.checks import review
@@ -157,11 +156,3 @@ def test_each_table_of_a_page_is_a_run_with_the_options_of_its_command(
         ("c", "serve-data-sharegpt-c8-n12"),
     }
     assert all(record.observed.engine is None for record in records)
-
-
-def test_a_printed_table_with_anything_in_it_is_no_fault(tmp_path: Path) -> None:
-    rows = ("Successful requests: x", "Backend: 1", "Mean TTFT (ms): nan", "Failed: -")
-    source = tmp_path / "a.log"
-    source.write_text("\n".join(("== Serving Benchmark Result ==", *rows)))
-    with pytest.raises(ImportFormatError, match="no results of vllm-bench"):
-        imported(source, tmp_path / "d")

@@ -101,23 +101,6 @@ DEEP = LlamaBenchOptions(
 )
 
 
-def test_an_import_takes_the_means_of_the_tool_and_shows_each_repetition() -> None:
-    answer = llama_bench.parse(H200, {}, None)
-    value = {name: metric.value for name, metric in answer.metrics.items()}
-    assert next(iter(value)) == "output_throughput_tok_s"
-    # As printed: "avg_ts": 209.060376 of generation, "avg_ts": 24297.217252 of the prompt.
-    assert value["output_throughput_tok_s"] == 209.060376
-    assert value["prompt_throughput_tok_s"] == 24297.217252
-    assert answer.samples == {
-        "output_throughput_tok_s": (208.456, 209.237, 209.147, 209.261, 209.201),
-        "prompt_throughput_tok_s": (18243.3, 25876.6, 25738.8, 25799.2, 25828.3),
-    }
-    # 614,039,230 ns for 128 tokens is the slowest repetition.
-    assert value["tpot_max_ms"] == pytest.approx(614.039230 / 128)
-    assert answer.complete
-    assert not answer.problems
-
-
 def test_a_repetition_of_warm_up_does_not_count() -> None:
     options = LlamaBenchOptions(repetitions=4, warmup=1)
     answer = llama_bench.parse(H200, {}, options)

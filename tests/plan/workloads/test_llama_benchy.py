@@ -221,12 +221,6 @@ def test_who_counted_the_answers_is_recorded(line: str, who: str) -> None:
     assert answer.observed.settings["output_tokens_by"] == who
 
 
-def test_a_tokenizer_that_is_not_the_models_is_recorded() -> None:
-    log = "Error loading tokenizer 'm': no\nFalling back to 'gpt2' tokenizer as approximation.\n"
-    answer = parsed(report_of("depth-conc.json", 0), log)
-    assert answer.observed.settings["tokenizer"].startswith("gpt2, since")
-
-
 def test_a_rate_of_prompts_that_the_server_counts_otherwise_is_none() -> None:
     """The tool takes the length asked for, here 64, where the server's count is further away than 20 %."""
     report = report_of("depth-conc.json", 0)
@@ -428,11 +422,6 @@ def test_a_server_that_says_its_tokens_has_them_used(
     assert kept["tokenizer"]["how"] == "its tokens", log
     assert kept["tokenizer"]["text_tokens"] == len(tokens)
     assert (folder / "text").read_text().split("\u2063") == tokens
-
-
-def test_tokens_of_another_text_are_not_used(folder: Path) -> None:
-    with serving(Served(PAGES | {"/tokenize": {"tokens": [{"piece": "x"}]}})) as server:
-        assert driven(folder, server)[2]["tokenizer"]["how"] == "pieces of even length"
 
 
 def test_requests_are_kept_without_their_tokens_one_by_one(folder: Path) -> None:

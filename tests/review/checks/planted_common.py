@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from sparkpub.plan.workloads import WORKLOADS
 from tests.review.checks.planted import (
     Copy,
     Document,
@@ -14,7 +13,7 @@ from tests.review.checks.planted import (
     shift,
 )
 from tests.review.checks.planted_clients import both_sides, every_log, of_client
-from tests.review.checks.planted_unread import edit_llama, telemetry_column
+from tests.review.checks.planted_unread import telemetry_column
 
 Change = Callable[[Document], None]
 
@@ -72,20 +71,6 @@ def flags(*words: str) -> Change:
     return change
 
 
-def weights_of_eight_bits(copy: Copy) -> None:
-    """A file of Q8_0 under the name of F16, on both sides, and the record as a collector makes it."""
-    workload = WORKLOADS["llama-bench"]
-    for run in copy.runs:
-        edit_llama(
-            copy,
-            run,
-            lambda test: test.update(model_type="llama 8B Q8_0", model_size=8530448384),
-        )
-        options = workload.options.model_validate(run["requested"]["workload"])
-        answer = workload.parse(copy.read(run, "log"), {}, options)
-        run["observed"] |= answer.observed.model_dump(exclude_none=True)
-
-
 def weights_of_four_bits(copy: Copy) -> None:
     """A folder of 16-bit weights by its config.json, of which the engine says that they are AWQ."""
     every_log("quantization=None", "quantization=awq_marlin")(copy)
@@ -120,13 +105,6 @@ def waiting_for(column: str, copy: Copy) -> None:
         telemetry_column(copy, run, column, lambda _time, _value: 38.0)
 
 
-def busier_for_a_round(copy: Copy) -> None:
-    """Nobody waits: there are processors enough for the other program."""
-    for run in copy.runs:
-        if run["iteration"] == 2:
-            telemetry_column(copy, run, "cpu_percent", lambda _time, _value: 61.0)
-
-
 def warmer(run: Document) -> None:
     run["metrics"]["gpu_temp_start_celsius"]["value"] += 30.0
 
@@ -155,10 +133,6 @@ def scattered_power(copy: Copy, run: Document, factor: float) -> None:
         "gpu_power_watt",
         lambda time, watt: watt * (factor + 1e-3 * (time % 0.7)),
     )
-
-
-def campaign_copied(copy: Copy) -> None:
-    under_another_name(copy, days=1)
 
 
 def campaign_copied_with_other_files(copy: Copy) -> None:
@@ -201,16 +175,6 @@ COMMON: tuple[Planted, ...] = (
         check="unequal-environments",
     ),
     of_client(
-        "no asynchronous scheduling in one log",
-        log_of_container("scheduling is enabled", "scheduling is disabled"),
-        check="unequal-environments",
-    ),
-    of_client(
-        "another revision in one log",
-        log_of_container(r"\brevision=None", "revision=8f3c2d1"),
-        check="unequal-environments",
-    ),
-    of_client(
         "a model's folder of another configuration",
         in_container(
             lambda run: run["requested"]["architecture"].update(config_sha256=64 * "a")
@@ -233,21 +197,7 @@ COMMON: tuple[Planted, ...] = (
         check="not-as-requested",
     ),
     of_client(
-        "another model's tokenizer on both sides",
-        everywhere(flags("--tokenizer", "/models/gpt2")),
-        check="not-as-requested",
-    ),
-    of_client(
-        "weights of 8 bits called F16 on both sides",
-        weights_of_eight_bits,
-        "h200-llama",
-        check="identity",
-    ),
-    of_client(
         "an AWQ model in a folder of 16 bits", weights_of_four_bits, check="identity"
-    ),
-    of_client(
-        "a slice of a GPU on both sides", everywhere(gpu(mig=True)), check="throttled"
     ),
     of_client(
         "a lowered power limit on both sides",
@@ -276,20 +226,9 @@ COMMON: tuple[Planted, ...] = (
         check="foreign-load",
     ),
     of_client(
-        "two processors for both sides",
-        partial(waiting_for, "pressure_cpu_some_percent"),
-        check="foreign-load",
-    ),
-    of_client(
-        "another program beside one round", busier_for_a_round, check="mixed-machines"
-    ),
-    of_client(
         "rounds of both sides that started 30 °C warmer",
         from_round_2(warmer),
         check="mixed-machines",
-    ),
-    of_client(
-        "a campaign under another name", campaign_copied, check="copied-evidence"
     ),
     of_client(
         "a campaign under another name, with other files",

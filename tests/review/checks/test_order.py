@@ -135,42 +135,17 @@ def test_with_several_machines_the_order_on_each_of_them_counts(
 
 
 @pytest.mark.parametrize(
-    ("sequence", "words", "share", "switches"),
+    ("sequence", "words"),
     [
-        (
-            "AAABBB",
-            "runs of native began before those of container in 100 of 100 pairs",
-            1,
-            1,
-        ),
-        (
-            "BBBAAA",
-            "runs of container began before those of native in 100 of 100 pairs",
-            1,
-            1,
-        ),
-        (
-            "AAAABABBBB",
-            "runs of native began before those of container in 96 of 100 pairs",
-            0.96,
-            3,
-        ),
-        (
-            8 * "A" + 16 * "B" + 8 * "A",
-            "and they changed places 2 times in 32 runs",
-            0.5,
-            2,
-        ),
+        ("AAABBB", "native began before those of container in 100 of 100 pairs"),
+        ("BBBAAA", "container began before those of native in 100 of 100 pairs"),
+        ("AAAABABBBB", "in 96 of 100 pairs, and they changed places 3 times in 10"),
+        (8 * "A" + 16 * "B" + 8 * "A", "in 50 of 100 pairs, and they changed places 2"),
     ],
 )
-def test_a_finding_says_how_the_environments_ran(
-    sequence: str, words: str, share: float, switches: int
-) -> None:
+def test_a_finding_says_how_the_environments_ran(sequence: str, words: str) -> None:
     found, *_ = order_confound(a_view(*in_turn(sequence, "interleaved")))
     assert words in found.message
-    (blocks,) = found.evidence["comparisons"]
-    assert blocks["share"] == pytest.approx(share)
-    assert blocks["switches"] == switches
 
 
 def test_environments_that_are_not_compared_need_not_alternate() -> None:

@@ -51,7 +51,6 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert "of one machine on one day" in alone.text
     both = asked(data, expect={"equivalent_within_percent": 1})
     assert both.verdict == "undecided"
-    assert "of one machine" not in both.text
     (unit,) = both.evidence["units"]
     first, second = percent(0.0), percent(2.0)
     # Both errors are small beside the 2 %, so that the sessions weigh the same but for one part in a thousand.
@@ -62,7 +61,6 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     assert unit["n"] == [10, 10, 10, 10]
     assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
     assert "for sessions like these" in both.text
-    assert "on this machine" not in both.text
 
 
 def test_a_session_with_one_run_on_each_side_leaves_a_claim_open() -> None:

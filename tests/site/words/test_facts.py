@@ -41,6 +41,31 @@ def test_a_fact_reads_as_it_was_published(
     assert str(found["total"].source) == "part 3, “The Evidence”"
 
 
+QUOTED = GOOD + "  quote: Q\n"
+
+
+@pytest.mark.parametrize(
+    ("quote", "words"),
+    [
+        ("Memory is 119.64 GiB.", ""),
+        ("Memory is 119.638 GiB.", ""),  # as it was published, rounded
+        ("Memory is 119.7 GiB.", "119.64 is not in it"),
+        ("Memory is 119.64 GB.", "its unit, GiB, is not in it"),
+        ("119.64 GB\n  quoted_unit: GB", ""),
+    ],
+)
+def test_a_figure_stands_in_the_words_of_its_source(
+    tmp_path: Path, quote: str, words: str
+) -> None:
+    """Else a page would show as published what nobody published."""
+    path = written(tmp_path, QUOTED.replace("Q", quote))
+    if not words:
+        assert facts.read(path)["total"].quote == quote.partition("\n")[0]
+        return
+    with pytest.raises(ClaimError, match=words):
+        facts.read(path)
+
+
 def test_no_file_is_no_facts(tmp_path: Path) -> None:
     assert facts.read(tmp_path / "facts.yaml") == {}
 
