@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 @dataclass
-class Condition:
+class TriedGate:
     """One gate while it is tried. `read` gives the value, or None and the reason why it cannot be read; `compare`
     holds it against what is wanted, where something is."""
 
@@ -226,7 +226,7 @@ class Gatekeeper:
             readings=(reading,),
         )
 
-    def _conditions(self) -> list[Condition]:
+    def _conditions(self) -> list[TriedGate]:
         """Those that the matrix sets, and the performance state, which is read in any case."""
         sensors: list[
             tuple[str, str, Callable[[], Any], Callable[[Any, Any], bool]]
@@ -246,7 +246,7 @@ class Gatekeeper:
             if wanted is None and name != "performance_state":
                 continue
             waits = name not in _NOT_WAITED_FOR
-            conditions.append(Condition(name, wanted, unit, read, compare, waits))
+            conditions.append(TriedGate(name, wanted, unit, read, compare, waits))
         return conditions
 
     def _wanted(self, name: str) -> GateValue:
@@ -311,7 +311,7 @@ class Gatekeeper:
         return value, reason
 
 
-def _described(condition: Condition) -> str:
+def _described(condition: TriedGate) -> str:
     value = condition.readings[-1].value
     return f"{condition.name} (is {value}{condition.unit and ' ' + condition.unit}, wanted {condition.wanted})"
 

@@ -191,7 +191,7 @@ def test_thinned_readings_keep_the_first_the_last_and_every_second_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gates, "KEPT", 4)
-    condition = gates.Condition("x", 1.0, "", lambda: (2.0, ""), operator.lt)
+    condition = gates.TriedGate("x", 1.0, "", lambda: (2.0, ""), operator.lt)
     kept = []
     for at in range(8):
         condition.take(float(at))
