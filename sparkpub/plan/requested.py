@@ -31,7 +31,7 @@ _MOST_KEPT = 4096
 """Different loads that are read once: the runs of a cell share one."""
 
 
-_AMOUNTS = (
+AMOUNTS = (
     *("requests", "repetitions", "batches", "batch_size", "max_batch_size"),
     *("max_num_seqs", "concurrency", "max_concurrency", "request_rate"),
     *("input_tokens", "output_tokens", "depth"),
@@ -55,7 +55,7 @@ def _options(written: str) -> Mapping[str, Any]:
         try:
             value = readers[name].validate_python(options[name])
         except ValidationError:
-            if name in _AMOUNTS:
+            if name in AMOUNTS:
                 del found[name]
             continue
         if isinstance(value, str | int | float):
@@ -150,7 +150,7 @@ def _problems(
 
 def _of_workload(kind: object) -> Readers:
     """What reads the options of a type of workload, those that it does not have included."""
-    readers: dict[str, TypeAdapter[Any]] = dict.fromkeys(_AMOUNTS, _NUMBER)
+    readers: dict[str, TypeAdapter[Any]] = dict.fromkeys(AMOUNTS, _NUMBER)
     if isinstance(kind, str) and kind in WORKLOADS:
         options: type[TypedOptions] = WORKLOADS[kind].options
         readers |= _readers(options)

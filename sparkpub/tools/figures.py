@@ -29,7 +29,8 @@ class Figures:
     metrics: dict[str, MetricValue] = field(default_factory=dict)
     samples: dict[str, tuple[float, ...]] = field(default_factory=dict)
     spreads: dict[str, Spread] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader should know of the repetitions."""
 
 
 def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figures:

@@ -63,11 +63,12 @@ class ReportReading:
         """What the tool says went wrong, and figures that contradict each other."""
         failed, _ = self._counts
         found = contradictions(self.mapping, self.document, lost_some=bool(failed))
-        return [
-            *self.figures.problems,
-            *found,
-            *noted(self.mapping.problems, self.document),
-        ]
+        return [*found, *noted(self.mapping.problems, self.document)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the figures a reader should know, and what is no contradiction."""
+        return self.figures.notes
 
     @property
     def succeeded(self) -> bool:

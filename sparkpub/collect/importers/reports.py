@@ -284,6 +284,7 @@ def _answer(
         reading.observed(found.facts | observed),
         complete=is_complete,
         problems=tuple(problems),
+        notes=found.notes,
         samples=found.figures.samples,
         deviations=found.deviations,
     )
@@ -420,7 +421,8 @@ def _status(report: Report) -> tuple[Status, str | None]:
 
 def _notes(report: Report, beside: Sidecars, *, is_good: bool) -> tuple[str, ...]:
     """What is to be said of a run: by the tool where it is a good one, and by what lies beside its report."""
-    notes = (*report.answer.problems, *report.notes) if is_good else ()
+    answer = report.answer
+    notes = (*answer.problems, *answer.notes, *report.notes) if is_good else ()
     if beside.notes:
         notes += (f"noted beside the report: {_words(beside.notes)}",)
     if beside.facts.answer is not None:

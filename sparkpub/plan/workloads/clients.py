@@ -81,7 +81,7 @@ def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> A
         reading.observed(identity | said.facts),
         complete=complete,
         problems=tuple(problems),
-        notes=server_pages.answered(server),
+        notes=(*said.notes, *server_pages.answered(server)),
         samples=said.samples,
         deviations=said.deviations,
         load=_load(said),

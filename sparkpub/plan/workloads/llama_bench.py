@@ -132,6 +132,7 @@ def parse(
         said_at=_said_at(tests[0]),
         complete=any(reading.known(found.metrics, name) for name in _RATES),
         problems=(*found.problems, *_missing(found.document, options)),
+        notes=found.notes,
         samples=found.samples,
     )
 

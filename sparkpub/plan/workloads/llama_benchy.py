@@ -212,7 +212,7 @@ def parse(
         observed,
         complete=complete,
         problems=tuple(problems),
-        notes=server_pages.answered(server),
+        notes=(*found.notes, *server_pages.answered(server)),
         samples=samples,
     )
 

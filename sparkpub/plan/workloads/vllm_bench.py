@@ -258,7 +258,7 @@ def parse(
         said_at=_said_at(report),
         complete=complete,
         problems=tuple(problems),
-        notes=server_pages.answered(server),
+        notes=(*said.notes, *server_pages.answered(server)),
         samples=said.samples,
     )
 

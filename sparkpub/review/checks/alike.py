@@ -67,7 +67,7 @@ MACHINE = "machine"
 """What explains other facts where it differs: whether machines measured the same is a question of its own."""
 Named = Mapping[str, str]
 """Name to value: packages with their versions, or one thing under its own name."""
-Place = tuple[str, ...]
+Within = tuple[str, ...]
 """A cell, or a model and a workload."""
 
 
@@ -85,7 +85,7 @@ Groups = Mapping[str, Sequence[Seen]]
 # -- facts -------------------------------------------------------------------------------------------------------
 
 
-class Fact(NamedTuple):
+class Trait(NamedTuple):
     """Something that runs must share.
 
     `pooled` and `compared` say how bad it is where the runs of one cell, or those of environments that are compared, do
@@ -235,37 +235,37 @@ def _warnings(_: Record, answer: Reread | None) -> Named | None:
 
 _SWITCHED = {True: "on", False: "off", None: None}
 FACTS = (
-    Fact("GPU", "error", "error", _of_gpus(lambda gpu: gpu.name), follows=MACHINE),
-    Fact("GPU id", "error", "error", _of_gpus(lambda gpu: gpu.id), own=True, follows="GPU"),
-    Fact("engine version", "error", "warning", lambda record, _: record.observed.engine_version),
-    Fact("container image", "error", None, lambda record, _: record.container and record.container.image_id),
-    Fact("driver", "warning", "warning", lambda record, _: record.machine.driver, own=True),
-    Fact("CUDA driver", "warning", "warning", lambda record, _: record.machine.cuda_driver, own=True, follows="driver"),
-    Fact("kernel", "warning", "warning", lambda record, _: record.machine.kernel, own=True),
-    Fact("power mode", "warning", "warning", lambda record, _: record.machine.power_mode or "not set"),
-    Fact("governor of the processors", "warning", "warning", lambda record, _: record.machine.governor, own=True),
-    Fact("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
-    Fact("MIG", "error", "error", _of_gpus(lambda gpu: _SWITCHED[gpu.mig]), own=True),
-    Fact("locked clock", "warning", "warning", lambda record, _: record.machine.clocks_locked_mhz or "none"),
-    Fact("number format", "error", "error", lambda record, _: record.observed.dtype),
-    Fact("quantization", "error", "error", _quantization),
-    Fact("KV cache format", "error", "warning", lambda record, _: record.observed.kv_cache_dtype),
-    Fact("limits of memory and processors", "warning", "warning", _limits),
-    Fact("collector version", "info", "warning", _collector),
-    Fact("files of the model", "error", "error", _model_files),
-    Fact("software", "warning", "warning", _packages, lacked="info"),
-    Fact("gate", "warning", "warning", _gates),
-    Fact("command line", None, "warning", _flags, absence_counts=True),
-    Fact("engine setting", "warning", "warning", _settings, own=True),
-    Fact("variable of the engine", "warning", "warning", _steering, own=True, absence_counts=True, lacked="warning"),
-    Fact("warning of the engine", None, "warning", _warnings, absence_counts=True),
+    Trait("GPU", "error", "error", _of_gpus(lambda gpu: gpu.name), follows=MACHINE),
+    Trait("GPU id", "error", "error", _of_gpus(lambda gpu: gpu.id), own=True, follows="GPU"),
+    Trait("engine version", "error", "warning", lambda record, _: record.observed.engine_version),
+    Trait("container image", "error", None, lambda record, _: record.container and record.container.image_id),
+    Trait("driver", "warning", "warning", lambda record, _: record.machine.driver, own=True),
+    Trait("CUDA driver", "warning", "warning", lambda record, _: record.machine.cuda_driver, own=True, follows="driver"),
+    Trait("kernel", "warning", "warning", lambda record, _: record.machine.kernel, own=True),
+    Trait("power mode", "warning", "warning", lambda record, _: record.machine.power_mode or "not set"),
+    Trait("governor of the processors", "warning", "warning", lambda record, _: record.machine.governor, own=True),
+    Trait("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
+    Trait("MIG", "error", "error", _of_gpus(lambda gpu: _SWITCHED[gpu.mig]), own=True),
+    Trait("locked clock", "warning", "warning", lambda record, _: record.machine.clocks_locked_mhz or "none"),
+    Trait("number format", "error", "error", lambda record, _: record.observed.dtype),
+    Trait("quantization", "error", "error", _quantization),
+    Trait("KV cache format", "error", "warning", lambda record, _: record.observed.kv_cache_dtype),
+    Trait("limits of memory and processors", "warning", "warning", _limits),
+    Trait("collector version", "info", "warning", _collector),
+    Trait("files of the model", "error", "error", _model_files),
+    Trait("software", "warning", "warning", _packages, lacked="info"),
+    Trait("gate", "warning", "warning", _gates),
+    Trait("command line", None, "warning", _flags, absence_counts=True),
+    Trait("engine setting", "warning", "warning", _settings, own=True),
+    Trait("variable of the engine", "warning", "warning", _steering, own=True, absence_counts=True, lacked="warning"),
+    Trait("warning of the engine", None, "warning", _warnings, absence_counts=True),
 )  # fmt: skip
 """What is asked of every run, in the order of its weight: where runs are pooled, and where they are compared."""
 Sides = dict[str, set[str]]
 """The values of each run of a cell, or of each environment of a group."""
 
 
-def apart(fact: Fact, groups: Groups, *, absence: bool = False) -> dict[str, Sides]:
+def apart(fact: Trait, groups: Groups, *, absence: bool = False) -> dict[str, Sides]:
     """The names of which groups have no value in common, each with the values of every group that knows some.
 
     What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. What
@@ -325,13 +325,13 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
 def _unlike(
     view: View,
     check: str,
-    places: Mapping[Place, Mapping[str, Sequence[Stored]]],
-    elsewhere: Collection[Place],
+    places: Mapping[Within, Mapping[str, Sequence[Stored]]],
+    elsewhere: Collection[Within],
 ) -> Iterator[Finding]:
     """A finding for each fact in which the runs of a cell, or the environments of a model and workload, differ where no
     other fact explains it. `elsewhere` are those in which the machine differs, which is told by itself."""
     pooled = check == MIXED
-    told: dict[str, Collection[Place]] = {MACHINE: elsewhere}
+    told: dict[str, Collection[Within]] = {MACHINE: elsewhere}
     seen = {
         place: {
             of: [Seen(run.record, view.evidence.of(run).answer) for run in runs]
@@ -343,7 +343,7 @@ def _unlike(
         usual = fact.pooled if pooled else fact.compared
         absence = fact.lacked is not None if pooled else fact.absence_counts
         explained = told.get(fact.follows, ())
-        found: dict[Severity, list[tuple[Place, str, Sides]]] = defaultdict(list)
+        found: dict[Severity, list[tuple[Within, str, Sides]]] = defaultdict(list)
         for place, groups in seen.items() if usual else ():
             if place in explained:
                 continue
@@ -362,7 +362,7 @@ def _differing(
     check: str,
     severity: Severity,
     what: str,
-    cases: Iterable[tuple[Place, str, Sides]],
+    cases: Iterable[tuple[Within, str, Sides]],
 ) -> Finding:
     """A fact that differs in places, with its values: of the runs of cells together, else of each environment."""
     cells: dict[Cell, None] = {}
@@ -578,7 +578,7 @@ def _workloads_apart(view: View, cells: Sequence[Cell]) -> Iterator[Finding]:
 # -- checks ------------------------------------------------------------------------------------------------------
 
 
-def _compared(view: View) -> dict[Place, list[Cell]]:
+def _compared(view: View) -> dict[Within, list[Cell]]:
     """The cells with runs of each model and workload."""
     cells = [cell for cell, runs in view.counted.items() if runs]
     return grouped(cells, lambda cell: (cell[0], cell[2]))
@@ -595,7 +595,7 @@ def mixed_machines(view: View) -> Iterator[Finding]:
     for severity, found in parts.items():
         why_first = f"{few(machines_of(view, found))} ({next(iter(found.values()))})"
         yield _told(view, MIXED, severity, found, MACHINE, [why_first])
-    alone: dict[Place, dict[str, Sequence[Stored]]] = {
+    alone: dict[Within, dict[str, Sequence[Stored]]] = {
         cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
     }
     yield from _unlike(view, MIXED, alone, parts.get("error", ()))
@@ -614,7 +614,7 @@ def unequal_environments(view: View) -> Iterator[Finding]:
         for group, cells in groups.items()
         if len({machines_of(view, [cell]) for cell in cells}) > 1
     ]
-    sides: dict[Place, dict[str, Sequence[Stored]]] = {
+    sides: dict[Within, dict[str, Sequence[Stored]]] = {
         group: {cell[1]: view.counted[cell] for cell in cells}
         for group, cells in groups.items()
     }

@@ -24,7 +24,7 @@ from sparkpub.record.telemetry import Telemetry
 from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.statistics.estimate import Floats
 
-Places = NDArray[np.bool_]
+Marked = NDArray[np.bool_]
 """Which of a run's samples are meant."""
 LOAD_PERCENT = Threshold(
     "load percent",
@@ -145,7 +145,7 @@ class Samples:
         return self.columns["elapsed_seconds"]
 
     @property
-    def under_load(self) -> Places:
+    def under_load(self) -> Marked:
         """The samples in which the GPU was busy."""
         return self.columns["gpu_utilization_percent"] >= LOAD_PERCENT
 
@@ -155,11 +155,11 @@ class Samples:
         gaps = np.diff(self.times)
         return float(np.median(gaps)) if len(gaps) else 0.0
 
-    def within(self, phase: Phase) -> Places:
+    def within(self, phase: Phase) -> Marked:
         """The samples of a phase, both of its ends included."""
         return (self.times >= phase.start_seconds) & (self.times <= phase.end_seconds)
 
-    def known(self, column: str, places: Places | slice = slice(None)) -> Floats:
+    def known(self, column: str, places: Marked | slice = slice(None)) -> Floats:
         """The values of a column, or of some of its samples, that the sensor gave."""
         values = self.columns[column][places]
         return values[~np.isnan(values)]

@@ -16,7 +16,7 @@ from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.publication import Publication, cell_label, run_address
 
-Row = dict[str, Any]
+ProgramRow = dict[str, Any]
 COMPARED = "compared"
 """The table of comparisons that the page of compare reads."""
 NAMES = "names"
@@ -85,7 +85,7 @@ def explorer(
     }
 
 
-def _columns(rows: Sequence[Row], known: Sequence[Metric]) -> Sequence[Metric]:
+def _columns(rows: Sequence[ProgramRow], known: Sequence[Metric]) -> Sequence[Metric]:
     """The metrics that the table begins with: the first that more than half of the runs have, or else the first."""
     common = []
     for metric in known:
@@ -108,7 +108,7 @@ def _names(publication: Publication) -> Mapping[str, Mapping[str, Mapping[str, s
 
 def _boxes(
     names: Mapping[str, Mapping[str, Mapping[str, str]]],
-    rows: Sequence[Row],
+    rows: Sequence[ProgramRow],
     axis: str,
 ) -> dict[str, str]:
     """What readers can tick: the keys of one name, with strokes between them, and the name."""
@@ -121,7 +121,7 @@ def _boxes(
 
 
 def _first_view(
-    rows: Sequence[Row],
+    rows: Sequence[ProgramRow],
     source: str,
     across: Metric,
     up: Metric,
@@ -147,7 +147,7 @@ def _first_view(
     return replace(figure, chart=chart, sample=sample)
 
 
-def _part(rows: Sequence[Row], most: int) -> list[Row]:
+def _part(rows: Sequence[ProgramRow], most: int) -> list[ProgramRow]:
     """So many of the rows, evenly chosen in the order of their cells, and so the same share of each."""
     by_cell = sorted(rows, key=lambda row: str(row["cell"]))
     return [by_cell[place * len(rows) // most] for place in range(most)]
@@ -177,7 +177,7 @@ def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
     }
 
 
-def _json(rows: Iterable[Row]) -> Iterator[bytes]:
+def _json(rows: Iterable[ProgramRow]) -> Iterator[bytes]:
     """Rows as JSON, in pieces: all of a large site at once would take gigabytes."""
     before = b"["
     for row in rows:
@@ -186,7 +186,7 @@ def _json(rows: Iterable[Row]) -> Iterator[bytes]:
     yield b"[]" if before == b"[" else b"]"
 
 
-def _runs(publication: Publication) -> Iterator[Row]:
+def _runs(publication: Publication) -> Iterator[ProgramRow]:
     """One row per run: `run, campaign, model, environment, workload, cell, iteration, state, flags, href, started,
     start_temp`, and a column per metric with a value."""
     for campaign in publication.campaigns:
@@ -211,7 +211,7 @@ def _runs(publication: Publication) -> Iterator[Row]:
             }
 
 
-def _cells(publication: Publication) -> Iterator[Row]:
+def _cells(publication: Publication) -> Iterator[ProgramRow]:
     """One row per cell and metric: its keys, `metric, n, mean, sd`."""
     for cell in publication.results.cell_rows:
         keys = (
@@ -227,7 +227,7 @@ def _cells(publication: Publication) -> Iterator[Row]:
         yield {key: getattr(cell, key) for key in keys}
 
 
-def _compared(row: TableRow) -> Row:
+def _compared(row: TableRow) -> ProgramRow:
     """A comparison as `compare.js` reads it: `interval_percent` is the one that decides, of the baseline's mean."""
     return {
         "campaign": row.campaign,
