@@ -20,11 +20,10 @@ _ADDRESSES = (
     'href="',
     'src="',
     'data-sp-chart="',
+    'data-sp-rows="',
     'data-sp-raw="',
     'data-sp-root="',
 )
-_JSON_ADDRESS = "&quot;"
-"""Before an address in an attribute that holds JSON. Quotes in text from outside are written `&#34;`."""
 
 _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
@@ -192,7 +191,7 @@ def relative(text: str, root: str) -> str:
     """Generated HTML with its addresses relative to `root`."""
     if ROOT not in text:
         return text
-    for before in (*_ADDRESSES, _JSON_ADDRESS):
+    for before in _ADDRESSES:
         text = text.replace(before + ROOT, before + root)
     return text
 

@@ -387,7 +387,7 @@ def test_the_explorers_drawing_has_a_bounded_number_of_points(
     assert abs(drawn.count("native") - drawn.count("container")) <= 1
     assert ("Until the chart is used" in figure) is (says is not None)
     assert says is None or says in figure
-    source = re.search(r"runs&quot;: &quot;\.\./([^&]+)&quot;", figure)
+    source = re.search(r'data-sp-rows="\.\./([^"]+)"', figure)
     assert source is not None
     assert len(unpacked_of(tree, source[1])) == 13
 

@@ -591,6 +591,7 @@ def users_of(campaign: Campaign) -> pd.DataFrame:
         speed.cell: speed
         for speed in campaign.site.speeds
         if speed.campaign == campaign.data.name
+        and campaign.holds(*speed.cell)
         and GENERATION in speed.figures
         and speed.per_user
     }
