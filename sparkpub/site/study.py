@@ -47,7 +47,7 @@ def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class StudiedCampaign:
     """A campaign, or the cells of it that have the keys in `only`: a model, an environment, a workload."""
 
     site: Publication
@@ -315,9 +315,9 @@ class Campaign:
         """Findings that touch this part (and, where a finding names one, the metric): one per check."""
         chosen: dict[str, Finding] = {}
         for finding in self.site.findings_of(self.data):
-            named = finding.evidence.get("metric")
-            other = metric is not None and named not in (None, metric.name)
-            if finding.severity == "info" or other:
+            named = finding.evidence.get("metrics") or [finding.evidence.get("metric")]
+            is_other = metric is not None and not {None, metric.name} & set(named)
+            if finding.severity == "info" or is_other:
                 continue
             if not finding.cells or any(
                 self.holds(*cell.split("/")) for cell in finding.cells

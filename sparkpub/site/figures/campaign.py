@@ -15,7 +15,7 @@ from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, plain, table_of
 from sparkpub.site.figures.theme import axis_title, metric_title
-from sparkpub.site.study import KEYS, Campaign, column, records
+from sparkpub.site.study import KEYS, StudiedCampaign, column, records
 from sparkpub.site.sweeps import Axis
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
@@ -30,7 +30,7 @@ HARDLY_LESS = 0.5
 """How much less than their number runs may be worth before a table says so."""
 
 
-def every_run(campaign: Campaign, metric: Metric) -> Figure:
+def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
     cells = campaign.cells(metric)
     rows, groups, note = _beside_runs(campaign, metric, cells.assign(kind="mean"))
@@ -44,7 +44,7 @@ def every_run(campaign: Campaign, metric: Metric) -> Figure:
     )
 
 
-def box(campaign: Campaign, metric: Metric) -> Figure:
+def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends within 1.5 times their distance
     (Tukey 1977)."""
     runs = campaign.runs(metric)
@@ -99,7 +99,7 @@ def box(campaign: Campaign, metric: Metric) -> Figure:
     )
 
 
-def relative(campaign: Campaign, metric: Metric) -> Figure:
+def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-relative`: every run in per cent of the baseline's mean, so that cells of any size compare.
 
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
@@ -151,7 +151,7 @@ def relative(campaign: Campaign, metric: Metric) -> Figure:
     )
 
 
-def bars(campaign: Campaign, metric: Metric) -> Figure:
+def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-bars`: means from zero with their intervals, the best first."""
     cells = campaign.cells(metric)
     means, top = cells["value"], None
@@ -167,7 +167,7 @@ def bars(campaign: Campaign, metric: Metric) -> Figure:
     )
 
 
-def comparison(campaign: Campaign) -> Figure:
+def comparison(campaign: StudiedCampaign) -> Figure:
     """`comparison`: each leading metric's difference from the baseline, what is decided first."""
     rows = campaign.differences
     margin = campaign.data.margin_percent
@@ -215,7 +215,7 @@ def difference_chart(rows: pd.DataFrame, margin: float | None) -> Chart:
     )
 
 
-def along(campaign: Campaign, metric: Metric, axis: Axis) -> Figure:
+def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
     """`output-throughput-sweep`, `-by-depth` and the like: a metric along what a campaign varies."""
     found = said.curves(campaign, axis, metric)
     shown = _best_lines(found)
@@ -308,7 +308,7 @@ def _best_lines(found: Sequence[said.Curve]) -> Sequence[said.Curve]:
     return (mine if len(mine) > 1 else found)[:MOST_LINES]
 
 
-def in_order(campaign: Campaign, metric: Metric) -> Figure:
+def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-order`: a metric against the order of the runs, and both ends of each cell's Theil-Sen line through
     the medians (Conover 1980)."""
     runs, ends = campaign.runs(metric), []
@@ -351,13 +351,13 @@ def in_order(campaign: Campaign, metric: Metric) -> Figure:
     )
 
 
-def has_order(campaign: Campaign, metric: Metric) -> bool:
+def has_order(campaign: StudiedCampaign, metric: Metric) -> bool:
     """Whether a cell has runs enough for a line."""
     cells = campaign.statistics(metric)
     return any(cell.trend_slope is not None and cell.n > 2 for cell in cells)
 
 
-def against(campaign: Campaign, up: Metric, across: Metric) -> Figure:
+def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     runs = campaign.runs(up, across)
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
@@ -396,7 +396,7 @@ def against(campaign: Campaign, up: Metric, across: Metric) -> Figure:
 
 
 def _beside_runs(
-    campaign: Campaign, metric: Metric, cells: pd.DataFrame
+    campaign: StudiedCampaign, metric: Metric, cells: pd.DataFrame
 ) -> tuple[list[shapes.Row], list[str], str]:
     """Cells with their runs, as `dots` draws them."""
     runs = campaign.runs(metric)
@@ -416,7 +416,7 @@ def _beside_runs(
 
 
 def _placed(
-    campaign: Campaign, metric: Metric, cells: pd.DataFrame, rows: pd.DataFrame
+    campaign: StudiedCampaign, metric: Metric, cells: pd.DataFrame, rows: pd.DataFrame
 ) -> tuple[list[shapes.Row], list[str], str]:
     """The rows of those cells for which there is room, in the order of these, the best first; the environments that
     share a row; and a note of what there is no room for."""
@@ -439,7 +439,7 @@ def _placed(
 
 
 def places_of(
-    campaign: Campaign, cells: pd.DataFrame, *, beside: bool = True
+    campaign: StudiedCampaign, cells: pd.DataFrame, *, beside: bool = True
 ) -> tuple[pd.DataFrame, str]:
     """How cells stand in a chart: a `panel` for each workload, a row by `name`, those of the least `size` first, and
     `place`, their order. Environments share the row of their model, or, not `beside` each other, have one each."""
@@ -476,7 +476,7 @@ def places_of(
     return shown, note
 
 
-def without_room(campaign: Campaign) -> list[str]:
+def without_room(campaign: StudiedCampaign) -> list[str]:
     """The workloads of a campaign for which a chart of all has no panel."""
     rows = pd.DataFrame(list(campaign.cells_here), columns=KEYS)
     numbers = rows.groupby("workload", sort=False)["model"].nunique()
@@ -502,7 +502,7 @@ def _first_of_panels(rows: pd.DataFrame) -> pd.DataFrame:
     return by_panel.head(room_for(list(by_panel.size())))
 
 
-def _environments(campaign: Campaign, keys: Sequence[str]) -> list[str]:
+def _environments(campaign: StudiedCampaign, keys: Sequence[str]) -> list[str]:
     return [campaign.names.environment(campaign.data.name, key) for key in keys]
 
 
@@ -535,20 +535,20 @@ def _room(metric: Metric, values: "pd.Series[float]") -> list[shapes.Row]:
 # ---- Sentence and table ----------------------------------------------------------------------------------------------
 
 
-def _headline(campaign: Campaign, metric: Metric) -> str:
+def _headline(campaign: StudiedCampaign, metric: Metric) -> str:
     """What differs, or else the best and the worst."""
     names = campaign.names
     compared = sentences.headline(names, metric, campaign.compared(metric))
     return compared or sentences.means(names, metric, campaign.statistics(metric))
 
 
-def _about(campaign: Campaign, metric: Metric, sample: str) -> dict[str, Any]:
+def _about(campaign: StudiedCampaign, metric: Metric, sample: str) -> dict[str, Any]:
     about = sentences.about_prompts(metric, campaign.records)
     return {"sample": f"{sample} {about}".strip(), "flags": campaign.flags(metric)}
 
 
 def _details(
-    campaign: Campaign, metric: Metric, note: str = "", runs: str = ""
+    campaign: StudiedCampaign, metric: Metric, note: str = "", runs: str = ""
 ) -> dict[str, Any]:
     """What all figures of one metric over cells have: the sample, the findings, and a table of cells with their runs,
     `linked` or `listed`, or none."""

@@ -26,16 +26,16 @@ from sparkpub.site.figures import others, said
 from sparkpub.site.figures.draw import Chart, Drawings
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.publication import Publication, slug
-from sparkpub.site.study import KEYS, Campaign
+from sparkpub.site.study import KEYS, StudiedCampaign
 
-Make = Callable[[Campaign], Figure]
+Make = Callable[[StudiedCampaign], Figure]
 ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"
 }
 """Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
 
 
-def of_metric(campaign: Campaign, metric: Metric) -> Iterator[tuple[str, Make]]:
+def of_metric(campaign: StudiedCampaign, metric: Metric) -> Iterator[tuple[str, Make]]:
     """Name and maker of the figures of a metric."""
     name = slug(metric.name)
     yield name, lambda part: metrics.every_run(part, metric)
@@ -54,15 +54,15 @@ def of_metric(campaign: Campaign, metric: Metric) -> Iterator[tuple[str, Make]]:
             yield f"{slug(other.name)}-against-{name}", partial(_against, other, metric)
 
 
-def _along(metric: Metric, axis: sweeps.Axis, campaign: Campaign) -> Figure:
+def _along(metric: Metric, axis: sweeps.Axis, campaign: StudiedCampaign) -> Figure:
     return metrics.along(campaign, metric, axis)
 
 
-def _against(up: Metric, across: Metric, campaign: Campaign) -> Figure:
+def _against(up: Metric, across: Metric, campaign: StudiedCampaign) -> Figure:
     return metrics.against(campaign, up, across)
 
 
-def of_campaign(campaign: Campaign) -> Iterator[tuple[str, Make]]:
+def of_campaign(campaign: StudiedCampaign) -> Iterator[tuple[str, Make]]:
     """Name and maker of the figures that are not of one metric."""
     if len(others.users_of(campaign)):
         yield "pareto-front", others.users
@@ -173,10 +173,12 @@ class Library:
     def _makers(self, campaign: str) -> Mapping[str, Make]:
         return dict(_offered(self.campaign(campaign)))
 
-    def _campaign(self, name: str) -> Campaign:
-        return Campaign(self.publication, self.publication.dataset.campaign(name))
+    def _campaign(self, name: str) -> StudiedCampaign:
+        return StudiedCampaign(
+            self.publication, self.publication.dataset.campaign(name)
+        )
 
-    def _cut(self, campaign: str, part: Mapping[str, str]) -> Campaign:
+    def _cut(self, campaign: str, part: Mapping[str, str]) -> StudiedCampaign:
         """The part of a campaign, which must have a cell."""
         if not part:
             return self.campaign(campaign)
@@ -190,7 +192,7 @@ class Library:
         )
 
 
-def _offered(campaign: Campaign) -> Iterator[tuple[str, Make]]:
+def _offered(campaign: StudiedCampaign) -> Iterator[tuple[str, Make]]:
     """All figures that a campaign has, those of its metrics first."""
     for metric in campaign.site.metrics(campaign.data):
         yield from of_metric(campaign, metric)

@@ -51,7 +51,7 @@ from sparkpub.site.figures.campaign import (
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Entry, Figure, Table, Value, plain, table_of
 from sparkpub.site.publication import run_address
-from sparkpub.site.study import KEYS, WORDS, Campaign, column, records
+from sparkpub.site.study import KEYS, WORDS, StudiedCampaign, column, records
 
 FEWEST = 3
 """Points from which on there is a picture."""
@@ -70,7 +70,7 @@ _WAITS = {
 }
 
 
-def capacities(campaign: Campaign) -> pd.DataFrame:
+def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     """The table of capacities in the order of the ranking: `name` (the build), `column` (the limit), `value` (requests
     a second, 0 where no rate holds), `highest` (rate that was measured), `tip`."""
     table = campaign.site.results.capacities
@@ -111,7 +111,7 @@ def capacities(campaign: Campaign) -> pd.DataFrame:
     return rows
 
 
-def capacity(campaign: Campaign) -> Figure:
+def capacity(campaign: StudiedCampaign) -> Figure:
     """`capacity`: requests a second that each build bears within each limit of the time to first token."""
     rows = capacities(campaign)
     body: list[list[Any]] = []
@@ -149,7 +149,7 @@ def capacity(campaign: Campaign) -> Figure:
     )
 
 
-def bandwidths(campaign: Campaign) -> pd.DataFrame:
+def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     """Every build under the load of most of them, the largest share of the bandwidth first: `name`, the bytes of a
     token in GB as `x`, tok/s as `value`; builds whose bytes nobody knows come last."""
     table = campaign.site.results.bandwidths
@@ -169,7 +169,7 @@ def bandwidths(campaign: Campaign) -> pd.DataFrame:
     return rows.sort_values("share", kind="stable")
 
 
-def bandwidth(campaign: Campaign) -> Figure:
+def bandwidth(campaign: StudiedCampaign) -> Figure:
     """`memory-bandwidth`: tokens per second of one user against the bytes of weights that each token reads, and what
     the memory allows."""
     rows = bandwidths(campaign)
@@ -246,7 +246,7 @@ Slot = tuple[Cell, int, str]
 COLOURS = dict(zip(SIGNS, ("good", "bad", "warn", "fg2", "c3"), strict=True))
 
 
-def coverage(campaign: Campaign) -> Figure:
+def coverage(campaign: StudiedCampaign) -> Figure:
     """`coverage`: a sign for each planned or recorded iteration of a cell, on each machine where machines repeat it."""
     matrix = campaign.data.matrix
     repeated = matrix is not None and matrix.machines == "replicate"
@@ -305,7 +305,7 @@ def coverage(campaign: Campaign) -> Figure:
 
 
 def _states(
-    campaign: Campaign, recorded: Mapping[Slot, Sequence[Stored]]
+    campaign: StudiedCampaign, recorded: Mapping[Slot, Sequence[Stored]]
 ) -> dict[Slot, str]:
     """The state of every iteration; those that are there are all where no matrix says what was planned, or one that was
     changed after a run: the check `not-as-requested` says so."""
@@ -325,7 +325,7 @@ def _states(
 
 
 def _of_cells(
-    campaign: Campaign, rows: pd.DataFrame, sizes: "pd.Series[Any]", how: str
+    campaign: StudiedCampaign, rows: pd.DataFrame, sizes: "pd.Series[Any]", how: str
 ) -> tuple[pd.DataFrame, str]:
     """The places of the cells of rows, those with the largest sum or mean of a size first."""
     words = [*KEYS, *WORDS]
@@ -349,7 +349,7 @@ STRETCHES, MOST_RUNS = 48, 60
 """Into which a run is divided, and cells at most whose runs are read."""
 
 
-def utilisation(campaign: Campaign) -> Figure:
+def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell. Stretches of one shade are one."""
     found: list[dict[str, Any]] = []
     body: list[list[Any]] = []
@@ -448,7 +448,7 @@ def machine_names(site: Any, campaigns: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def effects(campaign: Campaign) -> pd.DataFrame:
+def effects(campaign: StudiedCampaign) -> pd.DataFrame:
     """The leading comparisons on each machine, in per cent of its own baseline, and for all together (`over`): `panel`,
     `name`, `value, low, high` (95 %), `verdict`, `machine`, and of all together the columns of `replications`."""
     names = campaign.site.joined(campaign.data)
@@ -500,7 +500,7 @@ def effects(campaign: Campaign) -> pd.DataFrame:
 
 
 def _session_names(
-    campaign: Campaign, campaigns: Sequence[str]
+    campaign: StudiedCampaign, campaigns: Sequence[str]
 ) -> dict[tuple[str, str], str]:
     """Campaign and id of a machine to what readers call the session: the machine, and of several campaigns the day; the
     campaign, too, where that does not part them."""
@@ -519,7 +519,7 @@ def _session_names(
     }
 
 
-def per_machine(campaign: Campaign) -> Figure:
+def per_machine(campaign: StudiedCampaign) -> Figure:
     """`effect-per-machine`: whether the leading metrics show the same on every machine, or in each session."""
     rows, margin = effects(campaign), campaign.data.margin_percent
     baseline = campaign.names.environment(
@@ -584,7 +584,7 @@ NEAR = 0.06
 """Of both axes: a number beside a point nearer than this to another's would stand over it."""
 
 
-def users_of(campaign: Campaign) -> pd.DataFrame:
+def users_of(campaign: StudiedCampaign) -> pd.DataFrame:
     """Every cell on a line of the load with a rate of each user: `line, order` (the load), `x` (a user's tok/s),
     `value` (the machine's), `front` (whether no cell of its model has more of both), `label`, `n`."""
     speeds = {
@@ -614,7 +614,7 @@ def users_of(campaign: Campaign) -> pd.DataFrame:
     return pd.concat(parts)
 
 
-def users(campaign: Campaign) -> Figure:
+def users(campaign: StudiedCampaign) -> Figure:
     """`pareto-front`: throughput of the machine against the speed of each user, along the load."""
     rows = users_of(campaign)
     line = next(line for line in campaign.lines if line.axis is sweeps.LOAD)

@@ -27,7 +27,7 @@ from sparkpub.review.statistics.series import detectable_change
 from sparkpub.review.tables.capacities import LIMITS, NOT_RANKED, TOLD_SECONDS
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences, sweeps
-from sparkpub.site.study import Campaign, records
+from sparkpub.site.study import StudiedCampaign, records
 from sparkpub.site.sweeps import Axis, Line
 
 FOLD = 2
@@ -67,7 +67,7 @@ class Curve:
         return float(self.cells[-1][1].mean)
 
 
-def curves(campaign: Campaign, axis: Axis, metric: Metric) -> list[Curve]:
+def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]:
     """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
     statistics = {cell.cell: cell for cell in campaign.statistics(metric)}
     found = []
@@ -238,7 +238,7 @@ def drifting(cells: Sequence[TableRow]) -> list[TableRow]:
     return [cell for cell in tested if cell.trend_p_adjusted < ALPHA]
 
 
-def drift(campaign: Campaign, metric: Metric) -> str:
+def drift(campaign: StudiedCampaign, metric: Metric) -> str:
     """The cells that drift, or what change would have been seen; empty where none was tested."""
     cells = campaign.statistics(metric)
     tested = [cell for cell in cells if cell.trend_p_adjusted is not None]
@@ -259,7 +259,7 @@ def drift(campaign: Campaign, metric: Metric) -> str:
     return f"No trend of {metric.within_sentence} is seen in {runs}; {_unseen(campaign, tested)} ({test})."
 
 
-def _unseen(campaign: Campaign, cells: Sequence[TableRow]) -> str:
+def _unseen(campaign: StudiedCampaign, cells: Sequence[TableRow]) -> str:
     """What change over a campaign would have been seen: a test that sees nothing says no more than that. The p-values
     are corrected for the number of trends that were tested in the campaign."""
     table = campaign.site.results.cells

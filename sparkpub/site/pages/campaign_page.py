@@ -23,7 +23,7 @@ from sparkpub.site.figures.said import capacity, curves, drifting, growing
 from sparkpub.site.pages import campaign_kind, campaign_table, findings, memory
 from sparkpub.site.pages.campaign_kind import CampaignQuestions
 from sparkpub.site.publication import Publication, slug
-from sparkpub.site.study import Campaign
+from sparkpub.site.study import StudiedCampaign
 
 ANSWERS = 4
 """Sentences of a campaign's answer."""
@@ -343,7 +343,7 @@ def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     shared = publication.shared(campaign)
     if shared:
         return [shared]
-    bears = capacity(capacities(Campaign(publication, campaign)))
+    bears = capacity(capacities(StudiedCampaign(publication, campaign)))
     if bears:
         return [bears]
     ranks = campaign_kind.asked(publication, campaign).ranks
@@ -389,7 +389,7 @@ def _together(publication: Publication, campaign: CampaignData, metric: Metric) 
 
 def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
     """How a metric grows along the first axis of a campaign with a shape, empty without one."""
-    whole = Campaign(publication, campaign)
+    whole = StudiedCampaign(publication, campaign)
     if sweeps.has_a_shape(list(whole.lines)):
         for axis in sweeps.AXES:
             found = curves(whole, axis, metric)
