@@ -149,3 +149,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for need in NEEDS:
         if item.get_closest_marker(need) and (reason := unmet(need)):
             (pytest.fail if need in required else pytest.skip)(reason)
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine lock and notes of the test's own: two tests may collect at once, and clean up after nobody else."""
+    monkeypatch.setenv("SPARKPUB_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
