@@ -35,7 +35,7 @@ def in_environment(tmp_path: Path, environment: dict[str, Any], script: str) -> 
     return record
 
 
-SCRIPT = 'test -f "$0/config.json" && echo "{}" > "$1/r.json" && echo rate 2 && sleep 0.3 && echo at "$0"'
+SCRIPT = 'test -f "$0/config.json" && echo "{}" > "$1/r.json" && echo rate 2 && sleep 1 && echo at "$0"'
 
 
 def log_of(tmp_path: Path, record: Record) -> str:

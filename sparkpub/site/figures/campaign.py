@@ -64,6 +64,8 @@ def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
         }
         found.append(dict(zip(KEYS, cell, strict=True)) | ends | {"n": len(values)})
     boxes = pd.DataFrame(found)
+    if boxes["n"].max() > 1:  # one run has no quartiles
+        boxes = boxes[boxes["n"] > 1]
     cells = campaign.cells(metric)[
         [*KEYS, "cell", "Model", "Environment", "Load"]
     ].merge(boxes, on=KEYS)
