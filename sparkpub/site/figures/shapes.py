@@ -67,7 +67,7 @@ def dots(
 ) -> Spec:
     """Rows as `in_strips` gives them; a mean is a tick before the bar of its interval, and
     `least` and `most` are the ends of a box's whiskers. `band` is a margin around zero, in the unit of the values."""
-    strips = len(groups) if _share_rows(rows) else 1
+    strips = len(groups) if _share_rows(rows, groups) else 1
     legend = "Environment" if strips > 1 else ""
     y = _names(rows, narrow, step := max(34, 22 * strips), gap=0.2)
     place: Spec = {
@@ -112,7 +112,7 @@ def in_strips(rows: Rows, groups: Sequence[str], *, shared: bool = False) -> lis
     widest: dict[Any, float] = {}
     for (panel, *_), mine in strips.items():
         widest[panel] = max(widest.get(panel, 0.0), max(mine) - min(mine))
-    beside = _share_rows(rows)
+    beside = _share_rows(rows, groups)
     found: list[Row] = []
     for row in rows:
         panel, within = row.get("panel"), 0.5
@@ -124,9 +124,11 @@ def in_strips(rows: Rows, groups: Sequence[str], *, shared: bool = False) -> lis
     return found
 
 
-def _share_rows(rows: Rows) -> bool:
+def _share_rows(rows: Rows, groups: Sequence[str]) -> bool:
     """Whether groups stand side by side in the row of a name, and are not the names themselves."""
-    return any(row.get("group", row.get("name")) != row.get("name") for row in rows)
+    return bool(groups) and any(
+        row.get("group", row.get("name")) != row.get("name") for row in rows
+    )
 
 
 def forest(
@@ -168,7 +170,7 @@ def bars(
     narrow: bool = False,
 ) -> Spec:
     """`top` is the end of the axis, where intervals would reach far beyond the means."""
-    beside = _share_rows(rows)
+    beside = _share_rows(rows, groups)
     step = max(24, 16 * len(groups)) if beside else 24
     place: Spec = {"y": _names(rows, narrow, step, gap=0.2)}
     if beside:
