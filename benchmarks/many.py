@@ -49,8 +49,11 @@ def _filters(form: str) -> dict[str, Sequence[str]]:
     box = BOX.format(form=form, number=0)
     return {
         "filter": (box, box),
-        "search": (FIND.format(form=form, text="iter01"), FIND.format(form=form, text="")),
-    }  # fmt: skip
+        "search": (
+            FIND.format(form=form, text="iter01"),
+            FIND.format(form=form, text=""),
+        ),
+    }
 
 
 EXPLORER = "[data-sp-explorer] form"
@@ -152,9 +155,14 @@ def rows_of(name: str, screen: str, found: Visit) -> list[Row]:
     at = f"{name}, {screen}"
     rows = [
         row(f"{at}: first load", [found.bytes / 1024], "KiB"),
-        row(f"{at}: until usable", [times * found.usable / 1000], "s", goal=USABLE_SECONDS),
+        row(
+            f"{at}: until usable",
+            [times * found.usable / 1000],
+            "s",
+            goal=USABLE_SECONDS,
+        ),
         row(f"{at}: memory of scripts", [found.heap], "MiB"),
-    ]  # fmt: skip
+    ]
     for action, values in found.answers.items():
         took = [times * value for value in values]
         goal = ANSWER_MS if screen == "desk" else None
@@ -176,7 +184,10 @@ def measured(site: Path) -> dict[tuple[str, str], Visit]:
                     action: round(statistics.median(values))
                     for action, values in seen.walls.items()
                 }
-                print(f"{name}, {screen}: {seen.usable_wall:.0f} ms on the clock, {walls}", flush=True)  # fmt: skip
+                print(
+                    f"{name}, {screen}: {seen.usable_wall:.0f} ms on the clock, {walls}",
+                    flush=True,
+                )
         browser.close()
     return found
 

@@ -188,11 +188,12 @@ def test_a_campaign_keeps_no_secret(tmp_path: Path) -> None:
     assert seen_below(data, planted) == {}
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if "\x1b" not in FORMS[form](Random(2)).text]
+)
 def test_every_form_is_refused_in_a_matrix(form: str) -> None:
+    """YAML has no codes of a terminal, so forms in colours cannot stand there."""
     text = FORMS[form](Random(2)).text
-    if "\x1b" in text:
-        pytest.skip("a matrix has no codes of a terminal")
     with pytest.raises(MatrixError, match=r"a secret stands in workloads\.w\.argv\.2"):
         public(a_matrix(workloads={"w": a_command(text)}))
 
