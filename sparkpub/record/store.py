@@ -26,14 +26,6 @@ from sparkpub.record.record import SCHEMA_VERSION, Evidence, Record
 CAMPAIGN_FILE = "campaign.json"
 EVIDENCE_CAP = 64 * 2**20
 """Bytes of one file of evidence: one over 100 MB is refused by the usual hosts of git and blocks every later push."""
-EVIDENCE_KINDS = frozenset(
-    {
-        *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt"),
-        *(".md", ".yaml", ".yml", ".sql", ".parquet", ".npz"),
-        *(".gz", ".zst", ".xz", ".zip"),
-    }
-)
-"""How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
 COLLECTORS_FOLDERS = (".run",)
 """Where a collector keeps runs of a campaign that are not over; git is told to ignore them."""
 REMEDY = "correct the field or restore the file from git"

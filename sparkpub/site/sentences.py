@@ -165,8 +165,6 @@ def _told_by_time(
     )
 
 
-BOUNDED = ("equivalent", "undecided")
-"""Verdicts of which a bound is told: the ends of their intervals are rounded as it is."""
 _SAID = {
     "higher": _differs,
     "lower": _differs,
