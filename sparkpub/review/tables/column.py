@@ -38,6 +38,20 @@ TableRow: TypeAlias = Any
 """A row of a table: each column is an attribute, see `rows`."""
 
 
+def columns(kind: ColumnKind, **meanings: str) -> dict[str, Column]:
+    """Columns of one kind, by name."""
+    return {name: Column(kind, meaning) for name, meaning in meanings.items()}
+
+
+def interval(**meanings: str) -> dict[str, Column]:
+    """Two columns for the ends of each interval, `NAME_low` and `NAME_high`."""
+    found = {}
+    for name, meaning in meanings.items():
+        found[f"{name}_low"] = Column("number", f"Lower end of {meaning}")
+        found[f"{name}_high"] = Column("number", "Upper end of it")
+    return found
+
+
 def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """A table of these columns, in their order and with their types."""
     series = {}
