@@ -19,14 +19,18 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.column import (
+    Column,
+    Columns,
+    TableRow,
+    rows,
+    shared,
+    table_of,
+)
 
 OUTPUT = "output_throughput_tok_s"
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of a workload of one request at once"),
+    **shared("campaign", "model", "environment", "workload"),
     "weights": Column("text", "Format of the weights"),
     "bytes_per_token": Column("number", "Bytes of weights that a token reads"),
     "expert_bytes_per_token": Column("number", "Of them those of routed experts"),

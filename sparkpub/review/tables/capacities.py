@@ -22,7 +22,7 @@ from sparkpub.review.names import lengths_name
 from sparkpub.review.offered import answers_apart, emptied_queue
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables.cells import CELL
-from sparkpub.review.tables.column import Columns, TableRow, columns, table_of
+from sparkpub.review.tables.column import Columns, TableRow, columns, shared, table_of
 
 LIMITS_SECONDS = (2.0, 5.0, 10.0)
 """How long users may wait for the first token."""
@@ -41,11 +41,9 @@ NOT_RANKED = "not ranked"
 """Text of a sweep that answers of another length than declared decide: its rates are not the same work."""
 SERVED, LATENCY = "request_throughput_req_s", "request_latency_mean_ms"
 COLUMNS: Columns = {
+    **shared("campaign", "model", "environment"),
     **columns(
         "text",
-        campaign="The campaign",
-        model="Key of the model",
-        environment="Key of the environment",
         load="What was asked for, without the rate, in words",
     ),
     **columns(

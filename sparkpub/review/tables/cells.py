@@ -35,6 +35,7 @@ from sparkpub.review.tables.column import (
     columns,
     groups,
     interval,
+    shared,
     table,
     texts,
 )
@@ -44,15 +45,8 @@ Family = Literal["primary", "secondary"]
 CELL = ["campaign", "model", "environment", "workload"]
 _BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
 COLUMNS: Columns = {
-    **columns(
-        "text",
-        campaign="The campaign",
-        model="Key of the model",
-        environment="Key of the environment",
-        workload="Key of the workload",
-        metric="Name of the metric",
-        unit="Unit of the figures",
-        family="primary, or secondary for exploratory metrics",
+    **shared(
+        "campaign", "model", "environment", "workload", "metric", "unit", "family"
     ),
     **columns(
         "integer",

@@ -25,12 +25,12 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -78,6 +78,7 @@ from sparkpub.review.tables.column import (
     columns,
     groups,
     interval,
+    shared,
     table_of,
     texts,
 )
@@ -157,16 +158,18 @@ FIGURES: Columns = {
 }
 """What a comparison found."""
 COLUMNS: Columns = {
+    **shared(
+        "campaign",
+        "model",
+        "workload",
+        "metric",
+        "unit",
+        "family",
+        "baseline",
+        "candidate",
+    ),
     **columns(
         "text",
-        campaign="The campaign",
-        model="Key of the model",
-        workload="Key of the workload",
-        metric="Name of the metric",
-        unit="Unit of means and differences",
-        family="primary, or secondary for exploratory metrics",
-        baseline="The environment that is compared with",
-        candidate="The environment that is compared",
         machine="The machine within which both are compared; empty over all of them",
     ),
     **FIGURES,
@@ -174,14 +177,11 @@ COLUMNS: Columns = {
 _COMPARED = ["run", "model", "workload", "iteration", "order", "started", "machine"]
 _COMPARED += ["server", "repeat_of", "value"]
 """Columns of a table of runs that a comparison looks at."""
-Pair = tuple[Places, ...]
-"""Where the values of baseline and candidate stand in some rows."""
 Compared = tuple[TableRow, list[TableRow]]
 """What two sides show over all machines of either, and within each machine that ran both."""
 
 
-@dataclass(frozen=True)
-class Margin:
+class Margin(NamedTuple):
     """Within how many percent a difference does not matter, and whether that was declared before the first run."""
 
     percent: float
@@ -191,6 +191,15 @@ class Margin:
     def of(cls, campaign: CampaignData) -> Self:
         """The margin that a campaign declares."""
         return cls(campaign.margin_percent, campaign.margin_declared)
+
+
+class Asked(NamedTuple):
+    """A comparison that is asked for: where the values of baseline and candidate stand in some rows, in order of
+    time."""
+
+    sides: tuple[Places, ...]
+    metric: Metric
+    margin: Margin
 
 
 def comparisons(
@@ -289,18 +298,10 @@ def compare(
     if baseline.empty or candidate.empty:
         return None
     rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
-    machines, first = texts(rows["machine"]), len(baseline)
-    sides = [
-        {
-            machine: side[machines[side] == machine]
-            for machine in dict.fromkeys(machines[side])
-        }
-        for side in np.split(np.arange(len(rows)), [first])
-    ]
+    sides = tuple(np.split(np.arange(len(rows)), [len(baseline)]))
     metric = campaign.metrics[candidate["metric"].iloc[0]]
-    ((overall, _),) = _compare_sides(
-        rows, [sides], [metric], [margin or Margin.of(campaign)]
-    )
+    asked = Asked(sides, metric, margin or Margin.of(campaign))
+    ((overall, _),) = _over_and_within_machines(rows, [asked])
     return judged(overall)
 
 
@@ -310,117 +311,95 @@ def against_baselines(
     """Every metric of every cell of some rows with values against its baseline, where that has some, too: over all
     machines, and within each machine that ran both. P-values are uncorrected."""
     rows = in_matrix_order(rows, campaigns)
-    by = [*CELL, "metric", "machine"]
-    columns = [texts(rows[name]) for name in by]
-    known: dict[tuple[str, ...], dict[str, Places]] = {}
-    for part in groups(rows, by):
-        *key, machine = (column[part[0]] for column in columns)
-        known.setdefault(tuple(key), {})[machine] = part
-    sides = []
-    for (name, model, environment, workload, metric), candidate in known.items():
-        against = campaigns[name].campaign.baseline
-        baseline = known.get((name, model, against, workload, metric))
-        if environment != against and baseline is not None:
-            sides.append((baseline, candidate))
-    first = [next(iter(candidate.values()))[0] for _, candidate in sides]
-    about = about_metrics(rows.iloc[first], campaigns)
-    data = [campaigns[name].campaign for name in about["campaign"]]
-    metrics = [
-        each.metrics[name] for each, name in zip(data, about["metric"], strict=True)
-    ]
-    about["candidate"] = about.pop("environment")
-    about["baseline"] = [each.baseline for each in data]
-    found = _compare_sides(rows, sides, metrics, list(map(Margin.of, data)))
-    for number, (overall, within) in enumerate(found):
-        for row in (overall, *within):
-            vars(row).update({name: column[number] for name, column in about.items()})
+    parts = groups(rows, [*CELL, "metric"])
+    about = pd.DataFrame(
+        about_metrics(rows.iloc[[part[0] for part in parts]], campaigns)
+    ).rename(columns={"environment": "candidate"})
+    keys = about[["campaign", "model", "candidate", "workload", "metric"]]
+    part_of = dict(zip(keys.itertuples(index=False, name=None), parts, strict=True))
+    asked, told = [], []
+    for candidate, row in zip(parts, about.to_dict("records"), strict=True):
+        data = campaigns[row["campaign"]].campaign
+        row["baseline"] = data.baseline
+        against = tuple((row | {"candidate": data.baseline})[name] for name in keys)
+        if row["candidate"] != data.baseline and against in part_of:
+            metric = data.metrics[row["metric"]]
+            asked.append(Asked((part_of[against], candidate), metric, Margin.of(data)))
+            told.append(row)
+    found = _over_and_within_machines(rows, asked)
+    for (overall, within), row in zip(found, told, strict=True):
+        for each in (overall, *within):
+            vars(each).update(row)
     return found
 
 
-def _compare_sides(
-    rows: pd.DataFrame,
-    sides: Sequence[Sequence[Mapping[str, Places]]],
-    metrics: Sequence[Metric],
-    margins: Sequence[Margin],
+def _over_and_within_machines(
+    rows: pd.DataFrame, asked: Sequence[Asked]
 ) -> list[Compared]:
-    """Each baseline against its candidate, of both the places in the rows by machine."""
-    places = [
-        (number, machine)
-        for number, (baseline, candidate) in enumerate(sides)
-        for machine in baseline
-        if machine in candidate
-    ]
-    compared = compare_pairs(
-        rows,
-        [tuple(side[machine] for side in sides[number]) for number, machine in places],
-        [metrics[number] for number, _ in places],
-        [margins[number] for number, _ in places],
-    )
-    within: list[list[TableRow]] = [[] for _ in sides]
-    for (number, machine), row in zip(places, compared, strict=True):
+    """Each baseline against its candidate."""
+    machines = texts(rows["machine"])
+    on_one: list[tuple[int, str, Asked]] = []
+    for number, one in enumerate(asked):
+        for machine in dict.fromkeys(machines[one.sides[0]]):
+            sides = tuple(side[machines[side] == machine] for side in one.sides)
+            if all(map(len, sides)):
+                on_one.append((number, machine, one._replace(sides=sides)))
+    compared = compare_pairs(rows, [one for *_, one in on_one])
+    within: list[list[TableRow]] = [[] for _ in asked]
+    for (number, machine, _), row in zip(on_one, compared, strict=True):
         row.machine = machine
         within[number].append(row)
     return [
-        (_overall(rows, *each), each[1])
-        for each in zip(sides, within, metrics, margins, strict=True)
+        (_overall(rows, one, mine), mine)
+        for one, mine in zip(asked, within, strict=True)
     ]
 
 
-def _overall(
-    rows: pd.DataFrame,
-    sides: Sequence[Mapping[str, Places]],
-    within: Sequence[TableRow],
-    metric: Metric,
-    margin: Margin,
-) -> TableRow:
+def _overall(rows: pd.DataFrame, asked: Asked, within: Sequence[TableRow]) -> TableRow:
     """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
     difference between machines cannot be told from one between the sides."""
+    runs = np.concatenate(asked.sides)
     if len(within) > 1:
-        found = _with_direction(over_machines(within), metric)
+        found = _with_direction(over_machines(within), asked.metric)
     elif within:
         found = SimpleNamespace(**vars(within[0]))
     else:
-        parts = [np.concatenate([*side.values()]) for side in sides]
-        pair = tuple(part[np.argsort(rows.index[part])] for part in parts)
-        (found,) = compare_pairs(rows, [pair], [metric], [margin], declared="blocked")
-        found.machines = len({*sides[0], *sides[1]})
-    runs = sum(len(part) for side in sides for part in side.values())
-    found.left_out = runs - found.n_baseline - found.n_candidate
+        (found,) = compare_pairs(rows, [asked], declared="blocked")
+        found.machines = len(set(texts(rows["machine"])[runs]))
+    found.left_out = len(runs) - found.n_baseline - found.n_candidate
     found.machine = None
     return found
 
 
 def compare_pairs(
     rows: pd.DataFrame,
-    pairs: Sequence[Pair],
-    metrics: Sequence[Metric],
-    margins: Sequence[Margin],
+    asked: Sequence[Asked],
     *,
     declared: DeclaredOrder | None = None,
 ) -> list[TableRow]:
-    """Each baseline against its candidate, both places in order of time, p-values uncorrected. Pairs of one design are
-    worked out at once. Where an order is `declared`, neither rounds nor times are looked at."""
+    """Each baseline against its candidate, p-values uncorrected. Those of one design are worked out at once. Where an
+    order is `declared`, neither rounds nor times are looked at."""
     runs = rows["run"].cat.codes.to_numpy()
     timeline = _timelines(rows, is_timed=declared is None)
     orders, started = texts(rows["order"]), texts(rows["started"])
     designs: dict[tuple[bytes, ...], _Design] = {}
     of_design: dict[_Design, list[int]] = {}
-    for number, pair in enumerate(pairs):
+    for number, (sides, *_) in enumerate(asked):
         # The rounds and times of runs are those of every metric that has values in the same runs.
-        key = tuple(runs[side].tobytes() for side in pair)
+        key = tuple(runs[side].tobytes() for side in sides)
         if key not in designs:
-            told: set[DeclaredOrder] = set(orders[np.concatenate(pair)])
+            told: set[DeclaredOrder] = set(orders[np.concatenate(sides)])
             order = declared or (told.pop() if len(told) == 1 else "as-published")
-            one, other = map(timeline, pair)
+            one, other = map(timeline, sides)
             designs[key] = _design(one, other, order)
         of_design.setdefault(designs[key], []).append(number)
-    found: list[TableRow] = [None] * len(pairs)
+    found: list[TableRow] = [None] * len(asked)
     for design, numbers in of_design.items():
-        mine = [(pairs[number], metrics[number], margins[number]) for number in numbers]
-        rows_of = _of_design(rows["value"].to_numpy(), design, mine)
-        for number, row in zip(numbers, rows_of, strict=True):
-            days = {text[:10] for part in pairs[number] for text in started[part]}
-            row.days = len(days)
+        mine = [asked[number] for number in numbers]
+        compared = _of_design(rows["value"].to_numpy(), design, mine)
+        for number, row in zip(numbers, compared, strict=True):
+            times = started[np.concatenate(asked[number].sides)]
+            row.days = len({text[:10] for text in times})
             found[number] = row
     return found
 
@@ -461,34 +440,31 @@ def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Time
 
 
 def _of_design(
-    values: Floats,
-    design: _Design,
-    compared: Sequence[tuple[Pair, Metric, Margin]],
+    values: Floats, design: _Design, asked: Sequence[Asked]
 ) -> Iterator[TableRow]:
     """Comparisons of one design, in the order given."""
     order, analysis, *sides = design
-    pairs, metrics, margins = zip(*compared, strict=True)
     one, other = (
-        np.stack([by_unit(values[pair[side]], sides[side]) for pair in pairs])
+        np.stack([by_unit(values[each.sides[side]], sides[side]) for each in asked])
         for side in (0, 1)
     )
-    steps = [resolution_of(values[np.concatenate(pair)]) for pair in pairs]
+    steps = [resolution_of(values[np.concatenate(each.sides)]) for each in asked]
     apart, columns = two_means(one, other, np.array(steps), paired=analysis == "paired")
     if order == "interleaved" and analysis != "paired":  # no complete round
         apart = Estimate(apart.value, np.nan * apart.error, np.nan)
         columns["n_effective"] = 0.0
-    is_scaled = np.array([metric.unit != "°C" for metric in metrics])
+    is_scaled = np.array([each.metric.unit != "°C" for each in asked])
     mean = columns["mean_baseline"]
     base = np.where(is_scaled & (mean > 0), mean, np.nan)
     for name in ("ci95_ratio", "ci90_ratio"):
         ends = columns[name]
         columns[name] = [end + 0 * base * apart.error for end in ends]
-    margin = np.array([each.percent for each in margins])
+    margin = np.array([each.margin.percent for each in asked])
     columns |= _figures(apart, base, margin, can_test=analysis != "description")
     columns["ratio"] = columns["mean_candidate"] / base
     n = [sum(map(len, side)) for side in sides]
     servers = min(map(len, sides))
-    for place, (pair, metric, each) in enumerate(compared):
+    for place, each in enumerate(asked):
         found = SimpleNamespace(
             **{name: _figure(column, place) for name, column in columns.items()},
             order=order,
@@ -498,10 +474,10 @@ def _of_design(
             unseen_percent=unseen_percent(servers),
             n_baseline=n[0],
             n_candidate=n[1],
-            left_out=sum(map(len, pair)) - sum(n),
-            margin_declared=each.declared,
+            left_out=sum(map(len, each.sides)) - sum(n),
+            margin_declared=each.margin.declared,
         )
-        yield _with_direction(found, metric)
+        yield _with_direction(found, each.metric)
 
 
 def _figures(

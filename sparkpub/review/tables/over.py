@@ -35,11 +35,13 @@ from sparkpub.review.tables.column import (
     groups,
     interval,
     rows_by,
+    shared,
     table_of,
     texts,
 )
 from sparkpub.review.tables.comparisons import (
     FIGURES,
+    Asked,
     Margin,
     adjusted,
     compare_pairs,
@@ -63,27 +65,9 @@ _SPREAD = (
     "prediction95_low",
     "prediction95_high",
 )
-_ABOUT: Columns = {
-    **columns(
-        "text",
-        campaign="The campaign, or the first of several",
-        model="Key of the model",
-        workload="Key of the workload",
-        metric="Name of the metric",
-        unit="Unit of the metric",
-        family="primary, or secondary for exploratory metrics",
-    ),
-}
+_ABOUT = shared("campaign", "model", "workload", "metric", "unit", "family")
 POOLED: Columns = {
-    **columns(
-        "text",
-        campaign="The campaign",
-        metric="Name of the metric",
-        unit="Unit of the effect: the metric's own for memory, else % of each cell's baseline",
-        family="primary, or secondary for exploratory metrics",
-        baseline="The environment that is compared with",
-        candidate="The environment that is compared",
-    ),
+    **shared("campaign", "metric", "unit", "family", "baseline", "candidate"),
     **columns(
         "integer",
         cells="Cells that are pooled",
@@ -107,17 +91,12 @@ POOLED: Columns = {
     ),
 }
 REPEATS: Columns = {
+    **shared("campaign", "model", "workload", "metric", "unit", "family"),
     **columns(
         "text",
-        campaign="The campaign",
-        model="Key of the model",
-        workload="Key of the workload",
-        metric="Name of the metric",
-        unit="Unit of means and differences",
-        family="primary, or secondary for exploratory metrics",
         against="The earlier campaign",
-        environment="Key of the environment",
     ),
+    **shared("environment"),
     **columns(
         "answer",
         same_specification="Whether both measured the same; empty where records do not say",
@@ -130,11 +109,7 @@ REPLICATIONS: Columns = {
         "list",
         campaigns="The campaigns whose sessions these are",
     ),
-    **columns(
-        "text",
-        baseline="The environment that is compared with",
-        candidate="The environment that is compared",
-    ),
+    **shared("baseline", "candidate"),
     **columns(
         "integer",
         machines="Machines, or sessions, together",
@@ -234,16 +209,13 @@ def repeats(
     for number, campaign in enumerate(about["campaign"]):
         (earlier if campaign == against else later)[keys[number]] = number
     pairs = [(earlier[key], later[key]) for key in later if key in earlier]
-    found = compare_pairs(
-        rows,
-        [(parts[one], parts[other]) for one, other in pairs],
-        [
-            campaigns[about["campaign"][other]].campaign.metrics[about["metric"][other]]
-            for _, other in pairs
-        ],
-        [Margin(REPEAT_PERCENT, declared=False)] * len(pairs),
-        declared="as-published",
-    )
+    margin = Margin(REPEAT_PERCENT, declared=False)
+    asked = []
+    for one, other in pairs:
+        data = campaigns[about["campaign"][other]].campaign
+        metric = data.metrics[about["metric"][other]]
+        asked.append(Asked((parts[one], parts[other]), metric, margin))
+    found = compare_pairs(rows, asked, declared="as-published")
     specifications = texts(rows["specification"])
     for (one, other), row in zip(pairs, found, strict=True):
         vars(row).update({name: column[other] for name, column in about.items()})

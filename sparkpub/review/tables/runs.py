@@ -12,17 +12,14 @@ from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables.column import Columns, columns, table, table_of
+from sparkpub.review.tables.column import Columns, columns, shared, table, table_of
 
 COLUMNS: Columns = {
     **columns(
         "text",
         run="Id of the run",
-        campaign="The campaign that the run belongs to",
-        model="Key of the model",
-        environment="Key of the environment",
-        workload="Key of the workload",
     ),
+    **shared("campaign", "model", "environment", "workload"),
     **columns(
         "integer",
         iteration="Which repetition of its cell the run is, from 1",
