@@ -32,7 +32,7 @@ class SimulationTable:
 
 def results(name: str = "size") -> dict[str, Any]:
     """The committed results: see `benchmarks.verdicts.document`, and for `machines` `benchmarks.machines.simulated`."""
-    text = (harness.RESULTS / f"simulated-{name}.json").read_text()
+    text = (harness.RESULTS / "simulated" / f"{name}.json").read_text()
     found: dict[str, Any] = json.loads(text)
     return found
 

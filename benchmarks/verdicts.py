@@ -49,7 +49,7 @@ Words = NDArray[np.str_]
 
 BEFORE = "b52d585"
 """The commit whose procedure is the one before."""
-TABLE = harness.RESULTS / "simulated-size.json"
+TABLE = harness.RESULTS / "simulated" / "size.json"
 """What `benchmarks.simulated` makes the method page of."""
 MARGIN, BASELINE = 1.0, 100.0
 DECIMALS = 3
