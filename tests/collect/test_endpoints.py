@@ -67,22 +67,6 @@ def test_what_is_wrong_with_a_server_is_said_before_anything_starts(
             assert words in lines[0]
 
 
-def test_a_server_that_does_not_answer_is_said_once(
-    client: Path, tmp_path: Path
-) -> None:
-    with serving(Served(PAGES)) as server:
-        gone = server.url
-    workload = {"type": "llama-benchy", "url": gone}
-    several = {"c1": workload, "c4": workload | {"concurrency": 4}}
-    matrix = a_matrix(workloads=several)
-    for lines in said(matrix, tmp_path):
-        assert len(lines) == 1
-        assert lines[0].startswith(f"no server answers at {gone}/v1/models")
-    with pytest.raises(CollectError, match="start it, or correct the address"):
-        run(matrix, tmp_path)
-    assert not (tmp_path / "small").exists()
-
-
 def test_looking_at_a_matrix_sends_no_key(
     client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,14 +172,6 @@ def test_what_may_succeed_is_tried_again(script: str, tmp_path: Path) -> None:
 
 
 # -- whose machine -------------------------------------------------------------------------------------------
-
-
-def test_addresses_of_this_machine() -> None:
-    assert endpoints.is_here("http://localhost:8000")
-    assert endpoints.is_here("http://127.0.0.1")
-    # TEST-NET-1 (RFC 5737): nobody's.
-    assert not endpoints.is_here("http://192.0.2.1:8000")
-    assert not endpoints.is_here("http://no-such-host.invalid")
 
 
 REPORT = {

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -33,12 +32,9 @@ from sparkpub.record.record import Record
 from sparkpub.record.secrets import is_secret_name
 from sparkpub.record.store import write_atomic
 
-GRACE = 120.0
-"""Seconds that a run may be late before its machine is taken for hung."""
 _FOR_GIT = re.compile(
     r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
 )
-_REMEDY = "install the same sparkpub on every machine, and look at that machine's disk and network"
 
 
 @dataclass(frozen=True)
@@ -115,13 +111,7 @@ class FleetBooks(Books):
             path = folder / item.path
             write_atomic(path, delivery.files[item.path])
             invoker.give(path)
-        stored = journal.finish(folder, record)
-        if run is not None:
-            job = Job(self.matrix, run, repeat_of=record.repeat_of)
-            self.enter(job, stored)
-            return
-        self.records.append(record)  # of another state of the matrix
-        self.committer.add_run(stored)
+        self.enter(journal.finish(folder, record))
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
@@ -147,14 +137,18 @@ def name(machine: str | None) -> str:
 
 def received(delivery: Delivery, campaign: str, machine: str) -> Record:
     """The record of a run that arrived whole. Raises RecordError where anything in it is not as it should be."""
+    record = None
     try:
         record = Record.model_validate_json(delivery.record)
+        problem = _problem(record, delivery, campaign, machine)
     except ValidationError as error:
-        what = f"a record that cannot be read: {field_problems(error)[0]}"
-        raise RecordError(what, remedy=_REMEDY) from None
-    problem = _problem(record, delivery, campaign, machine)
-    if problem is not None:
-        raise RecordError(problem, where=f"run {record.run_id}", remedy=_REMEDY)
+        problem = f"a record that cannot be read: {field_problems(error)[0]}"
+    if record is None or problem is not None:
+        raise RecordError(
+            problem or "",
+            where="" if record is None else f"run {record.run_id}",
+            remedy="install the same sparkpub on every machine, and look at that machine's disk and network",
+        )
     return record
 
 
@@ -186,15 +180,6 @@ def for_git() -> dict[str, str]:
     }
 
 
-def _longest(job: Job) -> float:
-    """Seconds that a run may take, from its gates to its end."""
-    gates, server = job.matrix.gates, job.options.server
-    waits = gates.cooldown + gates.max_wait
-    if server is not None:
-        waits += gates.max_wait + server.ready_timeout
-    return waits + job.matrix.timeout
-
-
 class Ledger:
     """The actor: what machines ask of the books, and what the operator's command hears of them."""
 
@@ -212,8 +197,6 @@ class Ledger:
         self._wish = ""
         self._lost: dict[str, str] = {}
         """What machines were at that are gone."""
-        self._due: dict[str, float] = {}
-        """When the run of a machine has to be here, on the monotonic clock."""
         self.books: FleetBooks
 
     def begin(self, user: int) -> list[str]:
@@ -242,13 +225,10 @@ class Ledger:
             return error.lines()
         return []
 
-    def join(self, machine: str) -> str | None:
-        """Take a machine in; returns why not, in words."""
-        if machine in self.books.machines:
-            return "is a machine that measures already: two runs at once would measure each other"
+    def join(self, machine: str) -> None:
+        """Take a machine in."""
         self.books.join(machine)
         self._lost.pop(machine, None)
-        return None
 
     def next(self, machine: str) -> Job | bool:
         """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""
@@ -258,7 +238,6 @@ class Ledger:
         if job is None:
             return not self.books.over
         self.books.progress.live(job.label, f"on {name(machine)}", "")
-        self._due[machine] = time.monotonic() + _longest(job) + GRACE
         self._note()
         return job
 
@@ -307,16 +286,12 @@ class Ledger:
         """The same for machines; empty while there is none."""
         return self._wish
 
-    def said(self) -> tuple[list[str], bool, set[str], set[str]]:
-        """What there is to say since the last call, whether runs are left to do, the machines that are at work, and
-        those of which the run is overdue."""
+    def said(self) -> tuple[list[str], bool, bool]:
+        """What there is to say since the last call, whether runs are left to do, and whether a machine is at work."""
         lines = list(self._said)
         self._said.clear()
         left = bool(self.books.todo) and not self.books.full()
-        now = time.monotonic()
-        late = {item for item in self.books.machines if item in self.books.leases}
-        late = {item for item in late if now > self._due.get(item, now)}
-        return lines, left, self.books.machines, late
+        return lines, left, bool(self.books.machines)
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to."""

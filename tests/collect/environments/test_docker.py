@@ -190,13 +190,6 @@ def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
     assert lines[2:] == ["8192"]
 
 
-def test_host_namespaces_are_the_hosts(tmp_path: Path, image: str) -> None:
-    chosen = options(image, network="host", ipc="host")
-    links = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "ipc")]
-    script = "readlink /proc/self/ns/net /proc/self/ns/ipc"
-    assert said(tmp_path, chosen, "sh", "-c", script) == (0, "\n".join(links) + "\n")
-
-
 def test_running_out_of_memory_is_told(tmp_path: Path, image: str) -> None:
     launch, _ = a_launch(tmp_path, "tail", "/dev/zero")
     running = Docker().launch(launch, options(image, memory="24m", memory_swap="24m"))
