@@ -90,8 +90,9 @@ class Run:
             {name: filled(value) for name, value in given}, {work: "<workdir>"}
         )
         self.fields = _draft(station, job, gates)
+        clocks = [card.clock_max_sm_mhz for card in station.machine.gpus]
         self.watch = Watch(
-            min(filter(None, _clocks(station.machine)), default=None),
+            min(filter(None, clocks), default=None),
             lambda kind, text: station.progress.event(job.label, kind, text),
         )
         self.exit: Exit | None = None
@@ -450,11 +451,6 @@ def _described(error: BaseException) -> str:
     if isinstance(error, SparkpubError):
         return error.lines()[0]
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
-
-
-def _clocks(machine: Machine) -> list[float | None]:
-    """The highest SM clock of each GPU, in MHz."""
-    return [card.clock_max_sm_mhz for card in machine.gpus]
 
 
 def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:

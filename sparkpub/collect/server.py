@@ -7,7 +7,6 @@ killed one left.
 import http
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -214,7 +213,7 @@ class Servers:
     ) -> None:
         self._folder = folder / FOLDER
         self._interruption, self._progress = interruption, progress
-        self._names: Counter[str] = Counter()
+        self._started = 0
         self.live: LiveServer | None = None
 
     def serving(self, job: Job) -> LiveServer | None:
@@ -229,18 +228,13 @@ class Servers:
             self.stop()
         return self.live
 
-    def _new_name(self, job: Job) -> str:
-        """A name that no other start of this collection has: one that fails is over within a second."""
-        now = Moment.at(datetime.now(UTC)).compact
-        name = f"{job.run.environment}_{job.run.model}_server_{now}"
-        before = self._names[name]
-        self._names[name] += 1
-        return f"{name}-{before + 1}" if before else name
-
     def start(self, job: Job) -> LiveServer:
         """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
         self.stop()
-        self.live = live = LiveServer(job, self._new_name(job), self._folder)
+        self._started += 1
+        now = Moment.at(datetime.now(UTC)).compact
+        name = f"{job.run.environment}_{job.run.model}_server_{now}-{self._started}"
+        self.live = live = LiveServer(job, name, self._folder)
         label = f"{job.run.model}/{job.run.environment}"
         live.start(
             self._interruption,

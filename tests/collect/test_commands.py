@@ -201,23 +201,18 @@ class Terminal:
     def flush(self) -> None: ...
 
 
-def on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, *, term: str = "xterm", columns: int = 120
-) -> tuple[Progress, Terminal]:
-    """Where one of four runs is done, and what was sent to the terminal."""
+def test_on_a_terminal_one_line_is_redrawn_within_its_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c")
     shown.counts(1, 4)
-    return shown, terminal
-
-
-def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, terminal = on_a_terminal(monkeypatch)
-    shown.live("m/native/w 2", "running", "30s 61 °C")
-    assert terminal.text == "\r\x1b[K[1/4] | m/native/w 2: running 30s 61 °C"
+    shown.live("deepseek/native/w 2", "running", "30s 61 °C")
+    line = "[1/4] | running 30s 61 °C | deepseek/nat"
+    assert terminal.text == f"\r\x1b[K{line[:39]}"
     shown.finished()
     shown.live("m/native/w 3", "running", "1s")
     assert "[2/4] ETA" in terminal.text

@@ -33,7 +33,7 @@ from sparkpub.record.errors import CollectError
 
 SURVEY_SECONDS = 60.0
 """How long machines may take to say what they are, before those that have said it begin."""
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 10.0
 """Between looks for new nodes, and before a machine that failed gets another chance."""
 ABSENT_SECONDS = 600.0
 """How long the head waits for a machine to come back, where nothing else is left to do."""
