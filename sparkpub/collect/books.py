@@ -13,7 +13,7 @@ from typing import Any
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
 from sparkpub.collect.job import Job, labelled
-from sparkpub.collect.lasting import alike, lasts
+from sparkpub.collect.lasting import lasts
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
@@ -300,7 +300,7 @@ class Books:
             if said:
                 words = f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"
         if lasts(record, said):
-            self.hopeless |= set(alike(self.shown, record))
+            self.hopeless.add(record.cell)
             words += "; not tried again now, since it would end the same way"
         return words
 

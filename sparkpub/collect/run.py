@@ -318,7 +318,7 @@ class Run:
         if reason is not None:
             reason = self.redactor.text(reason)[:1000]
         stretches = self._phases(answer)
-        sampled = self._sampled(answer, stretches)
+        sampled = self._sampled(stretches)
         observed = answer.observed
         if server is not None:
             settings = observed.settings | {"server": server.name}
@@ -369,17 +369,14 @@ class Run:
             answer, self.measuring_began, self.measuring_ended, self.duration
         )
 
-    def _sampled(
-        self, answer: Answer, stretches: tuple[Phase, ...]
-    ) -> dict[str, MetricValue]:
+    def _sampled(self, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
         """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's
         start."""
         server = self.server
-        why = phases.why_unknown(answer, self.measuring_began, self.measuring_ended)
         found = sampled_metrics.metrics(
             self.telemetry,
             self.duration,
-            phases.measured(stretches) or why,
+            phases.measured(stretches) or phases.UNKNOWN,
             served=server is not None or self.job.port is not None,
         )
         if server is not None and server.first_run is None and server.start_seconds:

@@ -16,7 +16,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from sparkpub.record.telemetry import parse
-from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.collecting import a_matrix, records, run
 from tests.plan.workloads.serving import Served, serving
 
 PAGES = {"/v1/models": {"data": [{"id": "m", "owned_by": "vllm"}]}}
@@ -147,20 +147,6 @@ def test_what_would_fail_again_is_tried_once(script: str, tmp_path: Path) -> Non
     assert any("not tried again now" in line for line in said)
     # Whoever corrected it starts `collect` again: the run is not given up.
     assert run(matrix, tmp_path).measured == 1
-
-
-def test_what_is_wrong_with_a_server_is_met_once_and_not_in_each_cell(
-    client: Path, tmp_path: Path
-) -> None:
-    with serving(Served(PAGES, status=404)) as server:
-        workload = {"type": "llama-benchy", "url": server.url}
-        several = {"c1": workload, "c4": workload | {"concurrency": 4}}
-        other = {"other": a_command("echo rate 5")}
-        matrix = a_matrix(workloads=several | other, iterations=2, retries=1)
-        outcome = run(matrix, tmp_path)
-    assert (outcome.measured, outcome.failed, outcome.left) == (3, 1, 4)
-    failed = [record for record in records(tmp_path) if record.status == "failed"]
-    assert "the server gave no answer: status 404" in (failed[0].status_reason or "")
 
 
 @pytest.mark.parametrize(

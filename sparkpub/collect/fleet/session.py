@@ -161,9 +161,7 @@ class Head:
         """Until nothing is left to do, or nobody is left to do it. Raises HeadLostError."""
         seen = looked = time.monotonic()
         while True:
-            lines, left, at_work = self.ask("said")
-            for line in lines:
-                self.progress.line(line)
+            left, at_work = self._say()
             self._pass_on()
             # Other work of the cluster may keep a machine from its first run.
             if not at_work and (not left or self.interruption.finish):
@@ -182,9 +180,20 @@ class Head:
         if self.interruption.finish:
             stopped = f"stopped by {self.interruption.reason}"
         outcome: Outcome = self.ask("outcome", stopped)
-        for line in (*self.ask("said")[0], outcome.summary):
-            self.progress.line(line)
+        self._say()
+        self.progress.line(outcome.summary)
         return outcome
+
+    def _say(self) -> tuple[bool, bool]:
+        """Print what there is to say; returns whether runs are left to do, and whether a machine is at work."""
+        lines, left, at_work, late = self.ask("said")
+        for line in lines:
+            self.progress.line(line)
+        for ref, (there, machine) in self.works.items():
+            if machine in late:
+                self.losses[there] = MOST_LOSSES
+                self.cluster.cancel(ref)  # it is heard of as lost
+        return left, at_work
 
     def _look(self) -> None:
         """Set nodes to work that are new, and those that get another chance."""
