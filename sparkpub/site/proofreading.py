@@ -211,10 +211,10 @@ def unbound_number(
         for said in (said for passage in passages for said in prose.typed(passage)):
             text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
             yield _finding(check, page, prose.line_of(source, said), text)
-    for page, uri, source in prose.pages(sources) if speak else ():
-        say = partial(_said, page=source, uri=uri, speak=speak)
-        for place, text in against_sign(source, say):
-            yield _finding(check, page, source.count("\n", 0, place) + 1, text)
+        if speak is not None:
+            say = partial(_said, page=source, uri=uri, speak=speak)
+            for place, text in against_sign(source, say):
+                yield _finding(check, page, source.count("\n", 0, place) + 1, text)
     path = sources / CLAIMS_FILE
     for statement in _claims(sources):
         for said in prose.typed(Passage(statement.says or "")):
