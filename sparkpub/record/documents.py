@@ -194,8 +194,8 @@ def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]
         _refuse_unbounded(text)
         loader = _Loader(text)
         node = loader.get_single_node()
-        document = None if node is None else loader.construct_document(node)
-        return document, Lines(node, name)
+        lines = Lines(node, name)  # before what `<<` merges is written out
+        return None if node is None else loader.construct_document(node), lines
     except yaml.MarkedYAMLError as problem:
         what = f"not YAML: {problem.problem}"
         if isinstance(problem, _UnboundedError):

@@ -49,9 +49,9 @@ def _device(place: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (_pipe, "a named pipe and not a file"),
+        (_pipe, "a device, pipe or socket and not a file"),
         (_folder, "a folder and not a file"),
-        (_device, "a device and not a file"),
+        (_device, "a device, pipe or socket and not a file"),
     ],
 )
 def test_what_is_no_file_is_refused_without_waiting(
@@ -160,7 +160,7 @@ def test_yaml_within_its_bounds_is_read() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (_pipe, "cannot be read: a named pipe and not a file"),
+        (_pipe, "cannot be read: a device, pipe or socket and not a file"),
         (
             lambda place: place.write_bytes(b"a: \xff"),
             "cannot be read: not UTF-8 at byte 3",
