@@ -15,11 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from sparkpub.collect.importers import IMPORTERS, import_results
-from sparkpub.collect.importers.base import (
-    Given,
-    read_about,
-)
+from sparkpub.collect.imports import IMPORTERS, import_results
+from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan
@@ -44,7 +41,7 @@ from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
-from sparkpub.site.reading import read_page
+from sparkpub.site.proofreading import read_page
 from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED

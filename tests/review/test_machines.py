@@ -1,20 +1,15 @@
 """One campaign on several machines: what is counted, compared within machines, and told of them."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
-from sparkpub.record.store import Stored
 from sparkpub.review import stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.quantities import Question, ask
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import spread
@@ -84,14 +79,6 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     assert found.mean_baseline == pytest.approx(120, rel=0.01)
 
 
-def test_every_machine_has_its_own_iterations_where_the_campaign_is_repeated() -> None:
-    reviewed = replicated(5, 5)
-    assert reviewed.replicated
-    assert reviewed.doubles == {}
-    assert len(reviewed.counted[NATIVE]) == 16
-    assert reviewed.machines == ("a", "b")
-
-
 def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_plan() -> (
     None
 ):
@@ -103,21 +90,17 @@ def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_
     assert {run.record.machine.id for run in reviewed.counted[NATIVE]} == {"a"}
 
 
-def test_environments_on_different_machines_are_confounded_with_them() -> None:
-    apart = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
+def test_only_machines_that_ran_both_environments_are_compared() -> None:
+    """Where none did, environments are confounded with machines. Where two of eight rounds lost their container to
+    another machine, six rounds are left, and the two that ran elsewhere are not compared."""
+    one = a_fleet({"a": drawn(100, 5, 1)})
+    apart = moved(one, "b", "container", range(1, 9))
     found = compared(ReviewedCampaign(apart))
     assert (found.verdict, found.machines, found.p_value) == ("confounded", 2, None)
     assert "No machine ran both environments" in found.why
-
-
-def test_only_machines_that_ran_both_environments_are_compared() -> None:
-    """Two of the eight rounds lost their container to another machine: six rounds are left, and the two that ran
-    elsewhere are not compared."""
-    torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", (7, 8))
-    found = compared(ReviewedCampaign(torn))
+    found = compared(ReviewedCampaign(moved(one, "b", "container", (7, 8))))
     assert (found.machines, found.n_baseline, found.n_candidate) == (1, 6, 6)
-    assert found.left_out == 4
-    assert found.analysis == "paired"
+    assert (found.left_out, found.analysis) == (4, "paired")
 
 
 def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> None:
@@ -242,20 +225,15 @@ def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None
     assert {cell.machines for cell in alone} == {()}
 
 
-def test_machines_that_decide_differently_do_not_replicate() -> None:
+def test_machines_replicate_or_not_or_are_too_few() -> None:
+    """Of 3 % and 8 % one degree of freedom reaches 12.7 × 2.5 % to either side."""
     (row,) = rows(told(5, -5).replications)
-    assert row.verdicts == ("higher", "lower")
-    assert (row.verdict, row.replication) == ("undecided", "does not replicate")
-    assert row.i2_percent is not None
+    assert (row.verdicts, row.verdict) == (("higher", "lower"), "undecided")
+    assert row.replication == "does not replicate"
     assert row.i2_percent > 99
     assert "decide differently" in row.why
-
-
-def test_two_machines_that_agree_roughly_are_too_few() -> None:
-    """Differences of 3 % and 8 %: one degree of freedom reaches 12.7 × 2.5 % to either side."""
     (row,) = rows(told(3, 8).replications)
-    assert row.verdicts == ("higher", "higher")
-    assert row.replication == "undecided"
+    assert (row.verdicts, row.replication) == (("higher", "higher"), "undecided")
     assert "2 machines leave 1 degree of freedom" in row.why
 
 
@@ -267,14 +245,6 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
     assert [(row.campaign, row.machines) for row in apart] == [("one", 2), ("two", 2)]
     (joined,) = rows(unreviewed(data, campaign="two", against="one").replications)
     assert (joined.machines, joined.campaigns) == (4, ("two", "one"))
-
-
-def test_the_document_names_machines() -> None:
-    document = json.loads(stats_told.render(told(5, 5), "json"))
-    assert document["comparisons"][0]["machines"] == 2
-    assert document["cells"][0]["machines"] == ["a", "b"]
-    assert document["cells"][0]["n_by_machine"] == [8, 8]
-    assert document["replications"][0]["replication"] == "replicates"
 
 
 # -- what the checks make of it ------------------------------------------------------------------------------------
@@ -302,18 +272,3 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
     found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
     (finding,) = [item for item in found.findings if item.check == "outlier"]
     assert "120" in finding.message
-
-
-def test_the_tidy_table_names_the_machine() -> None:
-    assert set(replicated(5, 5).table["machine"]) == {"a", "b"}
-    unnamed = ReviewedCampaign(a_campaign("c", drawn(100, 5, 1))).table
-    assert unnamed["machine"].isna().all()
-
-
-def test_an_iteration_that_stands_twice_on_one_machine_is_told() -> None:
-    campaign = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)})
-    first = campaign.runs[0]
-    again = first.record.model_copy(update={"run_id": f"{first.run_id}-again"})
-    twice = (*campaign.runs, Stored(again, Path("again.json")))
-    found = review(a_dataset(CampaignData(campaign.info, campaign.folder, twice)))
-    assert "duplicate-iteration" in {finding.check for finding in found.findings}

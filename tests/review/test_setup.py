@@ -70,11 +70,6 @@ def test_the_format_of_the_weights_is_what_the_best_authority_says(
     assert setup_of(run(observed=observed, requested=requested)).quantization == words
 
 
-def test_without_any_fact_about_the_model_its_format_is_unknown() -> None:
-    assert setup_of(run()).quantization is None
-    assert setup_of(run()).parameters is None
-
-
 def test_parameters_are_those_observed_before_those_requested() -> None:
     requested = {"architecture": Architecture(source="matrix", parameters=8)}
     assert setup_of(run(requested=requested)).parameters == 8
@@ -103,24 +98,20 @@ def test_a_tool_names_its_engine_only_where_it_has_one(
 
 def test_the_version_comes_from_the_run_then_its_packages_then_its_image() -> None:
     packages = {"vllm": "0.23.0", "tensorrt_llm": "1.0"}
-    made = Reproducibility(sparkpub_version="0", packages=packages)
+    made = {"reproducibility": Reproducibility(sparkpub_version="0", packages=packages)}
     image = {
         "environment": {"type": "docker", "image": "host:5000/a/vllm:v0.22@sha256:0"}
     }
-    seen = {"engine": "vLLM", "engine_version": "0.24.0"}
-    assert (
-        setup_of(run(observed=seen, reproducibility=made, **image)).engine_version
-        == "0.24.0"
-    )
-    named = {"engine": "vLLM"}
-    assert (
-        setup_of(run(observed=named, reproducibility=made, **image)).engine_version
-        == "0.23.0"
-    )
-    other = {"engine": "TensorRT-LLM"}
-    assert setup_of(run(observed=other, reproducibility=made)).engine_version == "1.0"
-    assert setup_of(run(observed=named, **image)).engine_version == "image v0.22"
-    assert setup_of(run(observed=named)).engine_version is None
+    told: list[tuple[str, str | None, dict[str, Any], str | None]] = [
+        ("vLLM", "0.24.0", made | image, "0.24.0"),
+        ("vLLM", None, made | image, "0.23.0"),
+        ("TensorRT-LLM", None, made, "1.0"),
+        ("vLLM", None, image, "image v0.22"),
+        ("vLLM", None, {}, None),
+    ]
+    for engine, said, fields, version in told:
+        seen = {"engine": engine, "engine_version": said}
+        assert setup_of(run(observed=seen, **fields)).engine_version == version
 
 
 @pytest.mark.parametrize("image", ["a/vllm:latest", "a/vllm", "host:5000/vllm"])
@@ -143,11 +134,3 @@ def test_a_machine_has_the_name_of_the_catalogue_else_of_its_gpus_else_of_its_cp
     seen = {"device": "Apple M4"}
     assert setup_of(run(observed=seen)).machine == "Apple M4"
     assert setup_of(run()).machine is None
-
-
-def test_random_weights_are_what_the_run_showed_before_what_was_asked() -> None:
-    asked = {"random_weights": True}
-    assert setup_of(run(requested=asked)).random_weights
-    assert not setup_of(
-        run(requested=asked, observed={"random_weights": False})
-    ).random_weights

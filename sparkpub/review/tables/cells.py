@@ -29,11 +29,13 @@ from sparkpub.review.statistics.estimate import (
 from sparkpub.review.statistics.order import Units, by_unit, server_blocks
 from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     Places,
     by_size,
+    columns,
     groups,
+    interval,
+    shared,
     table,
     texts,
 )
@@ -43,40 +45,57 @@ Family = Literal["primary", "secondary"]
 CELL = ["campaign", "model", "environment", "workload"]
 _BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the figures"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "n": Column("integer", "Runs that count"),
-    "mean": Column("number", "Their mean; over several machines, each of which counts with its own error"),
-    "sd": Column("number", "Standard deviation, by n - 1; over several machines that within them"),
-    "sd_population": Column("number", "Standard deviation, by n"),
-    "min": Column("number", "Smallest value"),
-    "max": Column("number", "Largest value"),
-    "p50": Column("number", "Median"),
-    "p95": Column("number", "95th percentile"),
-    "p99": Column("number", "99th percentile"),
-    "p95_supported": Column("boolean", "Whether n is large enough for the 95th percentile"),
-    "p99_supported": Column("boolean", "Whether n is large enough for the 99th percentile"),
-    "cv_percent": Column("number", "Standard deviation in percent of the mean"),
-    "ci95_low": Column("number", "Lower end of the 95 % interval of the mean"),
-    "ci95_high": Column("number", "Upper end of it"),
-    "ci95_bootstrap_low": Column("number", "Lower end of the 95 % bootstrap-t interval"),
-    "ci95_bootstrap_high": Column("number", "Upper end of it"),
-    "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column("number", "What n is worth if neighbouring runs are alike or shared a server"),
-    "trend_slope": Column("number", "Change per run, in the unit of the metric (Theil-Sen)"),
-    "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
-    "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
-    "trend_inflation": Column("number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"),
-    "trend_n": Column("count", "Runs in which a trend was looked for; empty where none was"),
-    "runs": Column("list", "Ids of the runs, in order of time"),
-    "machines": Column("list", "Ids of the machines, in a campaign that ran on several"),
-    "n_by_machine": Column("list", "Runs on each of them"),
-}  # fmt: skip
+    **shared(
+        "campaign", "model", "environment", "workload", "metric", "unit", "family"
+    ),
+    **columns(
+        "integer",
+        n="Runs that count",
+    ),
+    **columns(
+        "number",
+        mean="Their mean; over several machines, each of which counts with its own error",
+        sd="Standard deviation, by n - 1; over several machines that within them",
+        sd_population="Standard deviation, by n",
+        min="Smallest value",
+        max="Largest value",
+        p50="Median",
+        p95="95th percentile",
+        p99="99th percentile",
+    ),
+    **columns(
+        "boolean",
+        p95_supported="Whether n is large enough for the 95th percentile",
+        p99_supported="Whether n is large enough for the 99th percentile",
+    ),
+    **columns(
+        "number",
+        cv_percent="Standard deviation in percent of the mean",
+    ),
+    **interval(
+        ci95="the 95 % interval of the mean",
+        ci95_bootstrap="the 95 % bootstrap-t interval",
+    ),
+    **columns(
+        "number",
+        autocorrelation="Lag-1 autocorrelation in run order",
+        n_effective="What n is worth if neighbouring runs are alike or shared a server",
+        trend_slope="Change per run, in the unit of the metric (Theil-Sen)",
+        trend_p_value="p of no trend (Mann-Kendall)",
+        trend_p_adjusted="The same, corrected over the primary metrics",
+        trend_inflation="Factor on the test's variance where neighbours are alike (Hamed-Rao)",
+    ),
+    **columns(
+        "count",
+        trend_n="Runs in which a trend was looked for; empty where none was",
+    ),
+    **columns(
+        "list",
+        runs="Ids of the runs, in order of time",
+        machines="Ids of the machines, in a campaign that ran on several",
+        n_by_machine="Runs on each of them",
+    ),
+}
 
 
 def cells(
@@ -190,14 +209,12 @@ def _on_several_machines(
     """The parts whose runs ran on several machines, by number, with the places of each machine, the first one used
     first."""
     machines = rows["machine"].cat.codes.to_numpy()
-    if (machines == machines[:1]).all():
-        return []
     found = []
     for number, part in enumerate(parts):
-        names = dict.fromkeys(machines[part].tolist())
-        if len(names) > 1:
-            each = [part[machines[part] == name] for name in names]
-            found.append((number, each))
+        mine = machines[part]
+        if (mine != mine[0]).any():
+            names = dict.fromkeys(mine.tolist())
+            found.append((number, [part[mine == name] for name in names]))
     return found
 
 
@@ -208,8 +225,9 @@ def _on_shared_servers(
     servers = texts(rows["server"])
     if not servers.any():
         return []
-    several = [(number, part) for number, part in enumerate(parts) if len(part) > 1]
-    units = [(number, server_blocks(servers[part])) for number, part in several]
+    units = [
+        (number, server_blocks(servers[part])) for number, part in enumerate(parts)
+    ]
     return [(number, each) for number, each in units if each]
 
 
@@ -242,11 +260,10 @@ def _over_machines(within: Sequence[Floats]) -> dict[str, Any]:
     if len(known) == len(parts):
         mean = over(known)
     low, high = mean.ends()
-    df = sum(len(values) - 1 for values in within)
-    squares = sum(
-        (len(values) - 1) * values.var(ddof=1) for values in within if len(values) > 1
-    )
-    sd = np.sqrt(squares / df) if df else np.nan
+    # Of n runs n - 1 distances from their machine's mean are free.
+    apart = np.concatenate([values - values.mean() for values in within])
+    df = len(apart) - len(within)
+    sd = np.sqrt((apart**2).sum() / df) if df else np.nan
     return {
         "mean": mean.value,
         "sd": sd,
