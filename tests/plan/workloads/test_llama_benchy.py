@@ -74,27 +74,6 @@ def parsed(report: Any, log: str = "", **files: Any) -> Answer:
 # -- what real reports say -----------------------------------------------------------------------------------
 
 
-def test_the_rates_and_times_of_a_report() -> None:
-    load = report_of("depth-conc.json", 0)
-    answer = parsed(load)
-    found = values(answer)
-    # As the file has them: means over three repetitions, of which one had no rate of the answer.
-    assert found["output_throughput_tok_s"] == pytest.approx(534.2250054938688)
-    assert found["prompt_throughput_tok_s"] == pytest.approx(1037.8778606313888)
-    assert answer.samples["output_throughput_tok_s"] == pytest.approx(
-        (465.5209575245747, 602.9290534631629)
-    )
-    # 45.69, 91.31 and 62.45 ms: the middle one, and (45.69 + 91.31 + 62.45) / 3.
-    assert found["ttft_p50_ms"] == pytest.approx(62.45142700026918)
-    assert found["ttft_mean_ms"] == pytest.approx(66.48412133351182)
-    # 1000 / 465.52 and 1000 / 602.93 ms a token.
-    assert found["tpot_max_ms"] == pytest.approx(2.14813, rel=1e-5)
-    assert found["tpot_min_ms"] == pytest.approx(1.65857, rel=1e-5)
-    assert answer.observed.settings["client_version"] == "0.4.0"
-    assert answer.observed.settings["latency"] == "generation, 14.35 ms"
-    assert answer.complete
-
-
 def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
     document = json.loads((IMPORTS / "prefix-caching.json").read_text())
     phases = [load["is_context_prefill_phase"] for load in document["benchmarks"][:2]]
