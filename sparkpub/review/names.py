@@ -281,10 +281,11 @@ class CampaignNames:
     ) -> dict[str, str]:
         """Key to the label that the matrix gives it, else to its name: where others have the same to a `longer` one,
         and with the key where that is the same, too."""
+        plain = Counter(name for key, name in names.items() if key in _PLAIN_KEYS)
         with_key = {
             key: f"{name} ({_without_type(key)})"
             for key, name in names.items()
-            if key not in _PLAIN_KEYS
+            if key not in _PLAIN_KEYS or plain[name] > 1
         }
         for further in (longer, with_key):
             counts = Counter(names.values())
