@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SparkpubError
+from sparkpub.record.text import listed
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -20,12 +21,13 @@ from sparkpub.site.reading import (
     CHECK,
     Speak,
     claims,
+    facts,
     read_page,
     unreadable_page,
     verdict,
 )
 from sparkpub.site.signs import against_sign
-from sparkpub.site.sources import CLAIMS_FILE, FRONT
+from sparkpub.site.sources import CLAIMS_FILE, FACTS_FILE, FRONT
 
 _LINK = re.compile(r"\]\(\s*<?([^)\s>]+)|\bhref=[\"']([^\"']+)")
 _RUN = re.compile(r"(?:^|/)runs/([A-Za-z0-9][\w.-]*?)(?:\.md|/|$)")
@@ -184,7 +186,8 @@ def _verdicts(sources: Path, review: Review) -> Iterator[ledger.Verdict]:
 def dead_evidence(
     sources: Path, review: Review, _speak: Speak | None
 ) -> Iterator[Finding]:
-    """Links to runs that are not among the data, and to files that do not exist."""
+    """Links to runs that are not among the data, and to files that do not exist; and facts whose source is not quoted,
+    so that nobody can compare the figure with it."""
     for page, _, text in prose.pages(sources):
         for found in _LINK.finditer(text):
             target = (found[1] or found[2]).split("#")[0].split("?")[0]
@@ -196,6 +199,11 @@ def dead_evidence(
                     line,
                     f"{target} leads to evidence that does not exist.",
                 )
+    unquoted = [fact.id for fact in facts(sources).values() if fact.quote is None]
+    if unquoted:
+        text = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
+        found = _finding("dead-evidence", sources / FACTS_FILE, 1, text)
+        yield replace(found, severity="info")
 
 
 def _dead(target: str, dataset: Dataset) -> bool:

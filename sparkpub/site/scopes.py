@@ -3,7 +3,7 @@
 Raises ClaimError that says what there is, where a scope names nothing or too much.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkpub.record.documents import suggestion
@@ -54,13 +54,17 @@ class Scopes:
         *,
         campaign: str = "",
         model: str = "",
-        environment: str = "",
+        environment: str | Sequence[str] = "",
         workload: str = "",
         include: Include = "counted",
     ) -> Chosen:
         """The runs of a scope; with `include="all"` those that do not count as well."""
         axes = {"model": model, "environment": environment, "workload": workload}
-        chosen = {axis: (name,) if name else () for axis, name in axes.items()}
+        chosen = {
+            axis: [names] if isinstance(names, str) else names
+            for axis, names in axes.items()
+            if names
+        }
         return choose(self.reviewed(campaign=campaign), include, **chosen)
 
     def reviewed(self, **scope: Any) -> ReviewedCampaign:
@@ -78,15 +82,14 @@ class Scopes:
         **scope: Any,
     ) -> Quantity:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
-        other: Chosen | None = None
-        if candidate:
-            group = self.select(environment=candidate, **scope)
-            other = self.select(environment=baseline, **scope)
+        sides = (candidate, baseline) if candidate else None
+        if sides:
+            group = self.select(environment=sides, **scope)
+            each = [self.select(environment=side, **scope) for side in sides]
         else:
-            group = self.select(**scope)
-        for side in (group, other):
-            if side is not None and metric:
-                self.refuse_early(side)
+            each = [group := self.select(**scope)]
+        for side in each if metric else ():
+            self.refuse_early(side)
         for name in (metric, against):
             if name and name not in group.metrics:
                 remedy = suggestion(name, sorted(group.metrics))
@@ -94,7 +97,7 @@ class Scopes:
                     f"no run of this scope has the metric {name!r}", remedy=remedy
                 )
         margin = self.campaign(**scope).margin_percent
-        return ask(statistic, Question(group, metric, against, other, margin))
+        return ask(statistic, Question(group, metric, against, sides, margin))
 
     def sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""

@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
 from sparkpub.record.store import Stored
-from sparkpub.review import stats_told
+from sparkpub.review import told
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.quantities import Question, ask
@@ -197,7 +197,7 @@ def test_a_mean_over_machines_has_an_interval_where_each_has_one(
 # -- what stats tells ----------------------------------------------------------------------------------------------
 
 
-def told(*measured: float) -> Results:
+def measured_by(*measured: float) -> Results:
     """A campaign whose machines found these differences, in percent."""
     cells = {
         name: drawn(100 + 20 * place, change, place)
@@ -207,7 +207,7 @@ def told(*measured: float) -> Results:
 
 
 def test_stats_shows_each_machine_and_all_together() -> None:
-    found = told(5, 5, 5)
+    found = measured_by(5, 5, 5)
     measured, _ = found.over(list(found.campaigns))
     assert list(measured["machine"]) == ["a", "b", "c"]
     (row,) = rows(found.replications)
@@ -221,7 +221,7 @@ def test_stats_shows_each_machine_and_all_together() -> None:
     (native,) = [cell for cell in found.cell_rows if cell.environment == "native"]
     assert native.machines == ("a", "b", "c")
     assert native.n_by_machine == (8, 8, 8)
-    text = stats_told.render(found, "text")
+    text = told.render(found, "text")
     assert "Over machines" in text
     assert "24 (a: 8, b: 8, c: 8)" in text
 
@@ -243,7 +243,7 @@ def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None
 
 
 def test_machines_that_decide_differently_do_not_replicate() -> None:
-    (row,) = rows(told(5, -5).replications)
+    (row,) = rows(measured_by(5, -5).replications)
     assert row.verdicts == ("higher", "lower")
     assert (row.verdict, row.replication) == ("undecided", "does not replicate")
     assert row.i2_percent is not None
@@ -253,7 +253,7 @@ def test_machines_that_decide_differently_do_not_replicate() -> None:
 
 def test_two_machines_that_agree_roughly_are_too_few() -> None:
     """Differences of 3 % and 8 %: one degree of freedom reaches 12.7 × 2.5 % to either side."""
-    (row,) = rows(told(3, 8).replications)
+    (row,) = rows(measured_by(3, 8).replications)
     assert row.verdicts == ("higher", "higher")
     assert row.replication == "undecided"
     assert "2 machines leave 1 degree of freedom" in row.why
@@ -270,7 +270,7 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
 
 
 def test_the_document_names_machines() -> None:
-    document = json.loads(stats_told.render(told(5, 5), "json"))
+    document = json.loads(told.render(measured_by(5, 5), "json"))
     assert document["comparisons"][0]["machines"] == 2
     assert document["cells"][0]["machines"] == ["a", "b"]
     assert document["cells"][0]["n_by_machine"] == [8, 8]

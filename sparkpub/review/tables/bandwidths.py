@@ -30,13 +30,20 @@ COLUMNS: Columns = {
     "weights": Column("text", "Format of the weights"),
     "bytes_per_token": Column("number", "Bytes of weights that a token reads"),
     "expert_bytes_per_token": Column("number", "Of them those of routed experts"),
-    "source": Column("text", "Who says how many; where nobody does, that they are not known for this format"),
-    "output_throughput_tok_s": Column("number", "Output throughput"),
-    "milliseconds_per_token": Column("number", "Its inverse"),
+    "source": Column(
+        "text",
+        "Who says how many; where nobody does, that they are not known for this format",
+    ),
+    "output_throughput_tok_s": Column("number", "Output throughput", heading="tok/s"),
+    "milliseconds_per_token": Column("number", "Its inverse", heading="ms per token"),
     "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
-    "share_percent": Column("number", "Of it, what the throughput needs"),
-    "is_plausible": Column("answer", "Whether engines come that close, by the rule of the check roofline"),
-}  # fmt: skip
+    "share_percent": Column(
+        "number", "Of it, what the throughput needs", heading="% of the bandwidth"
+    ),
+    "is_plausible": Column(
+        "answer", "Whether engines come that close, by the rule of the check roofline"
+    ),
+}
 
 
 UNKNOWN = "not known for this format"

@@ -44,21 +44,54 @@ COLUMNS: Columns = {
     "model": Column("text", "Key of the model"),
     "environment": Column("text", "Key of the environment"),
     "load": Column("text", "What was asked for, without the rate, in words"),
-    "limit_seconds": Column("number", "How long users may wait for the first token"),
-    "limit_tpot_ms": Column("number", "How long each further token may take"),
-    "rate": Column("number", "Requests per second at the highest rate that holds; empty where the lowest does not"),
-    "at_least": Column("boolean", "Whether the highest rate that was measured holds: the capacity may be higher"),
-    "text": Column("text", "The rate for readers: 0.7, limit not reached (up to 1.0), below 0.1, not ranked"),
-    "ttft_p95_ms": Column("number", "95th percentile of the time to first token at that rate, else at the lowest"),
-    "tpot_p95_ms": Column("number", "95th percentile of the time per output token there"),
-    "served_req_s": Column("number", "Requests per second that were completed there"),
-    "in_flight": Column("number", "Requests in flight there on average: those completed times their mean latency"),
-    "user_tok_s": Column("number", "Tokens per second for each user there: 1 by the mean time per output token"),
-    "output_throughput_tok_s": Column("number", "Output throughput there"),
-    "workload": Column("text", "Key of a workload with that rate, else with the lowest"),
+    "limit_seconds": Column(
+        "number", "How long users may wait for the first token", heading="limit in s"
+    ),
+    "limit_tpot_ms": Column(
+        "number", "How long each further token may take", heading="per token in ms"
+    ),
+    "rate": Column(
+        "number",
+        "Requests per second at the highest rate that holds; empty where the lowest does not",
+    ),
+    "at_least": Column(
+        "boolean",
+        "Whether the highest rate that was measured holds: the capacity may be higher",
+    ),
+    "text": Column(
+        "text",
+        "The rate for readers: 0.7, limit not reached (up to 1.0), below 0.1, not ranked",
+        heading="requests/s",
+    ),
+    "ttft_p95_ms": Column(
+        "number",
+        "95th percentile of the time to first token at that rate, else at the lowest",
+    ),
+    "tpot_p95_ms": Column(
+        "number", "95th percentile of the time per output token there"
+    ),
+    "served_req_s": Column(
+        "number", "Requests per second that were completed there", heading="completed/s"
+    ),
+    "in_flight": Column(
+        "number",
+        "Requests in flight there on average: those completed times their mean latency",
+        heading="in flight",
+    ),
+    "user_tok_s": Column(
+        "number",
+        "Tokens per second for each user there: 1 by the mean time per output token",
+        heading="tok/s each",
+    ),
+    "output_throughput_tok_s": Column(
+        "number", "Output throughput there", heading="tok/s"
+    ),
+    "workload": Column(
+        "text", "Key of a workload with that rate, else with the lowest"
+    ),
     "rates": Column("list", "The rates that were measured, rising"),
     "note": Column("text", "What readers have to know of the measurement at that rate"),
-}  # fmt: skip
+}
 _METRICS = {
     "ttft_p95_ms": max,
     "tpot_p95_ms": max,

@@ -51,32 +51,70 @@ COLUMNS: Columns = {
     "unit": Column("text", "Unit of the figures"),
     "family": Column("text", "primary, or secondary for exploratory metrics"),
     "n": Column("integer", "Runs that count"),
-    "mean": Column("number", "Their mean; over several machines, each of which counts with its own error"),
-    "sd": Column("number", "Standard deviation, by n - 1; over several machines that within them"),
+    "mean": Column(
+        "number",
+        "Their mean; over several machines, each of which counts with its own error",
+        shown="metric unit",
+    ),
+    "sd": Column(
+        "number",
+        "Standard deviation, by n - 1; over several machines that within them",
+        heading="σ",
+        shown="metric",
+    ),
     "sd_population": Column("number", "Standard deviation, by n"),
     "min": Column("number", "Smallest value"),
     "max": Column("number", "Largest value"),
-    "p50": Column("number", "Median"),
-    "p95": Column("number", "95th percentile"),
-    "p99": Column("number", "99th percentile"),
-    "p95_supported": Column("boolean", "Whether n is large enough for the 95th percentile"),
-    "p99_supported": Column("boolean", "Whether n is large enough for the 99th percentile"),
-    "cv_percent": Column("number", "Standard deviation in percent of the mean"),
-    "ci95_low": Column("number", "Lower end of the 95 % interval of the mean"),
+    "p50": Column("number", "Median", shown="metric"),
+    "p95": Column("number", "95th percentile", shown="metric"),
+    "p99": Column("number", "99th percentile", shown="metric"),
+    "p95_supported": Column(
+        "boolean", "Whether n is large enough for the 95th percentile"
+    ),
+    "p99_supported": Column(
+        "boolean", "Whether n is large enough for the 99th percentile"
+    ),
+    "cv_percent": Column(
+        "number", "Standard deviation in percent of the mean", heading="CV %"
+    ),
+    "ci95_low": Column(
+        "number",
+        "Lower end of the 95 % interval of the mean",
+        heading="95 % interval",
+        shown="metric",
+    ),
     "ci95_high": Column("number", "Upper end of it"),
-    "ci95_bootstrap_low": Column("number", "Lower end of the 95 % bootstrap-t interval"),
+    "ci95_bootstrap_low": Column(
+        "number", "Lower end of the 95 % bootstrap-t interval"
+    ),
     "ci95_bootstrap_high": Column("number", "Upper end of it"),
     "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column("number", "What n is worth if neighbouring runs are alike or shared a server"),
-    "trend_slope": Column("number", "Change per run, in the unit of the metric (Theil-Sen)"),
+    "n_effective": Column(
+        "number",
+        "What n is worth if neighbouring runs are alike or shared a server",
+        heading="n eff.",
+    ),
+    "trend_slope": Column(
+        "number",
+        "Change per run, in the unit of the metric (Theil-Sen)",
+        heading="trend per run",
+    ),
     "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
-    "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
-    "trend_inflation": Column("number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"),
-    "trend_n": Column("count", "Runs in which a trend was looked for; empty where none was"),
+    "trend_p_adjusted": Column(
+        "number", "The same, corrected over the primary metrics"
+    ),
+    "trend_inflation": Column(
+        "number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"
+    ),
+    "trend_n": Column(
+        "count", "Runs in which a trend was looked for; empty where none was"
+    ),
     "runs": Column("list", "Ids of the runs, in order of time"),
-    "machines": Column("list", "Ids of the machines, in a campaign that ran on several"),
+    "machines": Column(
+        "list", "Ids of the machines, in a campaign that ran on several"
+    ),
     "n_by_machine": Column("list", "Runs on each of them"),
-}  # fmt: skip
+}
 
 
 def cells(

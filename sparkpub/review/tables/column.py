@@ -31,6 +31,10 @@ class Column:
 
     kind: ColumnKind
     meaning: str
+    heading: str = ""
+    """What stands above it, or above the interval that begins with it, where that is not its name."""
+    shown: str = ""
+    """How people see a figure, in words of `metric` (in digits of its metric), `unit` (behind it), `signed`."""
 
 
 Columns = Mapping[str, Column]

@@ -5,7 +5,7 @@ A selection is a mask on a table of runs, whose rows stand in order of time:
 
     of = runs["counts"] & (runs["metric"] == "ttft_p50_ms") & (runs["workload"] == "chat")
     native, container = (of & (runs["environment"] == name) for name in ("native", "container"))
-    found = compare(runs[native], runs[container], campaign)   # None where one side has no row
+    found, _ = compare(runs[native], runs[container], campaign)   # None where one side has no row
     found.difference, found.ci95_difference, found.p_value     # what `FIGURES` describes; None where there is no figure
     estimate(found), estimate_percent(found)                   # value, error and df; None where runs are only described
 
@@ -84,9 +84,15 @@ from sparkpub.review.tables.reasons import why
 
 FIGURES: Columns = {
     "order": Column("text", "The order in which the runs were really made"),
-    "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
+    "analysis": Column(
+        "text",
+        "paired, welch, description, or machines for within each and then over them",
+    ),
     "machines": Column("integer", "Machines within which both are compared"),
-    "servers": Column("count", "Servers a side that the errors rest on; empty where no two runs shared one"),
+    "servers": Column(
+        "count",
+        "Servers a side that the errors rest on; empty where no two runs shared one",
+    ),
     "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
     "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
     "left_out": Column("integer", "Runs outside of complete rounds"),
@@ -100,11 +106,22 @@ FIGURES: Columns = {
         "number",
         "Mean of the candidate over the runs compared; over several machines that of the baseline and the difference",
     ),
-    "difference": Column("number", "Candidate minus baseline"),
-    "difference_percent": Column("number", "The same in percent of the baseline"),
-    "ci95_difference_low": Column("number", "Lower end of the 95 % interval of the difference"),
+    "difference": Column(
+        "number", "Candidate minus baseline", shown="metric unit signed"
+    ),
+    "difference_percent": Column(
+        "number", "The same in percent of the baseline", heading="%", shown="signed"
+    ),
+    "ci95_difference_low": Column(
+        "number",
+        "Lower end of the 95 % interval of the difference",
+        heading="95 % interval",
+        shown="metric",
+    ),
     "ci95_difference_high": Column("number", "Upper end of it"),
-    "ci90_difference_low": Column("number", "Lower end of the 90 % interval of the difference"),
+    "ci90_difference_low": Column(
+        "number", "Lower end of the 90 % interval of the difference"
+    ),
     "ci90_difference_high": Column("number", "Upper end of it"),
     "ratio": Column("number", "Candidate by baseline"),
     "inverse_ratio": Column("number", "Baseline by candidate"),
@@ -112,21 +129,39 @@ FIGURES: Columns = {
     "ci95_ratio_high": Column("number", "Upper end of it"),
     "ci90_ratio_low": Column("number", "Lower end of the 90 % interval of the ratio"),
     "ci90_ratio_high": Column("number", "Upper end of it"),
-    "overhead_percent": Column("number", "Increase of execution time in percent"),
+    "overhead_percent": Column(
+        "number",
+        "Increase of execution time in percent",
+        heading="overhead %",
+        shown="signed",
+    ),
     "p_value": Column("number", "p of no difference"),
     "p_adjusted": Column("number", "The same, corrected over the family"),
-    "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
-    "margin_declared": Column("boolean", "Whether the margin was declared before the first run"),
+    "equivalence_margin_percent": Column(
+        "number", "Margin within which a difference does not matter"
+    ),
+    "margin_declared": Column(
+        "boolean", "Whether the margin was declared before the first run"
+    ),
     "equivalence_p": Column("number", "p of a difference beyond the margin"),
     "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
     "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
-    "detectable_percent": Column("number", "Difference in percent that is detected with a power of 0.8"),
-    "unseen_percent": Column("number", "Share of slow runs below which so many runs may well have none"),
-    "days": Column("integer", "Days on which the runs were made; of several machines, on the one with the most"),
-    "better": Column("text", "The side with the better mean; empty where no direction is better"),
+    "detectable_percent": Column(
+        "number", "Difference in percent that is detected with a power of 0.8"
+    ),
+    "unseen_percent": Column(
+        "number", "Share of slow runs below which so many runs may well have none"
+    ),
+    "days": Column(
+        "integer",
+        "Days on which the runs were made; of several machines, on the one with the most",
+    ),
+    "better": Column(
+        "text", "The side with the better mean; empty where no direction is better"
+    ),
     "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
     "why": Column("text", "What the verdict rests on"),
-}  # fmt: skip
+}
 """What a comparison found."""
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),
@@ -137,9 +172,11 @@ COLUMNS: Columns = {
     "family": Column("text", "primary, or secondary for exploratory metrics"),
     "baseline": Column("text", "The environment that is compared with"),
     "candidate": Column("text", "The environment that is compared"),
-    "machine": Column("text", "The machine within which both are compared; empty over all of them"),
+    "machine": Column(
+        "text", "The machine within which both are compared; empty over all of them"
+    ),
     **FIGURES,
-}  # fmt: skip
+}
 _COMPARED = ["run", "model", "workload", "iteration", "order", "started", "machine"]
 _COMPARED += ["server", "repeat_of", "value"]
 """Columns of a table of runs that a comparison looks at."""
@@ -253,9 +290,9 @@ def compare(
     candidate: pd.DataFrame,
     campaign: CampaignData,
     margin: Margin | None = None,
-) -> TableRow | None:
+) -> Compared | None:
     """Some rows of a campaign's table of runs against others, p-values uncorrected, within its margin or another one.
-    They have values of one metric; None where one side has none."""
+    They have values of one metric; None where one side has none. Of what machines show each, there is no verdict."""
     if baseline.empty or candidate.empty:
         return None
     rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
@@ -268,10 +305,10 @@ def compare(
         for first, last in ((0, n), (n, len(rows)))
     ]
     metric = campaign.metrics[candidate["metric"].iloc[0]]
-    ((overall, _),) = _compare_sides(
+    ((overall, within),) = _compare_sides(
         rows, [sides], [metric], [margin or Margin.of(campaign)]
     )
-    return judged(overall)
+    return judged(overall), within
 
 
 def against_baselines(

@@ -17,13 +17,16 @@ from sparkpub.review.tables.over import REPEAT_PERCENT
 COLUMNS: Columns = {
     "campaign": Column("text", "The campaign"),
     "criterion": Column("text", "variation, power, repeatability or completeness"),
-    "cell": Column("text", "model/environment/workload, for power the candidate's; empty for a whole campaign"),
+    "cell": Column(
+        "text",
+        "model/environment/workload, for power the candidate's; empty for a whole campaign",
+    ),
     "metric": Column("text", "Name of the metric"),
     "value": Column("number", "What is held against the limit"),
     "threshold": Column("number", "The limit"),
     "met": Column("answer", "Whether it is met; empty where the data do not decide"),
     "why": Column("text", "What this rests on"),
-}  # fmt: skip
+}
 
 
 def criteria(

@@ -73,22 +73,31 @@ _ABOUT: Columns = {
 POOLED: Columns = {
     "campaign": Column("text", "The campaign"),
     "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the effect: the metric's own for memory, else % of each cell's baseline"),
+    "unit": Column(
+        "text",
+        "Unit of the effect: the metric's own for memory, else % of each cell's baseline",
+    ),
     "family": Column("text", "primary, or secondary for exploratory metrics"),
     "baseline": Column("text", "The environment that is compared with"),
     "candidate": Column("text", "The environment that is compared"),
     "cells": Column("integer", "Cells that are pooled"),
     "left_out": Column("integer", "Cells whose runs are worth too few"),
-    "effect": Column("number", "The difference that the cells show together"),
-    "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
+    "effect": Column(
+        "number", "The difference that the cells show together", shown="signed"
+    ),
+    "ci95_effect_low": Column(
+        "number", "Lower end of its 95 % interval", heading="95 % interval"
+    ),
     "ci95_effect_high": Column("number", "Upper end of it"),
     "error": Column("number", "Standard error of the effect"),
     "df": Column("number", "Degrees of freedom behind the error"),
     "t": Column("number", "Their quotient"),
     "p_value": Column("number", "p of no difference"),
-    "q": Column("number", "Cochran's Q"),
-    "heterogeneity_p": Column("number", "p of the cells having one difference"),
-}  # fmt: skip
+    "q": Column("number", "Cochran's Q", heading="Q"),
+    "heterogeneity_p": Column(
+        "number", "p of the cells having one difference", heading="p of heterogeneity"
+    ),
+}
 REPEATS: Columns = {
     "campaign": Column("text", "The campaign"),
     "model": Column("text", "Key of the model"),
@@ -98,33 +107,59 @@ REPEATS: Columns = {
     "family": Column("text", "primary, or secondary for exploratory metrics"),
     "against": Column("text", "The earlier campaign"),
     "environment": Column("text", "Key of the environment"),
-    "same_specification": Column("answer", "Whether both measured the same; empty where records do not say"),
+    "same_specification": Column(
+        "answer", "Whether both measured the same; empty where records do not say"
+    ),
     **FIGURES,
-}  # fmt: skip
+}
 REPLICATIONS: Columns = {
     **_ABOUT,
     "campaigns": Column("list", "The campaigns whose sessions these are"),
     "baseline": Column("text", "The environment that is compared with"),
     "candidate": Column("text", "The environment that is compared"),
     "machines": Column("integer", "Machines, or sessions, together"),
-    "effect": Column("number", "The difference, in the unit of the effect"),
-    "effect_unit": Column("text", "% of the machine's own baseline, or the metric's unit without a true zero"),
-    "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
+    "effect": Column(
+        "number", "The difference, in the unit of the effect", shown="signed"
+    ),
+    "effect_unit": Column(
+        "text",
+        "% of the machine's own baseline, or the metric's unit without a true zero",
+        heading="unit",
+    ),
+    "ci95_effect_low": Column(
+        "number", "Lower end of its 95 % interval", heading="95 % interval"
+    ),
     "ci95_effect_high": Column("number", "Upper end of it"),
-    "prediction95_low": Column("number", "Lower end of where one more machine is expected"),
+    "prediction95_low": Column(
+        "number",
+        "Lower end of where one more machine is expected",
+        heading="95 % prediction",
+    ),
     "prediction95_high": Column("number", "Upper end of it"),
-    "p_adjusted": Column("number", "p of no difference, corrected over the primary rows"),
-    "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
-    "equivalence_p_adjusted": Column("number", "p of a difference beyond the margin, corrected"),
-    "between_sd": Column("number", "Spread of the true effects between machines"),
-    "i2_percent": Column("number", "Its share in the spread of the effects found"),
-    "q": Column("number", "Cochran's Q"),
-    "heterogeneity_p": Column("number", "p of the machines having one effect"),
+    "p_adjusted": Column(
+        "number", "p of no difference, corrected over the primary rows"
+    ),
+    "equivalence_margin_percent": Column(
+        "number", "Margin within which a difference does not matter"
+    ),
+    "equivalence_p_adjusted": Column(
+        "number", "p of a difference beyond the margin, corrected"
+    ),
+    "between_sd": Column(
+        "number", "Spread of the true effects between machines", heading="τ"
+    ),
+    "i2_percent": Column(
+        "number", "Its share in the spread of the effects found", heading="I² %"
+    ),
+    "q": Column("number", "Cochran's Q", heading="Q"),
+    "heterogeneity_p": Column(
+        "number", "p of the machines having one effect", heading="p of heterogeneity"
+    ),
     "verdicts": Column("list", "The verdicts of the single machines"),
     "verdict": Column("text", "The verdict on the mean over machines like these"),
     "replication": Column("text", "replicates, does not replicate or undecided"),
     "why": Column("text", "What the replication rests on"),
-}  # fmt: skip
+}
 
 
 def pooled(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -22,18 +22,32 @@ COLUMNS: Columns = {
     "workload": Column("text", "Key of the workload"),
     "iteration": Column("integer", "Which repetition of its cell the run is, from 1"),
     "position": Column("integer", "Place in the planned order, from 0"),
-    "order": Column("text", "The planned order: interleaved, random or blocked; as-published where nobody planned one"),
-    "started": Column("text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
+    "order": Column(
+        "text",
+        "The planned order: interleaved, random or blocked; as-published where nobody planned one",
+    ),
+    "started": Column(
+        "text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"
+    ),
     "machine": Column("text", "Id of the machine; empty where it is not known"),
-    "server": Column("text", "The server that served the run, by machine and start; empty where none is recorded"),
+    "server": Column(
+        "text",
+        "The server that served the run, by machine and start; empty where none is recorded",
+    ),
     "status": Column("text", "ok, failed, timeout, interrupted or invalid"),
     "repeat_of": Column("text", "Id of the run that this one repeats"),
-    "specification": Column("text", "What was to be measured, as a digest; empty where the record does not say"),
+    "specification": Column(
+        "text",
+        "What was to be measured, as a digest; empty where the record does not say",
+    ),
     "quarantined": Column("boolean", "Whether people excluded the run"),
     "metric": Column("text", "Name of the metric"),
     "value": Column("number", "The value in its unit; empty where it is not available"),
     "unit": Column("text", "Unit of the value"),
-    "source": Column("text", "Where the value was read: log, report, sampler or published; or derived from others"),
+    "source": Column(
+        "text",
+        "Where the value was read: log, report, sampler or published; or derived from others",
+    ),
     "reason": Column("text", "Why there is no value"),
     "excluded": Column("text", "Why the run is not in the figures; empty where it is"),
     "counts": Column("boolean", "Whether the value is in the figures"),
@@ -44,7 +58,7 @@ COLUMNS: Columns = {
     "hardware": Column("text", "What the machine is, in words"),
     "tool": Column("text", "The tool that measured, and its mode"),
     "load": Column("text", "What was asked of the engine, in words"),
-}  # fmt: skip
+}
 
 
 def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:

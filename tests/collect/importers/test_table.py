@@ -25,10 +25,10 @@ from sparkpub.record.record import MetricValue, Record, Spread
 from sparkpub.record.store import read_folder, to_json
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
-from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
+from sparkpub.review.told import FORMATS
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mapping
 from tests.building import a_record
