@@ -14,65 +14,79 @@ from sparkpub.record.text import outward, outward_digits, p_text, significant
 from sparkpub.review.results import Results
 from sparkpub.review.statistics.bootstrap import RESAMPLES, SEED
 from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS
-from sparkpub.review.tables import (
-    bandwidths,
-    capacities,
-    cells,
-    comparisons,
-    criteria,
-    over,
-)
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows
+from sparkpub.review.tables.column import TableRow, rows
 
 StatsForm = Literal["text", "markdown", "csv", "json"]
 PART = "part-0.parquet"
 _CHANGE = "difference ci95_difference difference_percent"
-_SHOWN: Mapping[str, tuple[Columns, str, str]] = {
+_SHOWN: Mapping[str, tuple[str, str]] = {
     "cells": (
-        cells.COLUMNS,
         "Cells (σ of the sample; * is in effect the maximum: n is too small)",
         "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope",
     ),
     "comparisons": (
-        comparisons.COLUMNS,
         "Comparisons (candidate against baseline)",
         f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent verdict why",
     ),
     "pooled": (
-        over.POOLED,
         "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
         "campaign metric family candidate baseline cells effect unit ci95_effect t p_value heterogeneity_p",
     ),
     "repeats": (
-        over.REPEATS,
         "Repeats (campaign against campaign)",
         f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
     ),
     "replications": (
-        over.REPLICATIONS,
         "Over machines (the interval holds for machines like these)",
         "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
         " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
     ),
     "criteria": (
-        criteria.COLUMNS,
         "Success criteria",
         "campaign criterion cell metric value threshold met why",
     ),
     "capacities": (
-        capacities.COLUMNS,
         "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
         "campaign model environment load limit_seconds limit_tpot_ms text served_req_s in_flight user_tok_s"
         " output_throughput_tok_s workload note",
     ),
     "bandwidths": (
-        bandwidths.COLUMNS,
         "Memory bandwidth that one request at once gets",
         "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
         " milliseconds_per_token share_percent",
     ),
 }
-"""Tables that `sparkpub stats` shows: their columns, the title, and which of these people see."""
+"""Tables that `sparkpub stats` shows: the title, and the columns that people see."""
+_HEADINGS = {
+    "sd": "σ",
+    "ci95": "95 % interval",
+    "ci95_difference": "95 % interval",
+    "ci95_effect": "95 % interval",
+    "prediction95": "95 % prediction",
+    "cv_percent": "CV %",
+    "difference_percent": "%",
+    "overhead_percent": "overhead %",
+    "effect_unit": "unit",
+    "between_sd": "τ",
+    "i2_percent": "I² %",
+    "q": "Q",
+    "heterogeneity_p": "p of heterogeneity",
+    "n_effective": "n eff.",
+    "trend_slope": "trend per run",
+    "limit_seconds": "limit in s",
+    "limit_tpot_ms": "per token in ms",
+    "text": "requests/s",
+    "served_req_s": "completed/s",
+    "in_flight": "in flight",
+    "user_tok_s": "tok/s each",
+    "output_throughput_tok_s": "tok/s",
+    "milliseconds_per_token": "ms per token",
+    "share_percent": "% of the bandwidth",
+}
+"""Columns that people see under another name."""
+_IN_UNIT = ("mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference")
+"""In the digits of their metric, and mean and difference with its unit."""
+_SIGNED = ("difference", "difference_percent", "overhead_percent", "effect")
 
 
 def tables(found: Results) -> dict[str, pd.DataFrame]:
@@ -126,11 +140,11 @@ def render(found: Results, form: StatsForm) -> str:
     write = _markdown if form == "markdown" else _text
     told = [_counted(found)]
     for name, table in tables(found).items():
-        columns, title, names = _SHOWN[name]
-        shown = {name: _column(columns, name) for name in names.split()}
-        lines = [[column.heading or name for name, column in shown.items()]]
+        title, shown = _SHOWN[name]
+        names = shown.split()
+        lines = [[_HEADINGS.get(name, name) for name in names]]
         for row in rows(table):
-            lines.append([_cell(row, *column) for column in shown.items()])
+            lines.append([_cell(row, name) for name in names])
         if not table.empty:
             told.append(write(title, lines))
     return "\n".join(told)
@@ -145,46 +159,41 @@ def _counted(found: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _column(columns: Columns, name: str) -> Column:
-    """The column of that name, or the lower one of the two that are an interval."""
-    return columns.get(name) or columns[f"{name}_low"]
-
-
-def _cell(row: TableRow, name: str, column: Column) -> str:
+def _cell(row: TableRow, name: str) -> str:
     value = getattr(row, name)
     if name == "n" and row.machines:
         pairs = zip(row.machines, row.n_by_machine, strict=True)
         each = ", ".join(f"{machine}: {n}" for machine, n in pairs)
         return f"{value} ({each})"
-    if column.kind == "list":
+    if name in ("campaigns", "verdicts"):
         return ", ".join(value)
     if isinstance(value, tuple):
         low, high = value
-        if column.shown and row.metric in METRICS:
+        if name in _IN_UNIT and row.metric in METRICS:
             low, high = outward(low, high, METRICS[row.metric].decimals)
         else:
             low, high = outward_digits(low, high)
-        return f"{_figure(low, row, column)} … {_figure(high, row, column)}"
-    text = _figure(value, row, column)
+        return f"{_figure(row, name, low)} … {_figure(row, name, high)}"
+    text = _figure(row, name, value)
     if name == "trend_slope" and value is not None:
         p_value = row.trend_p_adjusted
         return f"{text} ({p_text(row.trend_p_value if p_value is None else p_value)})"
     return text if getattr(row, f"{name}_supported", True) else f"{text}*"
 
 
-def _figure(value: Any, row: TableRow, column: Column) -> str:
-    """One value for a reader, in the digits of its metric where it is in its unit."""
+def _figure(row: TableRow, name: str, value: Any) -> str:
+    """One value for a reader."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, float | int):
         return value or "—"
     text = significant(value)
-    if "metric" in column.shown:
+    if name in _IN_UNIT:
         metric = METRICS.get(row.metric)
         if metric is None:
             metric = Metric(row.metric, row.unit, "neither", row.metric, "")
-        text = metric.format(value, unit="unit" in column.shown)
-    return f"+{text}" if "signed" in column.shown and value > 0 else text
+        text = metric.format(value, unit=name in ("mean", "difference"))
+    return f"+{text}" if name in _SIGNED and value > 0 else text
 
 
 def _markdown(title: str, lines: Sequence[Sequence[str]]) -> str:

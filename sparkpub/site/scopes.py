@@ -3,7 +3,7 @@
 Raises ClaimError that says what there is, where a scope names nothing or too much.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sparkpub.record.documents import suggestion
@@ -54,18 +54,26 @@ class Scopes:
         *,
         campaign: str = "",
         model: str = "",
-        environment: str | Sequence[str] = "",
+        environment: str | tuple[str, ...] = "",
         workload: str = "",
         include: Include = "counted",
     ) -> Chosen:
         """The runs of a scope; with `include="all"` those that do not count as well."""
         axes = {"model": model, "environment": environment, "workload": workload}
         chosen = {
-            axis: [names] if isinstance(names, str) else names
+            axis: (names,) if isinstance(names, str) else names
             for axis, names in axes.items()
             if names
         }
         return choose(self.reviewed(campaign=campaign), include, **chosen)
+
+    def measured(self, **scope: Any) -> Chosen:
+        """The same. Raises NotMeasuredYetError where no run is there to answer, or none but failed ones."""
+        chosen = self.select(**scope)
+        campaign = chosen.reviewed.campaign
+        if campaign.awaits(chosen.cells):
+            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
+        return chosen
 
     def reviewed(self, **scope: Any) -> ReviewedCampaign:
         """The campaign of a scope with what the review found."""
@@ -82,14 +90,14 @@ class Scopes:
         **scope: Any,
     ) -> Quantity:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
+        choose = self.measured if metric else self.select
         sides = (candidate, baseline) if candidate else None
         if sides:
+            for side in sides:
+                choose(environment=side, **scope)
             group = self.select(environment=sides, **scope)
-            each = [self.select(environment=side, **scope) for side in sides]
         else:
-            each = [group := self.select(**scope)]
-        for side in each if metric else ():
-            self.refuse_early(side)
+            group = choose(**scope)
         for name in (metric, against):
             if name and name not in group.metrics:
                 remedy = suggestion(name, sorted(group.metrics))
@@ -136,7 +144,7 @@ class Scopes:
         name = self.campaign(campaign=campaign).name
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
-            self.refuse_early(self.select(campaign=campaign, environment=side, **cells))
+            self.measured(campaign=campaign, environment=side, **cells)
         known = self._results.comparisons_of(name, metric)
         found = [row for row in known if matches(row, wanted)]
         if len(found) != 1:
@@ -145,12 +153,6 @@ class Scopes:
                 remedy="name model and workload",
             )
         return found[0]
-
-    def refuse_early(self, chosen: Chosen) -> None:
-        """Raise NotMeasuredYetError where no run is there to answer, or none but failed ones."""
-        campaign = chosen.reviewed.campaign
-        if campaign.awaits(chosen.cells):
-            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
 
     def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
         """The id of a model by its key in the campaign."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import pandas as pd
 
@@ -15,6 +15,8 @@ from sparkpub.review.tables.column import TableRow, rows, texts
 from sparkpub.review.tables.runs import of_all
 
 AXES = ("model", "environment", "workload")
+_ASKED_IN_A_ROW = 64
+"""Choices that are kept: whoever asks for one figure of some runs asks for the others next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +35,21 @@ class Chosen:
         """The records of its own campaign, in order of time."""
         by_cell = self.reviewed.runs_by_cell(self.include)
         runs = [run for cell in self.cells for run in by_cell.get(cell, ())]
-        return tuple(run.record for run in sorted(runs, key=in_order_of_time))
+        runs.sort(key=in_order_of_time)
+        return tuple(run.record for run in runs)
+
+    @property
+    def run_ids(self) -> list[str]:
+        """The ids of their runs, in the same order."""
+        return [record.run_id for record in self.records]
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """Their rows of the table of runs. Over several campaigns each machine of each of them is one of its own."""
-        if not self.repeats:
-            table = self.reviewed.table
-            return table[table["run"].isin([record.run_id for record in self.records])]
-        return of_all([_with_sessions(one) for one in (self, *self.repeats)])
+        if self.repeats:
+            return of_all([_with_sessions(one) for one in (self, *self.repeats)])
+        table = self.reviewed.table
+        return table[table["run"].isin(self.run_ids)]
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -55,7 +63,8 @@ class Chosen:
     @cached_property
     def described(self) -> dict[str, TableRow]:
         """What `summary` says of each metric that has values."""
-        return {row.metric: row for row in rows(summary(self._valued, ["metric"]))}
+        found = rows(summary(self._valued, ["metric"]))
+        return {row.metric: row for row in found}
 
     @cached_property
     def _valued(self) -> pd.DataFrame:
@@ -67,11 +76,12 @@ def _with_sessions(chosen: Chosen) -> pd.DataFrame:
     table, name = chosen.reviewed.table, chosen.reviewed.campaign.name
     machines = [f"{name}/{machine}" for machine in texts(table["machine"])]
     own = table.assign(machine=pd.Categorical(machines))
-    return own[own["run"].isin([record.run_id for record in chosen.records])]
+    return own[own["run"].isin(chosen.run_ids)]
 
 
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
 def choose(
-    reviewed: ReviewedCampaign, include: Include = "counted", **axes: Sequence[str]
+    reviewed: ReviewedCampaign, include: Include = "counted", **axes: tuple[str, ...]
 ) -> Chosen:
     """The runs whose `model`, `environment` and `workload` are among those named; all where none is.
 
@@ -104,10 +114,10 @@ def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
     parts: dict[str, list[Cell]] = {}
     for cell in filter(by_cell.get, chosen.cells):
         named = dict(zip(AXES, cell, strict=True))
-        words = [
-            named[axis] for axis in axes if axis != "workload" or len(workloads) > 1
-        ]
-        parts.setdefault("/".join(words) or "all runs", []).append(cell)
+        if len(workloads) < 2:
+            del named["workload"]
+        label = "/".join(named[axis] for axis in axes if axis in named)
+        parts.setdefault(label or "all runs", []).append(cell)
     return [
         Chosen(chosen.reviewed, tuple(cells), chosen.include, label)
         for label, cells in parts.items()
@@ -116,6 +126,5 @@ def split(chosen: Chosen, axes: Sequence[str]) -> list[Chosen]:
 
 def matches(cell: Cell, wanted: Sequence[Sequence[str]]) -> bool:
     """Whether every part of a cell is among the names wanted for its axis; no names want all."""
-    return all(
-        not names or part in names for part, names in zip(cell, wanted, strict=True)
-    )
+    pairs = zip(cell, wanted, strict=True)
+    return all(not names or part in names for part, names in pairs)

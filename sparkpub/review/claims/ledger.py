@@ -157,7 +157,7 @@ def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     )
 
 
-def _environments(claim: Claim) -> Sequence[str]:
+def _environments(claim: Claim) -> tuple[str, ...]:
     return claim.environments or claim.sides or ()
 
 

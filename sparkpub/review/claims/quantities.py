@@ -1,12 +1,12 @@
 """What a statistic of the vocabulary is of some runs: its value with the 95 % interval, and how a reader is told.
 
-ask("mean", Question(choose(reviewed, model=["7b"]), "ttft_p50_ms")).text()      # "208.4 ms"
+ask("mean", Question(choose(reviewed, model=("7b",)), "ttft_p50_ms")).text()      # "208.4 ms"
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,6 +35,8 @@ from sparkpub.review.tables.comparisons import Compared, Margin, compare
 from sparkpub.review.tables.over import of_cells
 from sparkpub.review.vocabulary import Statistic, statistic_called
 
+_ASKED_IN_A_ROW = 64
+"""Comparisons that are kept."""
 _FINER = {"pooled_difference": 2}
 """Digits beyond the metric's own: many cells together know more than one."""
 _TESTED = (
@@ -47,7 +49,7 @@ _TESTED = (
 """Statistics that rest on what the runs of a comparison are worth."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Question:
     """What is asked: a metric (perhaps against a second one) over some runs, or of one of `sides`, environments of
     theirs, against the other (candidate and baseline)."""
@@ -58,27 +60,34 @@ class Question:
     sides: tuple[str, str] | None = None
     margin_percent: float = 1.0
 
-    @cached_property
+    @property
     def compared(self) -> Compared | None:
         """The candidate against its baseline, over all machines and within each; None where one side has no values."""
-        return self._compare(self.chosen.rows(self.metric))
+        return _compared(self)
 
     @property
     def compared_by_cell(self) -> list[TableRow]:
         """The same over all machines, within each model and workload."""
         values = self.chosen.rows(self.metric)
         parts = groups(values, ["model", "workload"])
-        found = [self._compare(values.iloc[part]) for part in parts]
+        found = [_compare(self, values.iloc[part]) for part in parts]
         return [one[0] for one in found if one is not None]
 
-    def _compare(self, values: pd.DataFrame) -> Compared | None:
-        assert self.sides is not None
-        candidate, baseline = (
-            values[values["environment"] == name] for name in self.sides
-        )
-        campaign = self.chosen.reviewed.campaign
-        margin = Margin(self.margin_percent, campaign.margin_declared)
-        return compare(baseline, candidate, campaign, margin)
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _compared(question: Question) -> Compared | None:
+    return _compare(question, question.chosen.rows(question.metric))
+
+
+def _compare(question: Question, values: pd.DataFrame) -> Compared | None:
+    """The sides of a question by some of its values."""
+    assert question.sides is not None
+    candidate, baseline = (
+        values[values["environment"] == name] for name in question.sides
+    )
+    campaign = question.chosen.reviewed.campaign
+    margin = Margin(question.margin_percent, campaign.margin_declared)
+    return compare(baseline, candidate, campaign, margin)
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,13 @@ from sparkpub.review.statistics.estimate import (
 from sparkpub.review.statistics.order import Units, by_unit, server_blocks
 from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     Places,
     by_size,
+    columns,
     groups,
+    interval,
+    shared,
     table,
     texts,
 )
@@ -43,77 +45,56 @@ Family = Literal["primary", "secondary"]
 CELL = ["campaign", "model", "environment", "workload"]
 _BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the figures"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "n": Column("integer", "Runs that count"),
-    "mean": Column(
+    **shared(
+        "campaign", "model", "environment", "workload", "metric", "unit", "family"
+    ),
+    **columns(
+        "integer",
+        n="Runs that count",
+    ),
+    **columns(
         "number",
-        "Their mean; over several machines, each of which counts with its own error",
-        shown="metric unit",
+        mean="Their mean; over several machines, each of which counts with its own error",
+        sd="Standard deviation, by n - 1; over several machines that within them",
+        sd_population="Standard deviation, by n",
+        min="Smallest value",
+        max="Largest value",
+        p50="Median",
+        p95="95th percentile",
+        p99="99th percentile",
     ),
-    "sd": Column(
+    **columns(
+        "boolean",
+        p95_supported="Whether n is large enough for the 95th percentile",
+        p99_supported="Whether n is large enough for the 99th percentile",
+    ),
+    **columns(
         "number",
-        "Standard deviation, by n - 1; over several machines that within them",
-        heading="σ",
-        shown="metric",
+        cv_percent="Standard deviation in percent of the mean",
     ),
-    "sd_population": Column("number", "Standard deviation, by n"),
-    "min": Column("number", "Smallest value"),
-    "max": Column("number", "Largest value"),
-    "p50": Column("number", "Median", shown="metric"),
-    "p95": Column("number", "95th percentile", shown="metric"),
-    "p99": Column("number", "99th percentile", shown="metric"),
-    "p95_supported": Column(
-        "boolean", "Whether n is large enough for the 95th percentile"
+    **interval(
+        ci95="the 95 % interval of the mean",
+        ci95_bootstrap="the 95 % bootstrap-t interval",
     ),
-    "p99_supported": Column(
-        "boolean", "Whether n is large enough for the 99th percentile"
-    ),
-    "cv_percent": Column(
-        "number", "Standard deviation in percent of the mean", heading="CV %"
-    ),
-    "ci95_low": Column(
+    **columns(
         "number",
-        "Lower end of the 95 % interval of the mean",
-        heading="95 % interval",
-        shown="metric",
+        autocorrelation="Lag-1 autocorrelation in run order",
+        n_effective="What n is worth if neighbouring runs are alike or shared a server",
+        trend_slope="Change per run, in the unit of the metric (Theil-Sen)",
+        trend_p_value="p of no trend (Mann-Kendall)",
+        trend_p_adjusted="The same, corrected over the primary metrics",
+        trend_inflation="Factor on the test's variance where neighbours are alike (Hamed-Rao)",
     ),
-    "ci95_high": Column("number", "Upper end of it"),
-    "ci95_bootstrap_low": Column(
-        "number", "Lower end of the 95 % bootstrap-t interval"
+    **columns(
+        "count",
+        trend_n="Runs in which a trend was looked for; empty where none was",
     ),
-    "ci95_bootstrap_high": Column("number", "Upper end of it"),
-    "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column(
-        "number",
-        "What n is worth if neighbouring runs are alike or shared a server",
-        heading="n eff.",
+    **columns(
+        "list",
+        runs="Ids of the runs, in order of time",
+        machines="Ids of the machines, in a campaign that ran on several",
+        n_by_machine="Runs on each of them",
     ),
-    "trend_slope": Column(
-        "number",
-        "Change per run, in the unit of the metric (Theil-Sen)",
-        heading="trend per run",
-    ),
-    "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
-    "trend_p_adjusted": Column(
-        "number", "The same, corrected over the primary metrics"
-    ),
-    "trend_inflation": Column(
-        "number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"
-    ),
-    "trend_n": Column(
-        "count", "Runs in which a trend was looked for; empty where none was"
-    ),
-    "runs": Column("list", "Ids of the runs, in order of time"),
-    "machines": Column(
-        "list", "Ids of the machines, in a campaign that ran on several"
-    ),
-    "n_by_machine": Column("list", "Runs on each of them"),
 }
 
 
