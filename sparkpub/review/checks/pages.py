@@ -16,5 +16,10 @@ CHECKS = (
         ("error",),
         "Is every verdict the one that the text was written for?",
     ),
-    Check("dead-evidence", "prose", ("error",), "Does every link to evidence work?"),
+    Check(
+        "dead-evidence",
+        "prose",
+        ("error", "info"),
+        "Does every link to evidence work, and is the source of every fact quoted?",
+    ),
 )
