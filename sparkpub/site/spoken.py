@@ -40,7 +40,7 @@ class Spoken:
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> str:
         """The placeholder of a figure that there is. Raises SiteError naming those there are for any other."""
-        block = self._library.figure(name, campaign, **part).block
+        block = self._library.block(name, campaign, **part)
         self._pictures[block] = (name, campaign, part)
         return placeholder(block)
 

@@ -62,12 +62,22 @@ class Curve:
         return growth(points, repeated=all(cell.n > 1 for _, cell in self.cells))
 
     @property
+    def knee(self) -> float | None:
+        """The value at the knee, where there is one."""
+        place = self.growth.knee
+        return None if place is None else self.cells[place][0]
+
+    @property
     def last(self) -> float:
         """The mean at the largest value."""
         return float(self.cells[-1][1].mean)
 
 
-def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]:
+def curves(
+    campaign: StudiedCampaign,
+    axis: Axis,
+    metric: Metric,
+) -> list[Curve]:
     """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
     statistics = {cell.cell: cell for cell in campaign.statistics(metric)}
     found = []
@@ -140,7 +150,11 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
 # ---- Differences -----------------------------------------------------------------------------------------------------
 
 
-def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
+def verdicts(
+    rows: pd.DataFrame,
+    baseline: str,
+    margin: float,
+) -> str:
     """`12 differences from native: 9 within ±1 % and 3 at most 2.4 %.`"""
     undecided = rows[rows["verdict"] == "undecided"]
     farthest = undecided[["low", "high"]].abs().max().max()
@@ -190,7 +204,11 @@ _REPEATS = {
 """What machines show together: of one comparison and of several."""
 
 
-def replication(rows: pd.DataFrame, metrics: Mapping[str, str], sessions: int) -> str:
+def replication(
+    rows: pd.DataFrame,
+    metrics: Mapping[str, str],
+    sessions: int,
+) -> str:
     """`Over 2 machines, 1 comparison replicates (median time per output token), and 2 comparisons differ by at most
     3.2 % (output throughput and request latency; undecided).`
 

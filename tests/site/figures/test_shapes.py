@@ -169,10 +169,11 @@ def test_a_layer_of_a_panel_draws_the_rows_of_its_panel_alone() -> None:
     assert drawing(chart).count('href="') == runs
 
 
-def test_bars_start_at_zero_and_points_leave_it_out() -> None:
+def test_bars_start_at_zero_points_leave_it_out_and_the_knee_is_marked() -> None:
     bars = [{**row, "panel": None} for row in SPANS]
     assert ">0<" in drawing(Chart(CHARTS["bars"].shape, bars))
     assert ">0<" not in drawing(CHARTS["dots"])
+    assert ">knee<" in drawing(CHARTS["lines"])
 
 
 @pytest.mark.parametrize(("apart", "offsets"), [(1.0, {0.5}), (300.0, {0.4, 0.6})])
