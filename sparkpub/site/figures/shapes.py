@@ -414,7 +414,8 @@ def grid(
         step, part, ramp = 18, 0.9, list(theme.RAMP)
         place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
     place |= {
-        "y": _names(rows, narrow, step),
+        # Vega draws it above shades, through the words in them.
+        "y": _names(rows, narrow, step, lined=not shades),
         "tooltip": _tip(rows),
         **_href(rows),
     }
@@ -453,6 +454,7 @@ def grid(
         step,
         shared=True,
         title="",
+        lined=not shades,
     )
 
 
@@ -735,15 +737,16 @@ def _names(
     narrow: bool,
     step: int,
     gap: float = 0.0,
+    lined: bool = True,
 ) -> "alt.Y":
-    """The names, in the order of the rows. They have the same room in all panels, so that plots stand in line; where
-    that is too little they stand above their rows."""
+    """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
+    panels, so that plots stand in line; where that is too little they stand above their rows."""
     above = _stand_above(rows, narrow)
     room = 0 if above else _room(rows)
     if above:
         gap = ABOVE / (step + ABOVE)
     axis = alt.Axis(
-        grid=True,
+        grid=lined,
         labelColor=INK,
         labels=not above,
         labelLimit=MOST_BESIDE_WORDS,
@@ -771,6 +774,7 @@ def _panels(
     *,
     shared: bool,
     title: str,
+    lined: bool = True,
 ) -> Spec:
     """The layers once for each panel, below each other, under its name; a single one goes without. A title along axes
     that panels do not share stands once, below the last."""
@@ -784,7 +788,7 @@ def _panels(
             dy=-step / 2 - 8,
             fontSize=12,
         )
-        y = _names(rows, narrow, step)
+        y = _names(rows, narrow, step, lined=lined)
         layers.append(
             text.encode(
                 x=alt.XValue(0),
