@@ -10,12 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkpub.collect.importers.base import (
-    Draft,
-    Given,
-    Left,
-)
-from sparkpub.collect.importers.formats import FileReader
+from sparkpub.collect.imports.folder import Beside
+from sparkpub.collect.imports.given import Draft, Given, Left
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.record import outside
 from sparkpub.record.record import MetricValue, Status
@@ -56,28 +52,37 @@ _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 
 
-class BenchmarkSpark(FileReader):
+class BenchmarkSpark:
     """Reads the metadata and logs of runs, and files with the figures of many."""
 
     tool = "benchmark-spark"
 
-    def takes(self, file: ResultFile) -> bool:
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self.found: list[Draft | Left] = []
+
+    def takes(self, beside: Beside) -> bool:
         """Whether a file is of a run, or has the figures of some. Raises FileError."""
+        file = beside.file
         is_of_run = _NAME.match(file.name) is not None
         if is_of_run and file.name.endswith(_METADATA):
-            self._found.append(_run_or_why_not(file, self._given))
+            self.found.append(_run_or_why_not(file, self._given))
         elif is_of_run and file.suffix == ".log":
             metadata = file.path.with_name(file.name.removesuffix(".log") + _METADATA)
             if not metadata.is_file():
                 reason = "no metadata beside it: nothing says what it was"
-                self._found.append(Left(file.source, reason))
+                self.found.append(Left(file.source, reason))
         elif file.suffix == ".json":
             found = list(_of_all(file, self._given))
-            self._found += found
+            self.found += found
             return bool(found)
         else:
             return False
         return True
+
+    def passes_over(self, beside: Beside) -> bool:  # noqa: ARG002 - where others are to look
+        """Never: whatever is no run has to be said."""
+        return False
 
 
 def _of_all(file: ResultFile, given: Given) -> Iterator[Draft | Left]:
@@ -132,7 +137,7 @@ def _published(
         entry,
         given,
         metrics=metrics,
-        originals=((content, ".json"),),
+        originals=(("original", content, ".json"),),
         unavailable=missing,
     )
 

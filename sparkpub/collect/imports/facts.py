@@ -1,4 +1,4 @@
-"""Where the facts lie that results do not hold: what the notes beside them say, in the words of a mapping.
+"""What served a model, and on what: as a result itself says it, and as notes beside it do, in the words of a mapping.
 
 Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yaml` describes any other.
 """
@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal
 
@@ -17,10 +17,10 @@ from pydantic import Field
 
 from sparkpub.record import catalogue, documents, weights
 from sparkpub.record.errors import ImportFormatError
-from sparkpub.record.record import Declared
-from sparkpub.tools import reading
+from sparkpub.record.record import Declared, Observed
+from sparkpub.tools import cells, reading
 from sparkpub.tools.forms import LONGEST_WORD, arguments, words
-from sparkpub.tools.language import SetupPlaces, ValuePlace
+from sparkpub.tools.language import RunPlaces, Same, SetupPlaces, ValuePlace
 from sparkpub.tools.where import Where, at, holds
 
 _ENGINES = {
@@ -42,6 +42,10 @@ _PARALLEL = (
     ("tensor_parallel_size", "tp_size", "tensor_parallel", "tp"),
     ("pipeline_parallel_size", "pp_size", "pipeline_parallel"),
 )
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
+_OF_RUN = ("name", "machine", "nodes", "image", "driver", "vbios")
+"""What a result itself may say of the machine and what ran on it."""
 OF_ONE_GPU = ("dgx-spark",)
 """Machines of which each part of a model takes one."""
 
@@ -110,6 +114,20 @@ class Facts:
         made = (self.weights, self.engine, self.engine_version, self.image)
         return *made, self.nodes, settings
 
+    def weights_of_files(self, model_id: str | None) -> str | None:
+        """The format of the weights as published, where the catalogue knows it and the server was told no other."""
+        build = catalogue.builds().get(model_id or "")
+        return (
+            None if build is None or "quantization" in self.settings else build.weights
+        )
+
+    def contradiction(self, model_id: str | None) -> str | None:
+        """What is to be said of a label that the published files contradict."""
+        known = self.weights_of_files(model_id)
+        if known is None or self.weights in (None, known):
+            return None
+        return f"labelled {self.weights} beside the results; the publisher's files are {known}"
+
     def is_of(self, model: str | None) -> bool:
         """Whether the facts are about the model of a result, by either of its names."""
         names = {self.model_id, self.served_name} - {None}
@@ -147,6 +165,89 @@ def facts_in(
         vbios=_text(said.get("vbios")),
         settings=settings,
     )
+
+
+@dataclass(frozen=True)
+class SaidOfRun:
+    """What a row of a table, or a report, itself says of its run, by the places of a mapping."""
+
+    run: RunPlaces
+    same: Same
+    document: Mapping[str, Any]
+
+    def text(self, name: str) -> str | None:
+        """What is said of a name, else what holds for every run."""
+        found = cells.text(at(self.document, getattr(self.run, name)))
+        same: str | None = getattr(self.same, name, None)
+        return same if found is None else found
+
+    def word(self, name: str) -> str | None:
+        """The same of a report, in which a number is no name."""
+        found = reading.word(at(self.document, getattr(self.run, name)))
+        same: str | None = getattr(self.same, name, None)
+        return same if found is None else found
+
+    @property
+    def model_id(self) -> str | None:
+        """The model's name on Hugging Face, where a place or the name itself says it."""
+        name = self.text("model") or ""
+        return self.text("model_id") or (name if "/" in name else None)
+
+    def facts(self, beside: Facts) -> Facts:
+        """What lies beside the results, and what is said here of machine and server."""
+        told = facts_in(self.document, self.run, self.same)
+        said = {name: getattr(told, name) for name in _OF_RUN}
+        settings = {**beside.settings, **told.settings}
+        for name, known in (("engine", engine_named), ("weights", weights_in)):
+            text = self.text(name)
+            if text is not None and text != known(text):
+                settings[name] = text  # with more than the name
+            parallel = _TENSOR_PARALLEL.search(text or "")
+            if parallel is not None:
+                settings["tensor_parallel_size"] = parallel[1]
+        known_here = {name: value for name, value in said.items() if value is not None}
+        return replace(beside, settings=settings, **known_here)
+
+    def observed(
+        self, facts: Facts, model_id: str | None, seen: Observed | None = None
+    ) -> Observed:
+        """What a run showed, with what is said here of what served the model, and what is known besides for the rest.
+        A text such as `vLLM 0.25 (TP=2)` says the version, too."""
+        engine, version, weights = map(
+            self.text, ("engine", "engine_version", "weights")
+        )
+        known = engine_named(engine)
+        found = _VERSION.search(engine or "")
+        if version is None and known != engine and found is not None:
+            version = found[0]
+        speculative = any(name.startswith("speculative") for name in facts.settings)
+        here = {
+            "engine": known,
+            "engine_version": version,
+            "quantization": weights_in(weights) or weights,
+            "input_tokens_mean": self._mean("input_tokens_mean"),
+            "output_tokens_mean": self._mean("output_tokens_mean"),
+        }
+        beside = {
+            "engine": facts.engine,
+            "engine_version": facts.engine_version,
+            "quantization": facts.weights_of_files(model_id) or facts.weights,
+            "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
+            "speculative_decoding": True if speculative else None,
+        }
+        seen = seen or Observed()
+        told = {
+            name: value
+            for part in (beside, here, seen.model_dump())
+            for name, value in part.items()
+            if value is not None
+        }
+        told["settings"] = {**facts.settings, **seen.settings}
+        return Observed.model_validate(told)
+
+    def _mean(self, name: str) -> float | None:
+        found = reading.number(at(self.document, getattr(self.run, name)))
+        return None if found is None or found < 0 else found
 
 
 def weights_in(text: str | None) -> str | None:
@@ -240,7 +341,7 @@ def _whole(said: Mapping[str, Any]) -> tuple[Any, ...]:
 @functools.cache
 def known() -> tuple[NotesLayout, ...]:
     """The layouts that come with the package, the most particular first."""
-    folder = resources.files("sparkpub.collect.importers") / "layouts"
+    folder = resources.files("sparkpub.collect.imports") / "layouts"
     found = []
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)

@@ -8,10 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 from sparkpub.plan.matrix import read as read_matrix
 from sparkpub.record.errors import UsageError
 from sparkpub.record.store import read_folder

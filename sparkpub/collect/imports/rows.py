@@ -17,7 +17,8 @@ from sparkpub.record import outside
 from sparkpub.record.text import file_size
 from sparkpub.tools import reading
 from sparkpub.tools.cells import without_commas
-from sparkpub.tools.forms import FileError, ResultFile
+from sparkpub.tools.forms import FileError, ResultFile, spread_out
+from sparkpub.tools.language import ResultMapping
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 _NO_OBJECT = "no JSON object; write {column: value, ...}"
@@ -26,6 +27,8 @@ MOST_CELLS = 10_000_000
 _BATCH_ROWS = 100
 """So many rows are unpacked at a time before their size is looked at."""
 _DELIMITERS = ",;\t"
+Numbered = Iterable[tuple[int, Any]]
+"""What a row is made of, or why it cannot be read (UnfitError), with the number of its line or place."""
 
 
 @dataclass(frozen=True)
@@ -35,120 +38,161 @@ class SourceRow:
     number: int
     cells: Mapping[str, Any]
     said: Mapping[str, Any]
-    """The cells, and in JSON what they are parts of."""
+    """The cells, numbers with a point; in JSON also what they are parts of."""
 
-    def saying(self, more: Mapping[str, Any]) -> "SourceRow":
-        """With further cells."""
-        return SourceRow(self.number, {**self.cells, **more}, {**self.said, **more})
+    def document(self) -> str:
+        """As JSON, the same for the same cells."""
+        return json.dumps(self.cells, ensure_ascii=False, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)
 class SourceTable:
     """The rows of a file. `unit` is the word for a row's number: line, or row where a file has no lines."""
 
+    file: ResultFile
     columns: tuple[str, ...]
     rows: tuple[SourceRow, ...]
-    unit: str = "line"
-    faults: tuple[tuple[int, str], ...] = ()
+    unit: str
+    faults: tuple[tuple[int, str], ...]
     """Rows that could not be read: number, and why."""
+
+    def place(self, number: int) -> str:
+        """Where a row stands, in words that sort like the rows: `runs.csv line 007`."""
+        numbers = [self.rows[-1].number if self.rows else 0]
+        numbers += [number for number, _ in self.faults]
+        width = len(str(max(numbers)))
+        return f"{self.file.source} {self.unit} {number:0{width}d}"
+
+    def with_path(self, mapping: ResultMapping) -> "SourceTable":
+        """With the columns that the path of the file says. Raises FileError where it is another one."""
+        if mapping.path_pattern is None:
+            return self
+        found = mapping.path_pattern.search(self.file.source)
+        if found is None:
+            raise FileError(f"its path is not {mapping.path}")
+        more = {f"path.{name}": value for name, value in found.groupdict().items()}
+        rows = tuple(
+            SourceRow(row.number, {**row.cells, **more}, {**row.said, **more})
+            for row in self.rows
+        )
+        return replace(self, columns=(*self.columns, *more), rows=rows)
 
 
 def read_table(file: ResultFile, rows: str | None = None) -> SourceTable:
     """The table in a file; `rows` says where its rows are in JSON. Raises FileError where it is none."""
+    columns: Iterable[str] | None = None
+    unit = "row"
+    found: Numbered
     if file.suffix in (".csv", ".tsv"):
-        found = _csv(reading.text(file.content))
+        unit = "line"
+        columns, found = _csv(reading.text(file.content))
     elif file.suffix == ".parquet":
-        found = _parquet(file.content)
+        columns, found = _parquet(file.content)
     else:
-        found = _json(file.content, rows)
-    return _without_commas(found)
+        unit, found = _json(file.content, rows)
+    made: list[SourceRow] = []
+    faults: list[tuple[int, str]] = []
+    for number, item in found:
+        try:
+            made.append(_row(number, item, is_flat=columns is not None))
+        except (FileError, outside.UnfitError) as problem:
+            faults.append((number, str(problem)))
+    if columns is None:
+        columns = dict.fromkeys(name for row in made for name in row.cells)
+        if not made:
+            told = [text for _, text in faults if text != _NO_OBJECT]
+            nothing = "no JSON objects in it; write one for each row"
+            raise FileError(next(iter(told), nothing))
+    names = tuple(columns)
+    if len(names) > outside.MOST_KEYS:
+        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
+    return SourceTable(file, names, _with_points(names, made), unit, tuple(faults))
 
 
-def _without_commas(table: SourceTable) -> SourceTable:
+def _row(number: int, item: Any, *, is_flat: bool) -> SourceRow:
+    """Raises FileError or UnfitError where it cannot be read."""
+    if isinstance(item, outside.UnfitError):
+        raise item
+    if not isinstance(item, dict):
+        raise FileError(_NO_OBJECT)
+    if is_flat:
+        return SourceRow(number, item, item)
+    cells = dict(_listed(flat(item)))
+    return SourceRow(number, cells, {**item, **cells})
+
+
+def _with_points(
+    columns: Iterable[str], rows: list[SourceRow]
+) -> tuple[SourceRow, ...]:
     """With the numbers of each column written with a point; the cells stay as they are, for they are evidence."""
-    said: list[dict[str, Any]] = [{} for _ in table.rows]
-    for column in table.columns:
-        written = [row.cells.get(column) for row in table.rows]
-        plain = without_commas(written)
-        for row, before, after in zip(said, written, plain, strict=True):
+    changed: list[dict[str, Any]] = [{} for _ in rows]
+    for column in columns:
+        written = [row.cells.get(column) for row in rows]
+        for more, before, after in zip(
+            changed, written, without_commas(written), strict=True
+        ):
             if after is not before:
-                row[column] = after
-    rows = tuple(
-        replace(row, said={**row.said, **changed}) if changed else row
-        for row, changed in zip(table.rows, said, strict=True)
+                more[column] = after
+    return tuple(
+        replace(row, said={**row.said, **more}) if more else row
+        for row, more in zip(rows, changed, strict=True)
     )
-    return replace(table, rows=rows)
 
 
-def _csv(text: str) -> SourceTable:
+def _csv(text: str) -> tuple[list[str], list[tuple[int, Any]]]:
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=header.count)
     # A long cell is a matter of its row. The limit is one for the whole process, so it is put back.
     before = csv.field_size_limit(outside.MOST_BYTES)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found: list[tuple[int, Any]] = []
     try:
-        columns = tuple(name.strip() for name in next(reader, []))
+        columns = [name.strip() for name in next(reader, [])]
         _refuse_columns(columns)
-        rows: list[SourceRow] = []
-        faults: list[tuple[int, str]] = []
         for cells in reader:
-            refuse_cells(len(rows) * len(columns))
-            number = reader.line_num
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) != len(columns):
-                what = (
+            refuse_cells(len(found) * len(columns))
+            if len(cells) == len(columns):
+                values = [cell.strip() or None for cell in cells]
+                item: Any = dict(zip(columns, values, strict=True))
+            else:
+                item = outside.UnfitError(
                     f"{len(cells)} cells under {len(columns)} columns; correct the row"
                 )
-                faults.append((number, what))
-                continue
-            values = [cell.strip() or None for cell in cells]
-            row = dict(zip(columns, values, strict=True))
-            rows.append(SourceRow(number, row, row))
+            if any(cell.strip() for cell in cells):
+                found.append((reader.line_num, item))
     except csv.Error as problem:
         raise FileError(f"not CSV: {problem}, line {reader.line_num}") from None
     finally:
         csv.field_size_limit(before)
-    return SourceTable(columns, tuple(rows), faults=tuple(faults))
+    return columns, found
 
 
-def _refuse_columns(columns: tuple[str, ...]) -> None:
+def _refuse_columns(columns: list[str]) -> None:
     """Raise FileError for a header that cannot name cells."""
     if not any(columns):
         raise FileError("it has no header; name the columns in the first line")
-    if len(columns) > outside.MOST_KEYS:
-        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
     name, count = Counter(columns).most_common(1)[0]
     if count > 1:
         what = f"column {name!r} stands twice" if name else "two columns have no name"
         raise FileError(f"{what} in the header; rename one")
 
 
-def _json(content: bytes, rows: str | None) -> SourceTable:
-    """A list of objects, one object, or an object on each line; with `rows` what lies there in each of them."""
-    why_no_document = ""
-    unit = "row"
+def _json(content: bytes, rows: str | None) -> tuple[str, Numbered]:
+    """A list of objects, one object, or an object on each line; with `rows` what lies there in each of them. With the
+    word for their numbers."""
     try:
         document = _document(content)
     except ValueError as problem:
-        if isinstance(problem, outside.UnfitError):
-            why_no_document = str(problem)
-        unit = "line"
-        items = list(_lines(content))
+        unit, found = "line", [*_lines(content)]
+        is_unfit = isinstance(problem, outside.UnfitError)
+        if is_unfit and not any(isinstance(item, dict) for _, item in found):
+            raise FileError(str(problem)) from None
     else:
-        listed = document if isinstance(document, list) else [document]
-        items = list(enumerate(listed, 1))
-    if rows is not None:
         unit = "row"
-        items = list(enumerate(_spread_all(items, rows), 1))
-    found = _objects(items, unit)
-    if found.rows:
-        return found
-    told = [text for _, text in found.faults if text != _NO_OBJECT]
-    if why_no_document:
-        told.insert(0, why_no_document)
-    nothing = "no JSON objects in it; write one for each row"
-    raise FileError(told[0] if told else nothing)
+        found = [*enumerate(document if isinstance(document, list) else [document], 1)]
+    if rows is None:
+        return unit, found
+    return "row", enumerate(_spread(found, rows.split(".")), 1)
 
 
 def _document(content: bytes) -> Any:
@@ -164,51 +208,6 @@ def _number_or_why_not(digits: str) -> int | outside.UnfitError:
         return problem
 
 
-def _spread_all(items: list[tuple[int, Any]], path: str) -> list[Any]:
-    """The rows at a path below each of several objects."""
-    spread: list[Any] = []
-    for _, item in items:
-        if isinstance(item, outside.UnfitError):
-            spread.append(item)
-        else:
-            spread += [row for row, _ in spread_out(item, path.split("."))]
-        refuse_cells(len(spread))
-    return spread
-
-
-def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The rows at a path below an object: each as the object is with that row in the place of all, without the lists
-    around it, and as it is with no other row."""
-    if not path:
-        yield _row(item), item
-        return
-    if not isinstance(item, dict):
-        return
-    step, *rest = path
-    if step == "*":
-        for name, value in item.items():
-            for row, alone in spread_out(value, rest):
-                yield {"key": name, **row}, {name: alone}
-        return
-    around = {
-        name: value
-        for name, value in item.items()
-        if name != step and not isinstance(value, list)
-    }
-    below = item.get(step)
-    for part in below if isinstance(below, list) else [below]:
-        for row, alone in spread_out(part, rest):
-            kept = [alone] if isinstance(below, list) else alone
-            yield {**around, step: row}, {**item, step: kept}
-
-
-def _row(item: Any) -> dict[str, Any]:
-    """The parts of a row; a figure alone is its `value`."""
-    if isinstance(item, dict):
-        return item
-    return {} if item is None else {"value": item}
-
-
 def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
     """The JSON value of each line with its number, or why it has none."""
     for number, line in enumerate(reading.text(content).splitlines(), 1):
@@ -220,24 +219,16 @@ def _lines(content: bytes) -> Iterator[tuple[int, Any]]:
             yield number, problem
 
 
-def _objects(found: Iterable[tuple[int, Any]], unit: str) -> SourceTable:
-    rows: list[SourceRow] = []
-    faults: list[tuple[int, str]] = []
-    for number, item in found:
+def _spread(items: Numbered, path: list[str]) -> list[Any]:
+    """The rows at a path below each of several objects."""
+    spread: list[Any] = []
+    for _, item in items:
         if isinstance(item, outside.UnfitError):
-            faults.append((number, str(item)))
-        elif isinstance(item, dict):
-            try:
-                cells = dict(_listed(_whole(flat(item))))
-                rows.append(SourceRow(number, cells, {**item, **cells}))
-            except (FileError, outside.UnfitError) as problem:
-                faults.append((number, str(problem)))
+            spread.append(item)
         else:
-            faults.append((number, _NO_OBJECT))
-    columns = dict.fromkeys(name for row in rows for name in row.cells)
-    if len(columns) > outside.MOST_KEYS:
-        raise FileError(f"more than {outside.MOST_KEYS:,} columns")
-    return SourceTable(tuple(columns), tuple(rows), unit, tuple(faults))
+            spread += [row for row, _ in spread_out(item, path)]
+        refuse_cells(len(spread))
+    return spread
 
 
 def _listed(cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -252,15 +243,7 @@ def _listed(cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield f"{name}.*.{part}", [item.get(part) for item in items]
 
 
-def _whole(cells: dict[str, Any]) -> dict[str, Any]:
-    """The cells, all of which could be read. Raises UnfitError."""
-    for cell in cells.values():
-        if isinstance(cell, outside.UnfitError):
-            raise cell
-    return cells
-
-
-def _parquet(content: bytes) -> SourceTable:
+def _parquet(content: bytes) -> tuple[list[str], Numbered]:
     """In a process of its own: Arrow ends the whole interpreter over some damaged files."""
     if importlib.util.find_spec("pyarrow") is None:
         remedy = "pip install 'sparkpub[site]', or write the table as CSV"
@@ -270,8 +253,7 @@ def _parquet(content: bytes) -> SourceTable:
             columns, found = apart.submit(_unpacked, content).result()
         except BrokenProcessPool:
             raise FileError("not Parquet: its reader ended over it") from None
-    rows = [SourceRow(number, row, row) for number, row in enumerate(found, 1)]
-    return SourceTable(tuple(columns), tuple(rows), "row")
+    return columns, enumerate(found, 1)
 
 
 def _unpacked(content: bytes) -> tuple[list[str], list[dict[str, Any]]]:
@@ -319,24 +301,16 @@ def refuse_cells(count: int) -> None:
         raise FileError(f"more than {MOST_CELLS:,} cells; split the table")
 
 
-def flat(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`. Raises FileError where two values have one path."""
+def flat(item: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted path: `{"a": {"b": 1}}` has a column `a.b`. Raises FileError where two values have one path,
+    UnfitError where a value could not be read."""
     cells: dict[str, Any] = {}
-    for path, value in _paths(item, ""):
-        if path in cells:
-            raise FileError(f"column {path!r} stands twice; rename one")
-        cells[path] = value
-    return cells
-
-
-def _paths(item: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for name, value in item.items():
-        if isinstance(value, dict):
-            yield from _paths(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def as_document(row: SourceRow) -> str:
-    """A row as JSON, the same for the same cells."""
-    return json.dumps(row.cells, ensure_ascii=False, sort_keys=True, default=str)
+        path = f"{prefix}{name}"
+        if isinstance(value, outside.UnfitError):
+            raise value
+        more = flat(value, f"{path}.") if isinstance(value, dict) else {path: value}
+        for column in more.keys() & cells.keys():
+            raise FileError(f"column {column!r} stands twice; rename one")
+        cells |= more
+    return cells

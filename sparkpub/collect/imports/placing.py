@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sparkpub.collect.importers.base import (
+from sparkpub.collect.imports.facts import Facts, counted, of_the_server
+from sparkpub.collect.imports.given import (
     CONTAINER,
     NAMELESS,
     Draft,
     Given,
     Left,
 )
-from sparkpub.collect.importers.layout import Facts, counted, of_the_server
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
 from sparkpub.record.redaction import Redactor
@@ -122,7 +122,7 @@ class _EnvironmentKeys:
 
     def _build_of(self, draft: Draft) -> "Build":
         """As the record of a draft would have it."""
-        seen = draft.observed_with_facts
+        seen = draft.observed
         settings = self._redactor.options(seen.settings)
         return (
             draft.facts.image,

@@ -1,16 +1,16 @@
-"""What an importer is: it reads another tool's results as drafts of records; `writing` puts them on the disk."""
+"""What an import is told, and what it makes of results: drafts of records, which `writing` puts on the disk."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from sparkpub.collect.importers.layout import Facts, NotesLayout, known
+from sparkpub.collect.imports.facts import Facts, NotesLayout, known
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record import catalogue, documents
+from sparkpub.record import documents
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import ImportFormatError, field_problems
 from sparkpub.record.record import (
@@ -122,8 +122,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Draft:
-    """One run as read. `files` are evidence: role and content; `originals` are files with their suffix that these
-    were made of, such as one with several runs; `log_of_call` is what the tool printed when it measured several runs.
+    """One run as read. `files` are evidence: role and content; `originals` are files that it was made of and that
+    others may share, such as one with several runs: role, content and suffix.
 
     `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
     time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
@@ -131,6 +131,8 @@ class Draft:
     """
 
     source: str
+    tool: str
+    """What wrote the results."""
     model: str
     model_id: str | None
     environment: str | None
@@ -147,55 +149,17 @@ class Draft:
     samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
-    """What lies beside the results says."""
-    tool: str = ""
-    """What wrote the results."""
+    """What results and what lies beside them say of server and machine."""
     status: Status = "ok"
     status_reason: str | None = None
     exit_code: int | None = None
     model_path: str | None = None
     observed: Observed = field(default_factory=Observed)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    originals: tuple[tuple[bytes, str], ...] = ()
-    log_of_call: bytes = b""
+    originals: tuple[tuple[str, bytes, str], ...] = ()
     phases: tuple[Phase, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @property
-    def observed_with_facts(self) -> Observed:
-        """What the results show, and what lies beside them for the rest."""
-        facts, seen = self.facts, self.observed
-        speculative = any(name.startswith("speculative") for name in facts.settings)
-        beside = {
-            "engine": facts.engine,
-            "engine_version": facts.engine_version,
-            "quantization": self.weights_of_files or facts.weights,
-            "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
-            "speculative_decoding": True if speculative else None,
-        }
-        missing = {
-            name: value for name, value in beside.items() if getattr(seen, name) is None
-        }
-        settings = {**facts.settings, **seen.settings}
-        return seen.model_copy(update=missing | {"settings": settings})
-
-    @property
-    def weights_of_files(self) -> str | None:
-        """The format of the weights as published, where the catalogue knows it and the server was told no other."""
-        build = catalogue.builds().get(self.model_id or "")
-        if build is None or "quantization" in self.facts.settings:
-            return None
-        return build.weights
-
-    @property
-    def all_notes(self) -> tuple[str, ...]:
-        """With one on a label that the published files contradict."""
-        said, known = self.facts.weights, self.weights_of_files
-        if known is None or said in (None, known):
-            return self.notes
-        note = f"labelled {said} beside the results; the publisher's files are {known}"
-        return (*self.notes, note)
 
 
 @dataclass(frozen=True)
@@ -214,6 +178,3 @@ CONTAINER = "container"
 UNDATED = "the results hold no date; the time is the file's last modification"
 NAMELESS = "it does not name the model; give --model"
 """The reason of a `Left`."""
-
-Importer = Callable[[Path, Given], Iterator[Draft | Left]]
-"""Reads every run of a file or folder, and what became none; ImportFormatError where nothing there is of its format."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import Given
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored, read_folder
 from sparkpub.review.checks import review

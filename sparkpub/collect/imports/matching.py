@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sparkpub.collect.importers.base import (
-    Draft,
-)
+from sparkpub.collect.imports.given import Draft
 from sparkpub.plan.matrix import Matrix
 
 SAME_SIZE = 0.1

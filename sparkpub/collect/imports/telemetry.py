@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sparkpub.collect.importers.layout import TelemetryColumn
+from sparkpub.collect.imports.facts import TelemetryColumn
 from sparkpub.record.metrics import factor, unit_of
 from sparkpub.record.telemetry import COLUMNS, TEXT_COLUMNS
 from sparkpub.tools import reading

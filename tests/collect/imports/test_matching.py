@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.store import read_folder
+from tests.collect.imports.importing import RESULTS, imported
 
-IMPORTS = Path(__file__).parents[2] / "data/imports"
 LLAMA = {"type": "llama-bench", "repetitions": 5, "warmup": 0}
 SERVE = {"type": "vllm-bench", "mode": "serve", "batch_size": 32}
+TWELVE = SERVE | {"requests": 12, "input_tokens": 64, "output_tokens": 16}
+C4 = TWELVE | {"concurrency": 4}
+"""serve-c4.json: 12 requests of 64 and 16 tokens (its log says so), 4 in flight, as fast as they go."""
 
 
 def matrix(model: str, **workloads: dict[str, Any]) -> Matrix:
@@ -34,13 +32,7 @@ def joined(
     kind: str, source: Path, data: Path, declared: Matrix, **given: Any
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """(model, workload) of every record in order of time, and why others were refused."""
-    outcome = import_results(
-        kind, source, data, Given("c", declared, environment="native", **given)
-    )
-    stored = read_folder(data / "c") if (data / "c").is_dir() else []
-    records = sorted(
-        (item.record for item in stored), key=lambda one: one.plan.position
-    )
+    outcome, records = imported(kind, source, data, matrix=declared, **given)
     cells = [(record.model, record.workload) for record in records]
     return cells, [left.reason for left in outcome.refused]
 
@@ -49,7 +41,7 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
     tmp_path: Path,
 ) -> None:
     """kv-q8.json: a prompt and a generation, with values in q8_0, and keys in f16 (the default) or in q8_0, too."""
-    source = IMPORTS / "llama-bench/kv-q8.json"
+    source = RESULTS / "llama-bench/kv-q8.json"
     rows = json.loads(source.read_text())
     assert [(row["type_k"], row["type_v"]) for row in rows[::2]] == [
         ("f16", "q8_0"),
@@ -81,46 +73,14 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
 @pytest.mark.parametrize(
     ("workloads", "cells", "said"),
     [
-        # serve-c4.json: 12 requests of 64 and 16 tokens (its log says so), 4 in flight, as fast as they go.
+        ({"load": C4, "other": C4 | {"concurrency": 8}}, [("tiny", "load")], None),
         (
-            {
-                "load": SERVE
-                | {
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                },
-                "other": SERVE
-                | {
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 8,
-                },
-            },
-            [("tiny", "load")],
-            None,
-        ),
-        (
-            {
-                "all-at-once": SERVE
-                | {"requests": 12, "input_tokens": 64, "output_tokens": 16}
-            },
+            {"all-at-once": TWELVE},
             [],
             "all-at-once: its concurrency is 4 in place of None",
         ),
         (
-            {
-                "paced": SERVE
-                | {
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                    "request_rate": 2,
-                }
-            },
+            {"paced": C4 | {"request_rate": 2}},
             [],
             "paced: its request_rate is None in place of 2.0",
         ),
@@ -131,17 +91,7 @@ def test_tests_of_llama_bench_join_the_workloads_that_ask_for_them(
         ),
         ({"prompts": LLAMA}, [], "prompts: it is of llama-bench"),
         (
-            {
-                name: SERVE
-                | {
-                    "requests": 12,
-                    "input_tokens": 64,
-                    "output_tokens": 16,
-                    "concurrency": 4,
-                    "temperature": temperature,
-                }
-                for name, temperature in (("cold", 0), ("warm", 1))
-            },
+            {"cold": C4 | {"temperature": 0}, "warm": C4 | {"temperature": 1}},
             [],
             "it fits the workloads cold and warm; name one with --workload",
         ),
@@ -155,7 +105,7 @@ def test_a_report_of_a_server_joins_the_only_workload_that_it_does_not_contradic
 ) -> None:
     found, refused = joined(
         "vllm-bench",
-        IMPORTS / "vllm-bench/serve-c4.json",
+        RESULTS / "vllm-bench/serve-c4.json",
         tmp_path,
         matrix("tiny-llama", **workloads),
     )
@@ -166,11 +116,11 @@ def test_a_report_of_a_server_joins_the_only_workload_that_it_does_not_contradic
 
 def test_lengths_that_a_report_does_not_say_show_in_its_means(tmp_path: Path) -> None:
     """detailed.json has no log: 8 requests, 2 in flight, 32 tokens a prompt on average."""
-    report = json.loads((IMPORTS / "vllm-bench/detailed.json").read_text())
+    report = json.loads((RESULTS / "vllm-bench/detailed.json").read_text())
     prompt = report["total_input_tokens"] / report["completed"]
     assert 32 <= prompt < 33
     load = SERVE | {"requests": 8, "output_tokens": 12, "concurrency": 2}
-    source = IMPORTS / "vllm-bench/detailed.json"
+    source = RESULTS / "vllm-bench/detailed.json"
     both = matrix(
         "tiny-llama",
         short=load | {"input_tokens": 32},

@@ -15,7 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers.rows import SUFFIXES, SourceTable, read_table
+from sparkpub.collect.imports.folder import Folder, is_notes
+from sparkpub.collect.imports.rows import SUFFIXES, SourceTable, read_table
 from sparkpub.record import documents
 from sparkpub.record.errors import ImportFormatError
 from sparkpub.record.metrics import METRICS
@@ -36,7 +37,7 @@ _PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
 
 @cache
 def _guesses() -> Mapping[str, Any]:
-    file = resources.files("sparkpub.collect.importers") / "guesses.yaml"
+    file = resources.files("sparkpub.collect.imports") / "guesses.yaml"
     found, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
     return found  # type: ignore[no-any-return] # a file of ours
 
@@ -102,8 +103,10 @@ def _section(title: str, columns: Mapping[str, str]) -> Iterator[str]:
         yield f"  {name}: {_place(name, column)}"
 
 
-def proposed(files: Iterator[ResultFile]) -> Proposal | None:
+def proposed(folder: Folder) -> Proposal | None:
     """A mapping for the files that say most in one form; None where no file has a figure."""
+    read = (file for file in folder.files() if isinstance(file, ResultFile))
+    files = (file for file in read if not is_notes(file))
     forms: dict[object, Proposal] = {}
     for file in islice(files, _MOST_FILES):
         found = _of_file(file) if file.suffix in SUFFIXES else None

@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
-from sparkpub.collect.importers.samples import samples
+from sparkpub.collect.imports.telemetry import samples
 from sparkpub.record.record import Record
-from sparkpub.record.store import file_sha256, read_folder
+from sparkpub.record.store import file_sha256
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
+from tests.collect.imports import importing
 
-RESULTS = Path(__file__).parents[2] / "data/imports/vllm-bench"
+RESULTS = importing.RESULTS / "vllm-bench"
 WRITTEN: dict[str, Any] = json.loads((RESULTS / "serve-c4.json").read_text())
 ENDED = datetime.strptime(WRITTEN["date"], "%Y%m%d-%H%M%S")  # noqa: DTZ007 - a local clock
 HEADER = (
@@ -29,10 +26,8 @@ HEADER = (
 """As `nvidia-smi --query-gpu=… --format=csv` writes it; the rows below are made in its form."""
 
 
-def imported(source: Path, data: Path, kind: str = "vllm-bench") -> list[Record]:
-    import_results(kind, source, data, Given("c", environment="native"))
-    found = [stored.record for stored in read_folder(data / "c")]
-    return sorted(found, key=lambda record: record.plan.position)
+def imported(source: Path, data: Path) -> list[Record]:
+    return importing.imported("vllm-bench", source, data)[1]
 
 
 def row(moment: datetime, watt: float, gpu: int = 0) -> str:

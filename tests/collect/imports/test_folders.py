@@ -13,13 +13,11 @@ import yaml
 from click.testing import CliRunner
 
 from sparkpub.cli import cli
-from sparkpub.collect import importers
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
-from sparkpub.collect.importers.layout import Facts
-from sparkpub.collect.importers.writing import ImportOutcome
+from sparkpub.collect import imports
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.facts import Facts
+from sparkpub.collect.imports.given import Given
+from sparkpub.collect.imports.writing import ImportOutcome
 from sparkpub.record.campaign import Footnote
 from sparkpub.record.errors import UsageError
 from sparkpub.record.record import Record
@@ -184,7 +182,7 @@ def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
     ]
     told = {"title": "Both", "campaigns": parts, "footnotes": [footnote]}
     about.write_text(yaml.safe_dump(told))
-    given = Given("rest", about=importers.about(about, FOLDER))
+    given = Given("rest", about=imports.about(about, FOLDER))
     outcome = import_results(None, FOLDER, tmp_path / "data", given)
     assert (len(outcome.imported), len(outcome.skipped)) == (21, 2)
     made = {path.name: read_campaign(path) for path in (tmp_path / "data").iterdir()}
@@ -202,11 +200,14 @@ def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
     ("printed", "kept"),
     [
         (b"begin\n 1%\r50%\r100%\nend\n", b"begin\n100%\nend\n"),
-        (b"a line of another system\r\nend\r\n", b"a line of another system\r\nend\r\n"),
+        (
+            b"a line of another system\r\nend\r\n",
+            b"a line of another system\r\nend\r\n",
+        ),
         (b"\r\r 1%\r 2%", b" 2%"),
         (b"done\r", b"done\r"),
     ],
-)  # fmt: skip
+)
 def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
     printed: bytes, kept: bytes, tmp_path: Path
 ) -> None:
@@ -279,7 +280,7 @@ def other(tmp_path: Path) -> Path:
 
 
 def test_a_description_says_where_the_facts_lie(other: Path, tmp_path: Path) -> None:
-    given = Given("c", about=importers.about(None, other))
+    given = Given("c", about=imports.about(None, other))
     outcome = import_results(None, other, tmp_path, given)
     assert outcome.refused == []
     stored = [item.record for item in read_folder(tmp_path / "c")]
@@ -295,7 +296,7 @@ def test_notes_about_another_model_are_not_believed(
 ) -> None:
     text = (other / "deep/chat.md").read_text()
     (other / "deep/chat.md").write_text(text.replace("granite-4-1-8b-bf16", "another"))
-    given = Given("c", about=importers.about(None, other), environment="native")
+    given = Given("c", about=imports.about(None, other), environment="native")
     import_results(None, other, tmp_path, given)
     stored = [item.record for item in read_folder(tmp_path / "c")]
     assert {record.cell[:2] for record in stored} == {("another", "native")}
@@ -332,7 +333,7 @@ def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
 
     def imported(*folders: Path) -> set[tuple[str, str]]:
         for folder in folders:
-            about = importers.about(None, other)
+            about = imports.about(None, other)
             import_results(None, folder, tmp_path / "d", Given("c", about=about))
         stored = read_folder(tmp_path / "d/c")
         return {(item.record.environment, item.record.iteration) for item in stored}  # type: ignore[misc]

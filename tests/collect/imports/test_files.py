@@ -8,13 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from sparkpub import cli
-from sparkpub.collect.importers import IMPORTERS, files, import_results
-from sparkpub.collect.importers.base import (
-    Given,
-    Left,
-)
-from sparkpub.collect.importers.files import ResultFile, result_files
+from sparkpub.collect.imports import IMPORTERS, folder, import_results
+from sparkpub.collect.imports.folder import Folder
+from sparkpub.collect.imports.given import Given, Left
 from sparkpub.record.errors import ImportFormatError
+from sparkpub.tools.forms import ResultFile
 
 GIVEN = Given("c", environment="native")
 
@@ -36,7 +34,7 @@ def test_folders_are_read_to_the_bottom_and_compressed_files_too(
     (tmp_path / ".git/config").write_bytes(b"hidden")
     (tmp_path / "link.json").symlink_to("/etc/hostname")
     found = [
-        file for file in result_files(tmp_path, GIVEN) if isinstance(file, ResultFile)
+        file for file in Folder(tmp_path, GIVEN).files() if isinstance(file, ResultFile)
     ]
     assert [(file.source, file.name, file.suffix, file.content) for file in found] == [
         ("a.JSON", "a.JSON", ".json", b"1"),
@@ -47,14 +45,14 @@ def test_folders_are_read_to_the_bottom_and_compressed_files_too(
 def test_what_cannot_be_read_is_said_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(folder, "MOST_BYTES", 1 << 20)
     whole = gzip.compress(b"x" * 1000)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"0" * ((1 << 20) + 1)))
     (tmp_path / "cut.json.gz").write_bytes(whole[:-5])
     (tmp_path / "damaged.json.gz").write_bytes(whole[:10] + b"\xff\xff" + whole[12:])
     (tmp_path / "fits.json").write_bytes(b"0" * (1 << 20))
     (tmp_path / "not.json.gz").write_bytes(b"plain")
-    read = {item.source: item for item in result_files(tmp_path, GIVEN)}
+    read = {item.source: item for item in Folder(tmp_path, GIVEN).files()}
     reasons = {
         name: item.reason
         for name, item in read.items()
