@@ -77,7 +77,7 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     ]
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
     rows["value"] = rows["rate"].fillna(0)
-    rows["ttft"] = (rows["ttft_p95_ms"] / 1000).round(3)
+    rows["ttft"] = [round(wait / 1000, 3) for wait in rows["ttft_p95_ms"]]
     rows["highest"] = [rates[-1] for rates in rows["rates"]]
     rows["steps"] = [", ".join(map("{:g}".format, rates)) for rates in rows["rates"]]
     rows = rows.sort_values(["rank", "limit_seconds"], kind="stable")
@@ -263,7 +263,7 @@ def coverage(campaign: StudiedCampaign) -> Figure:
                 line["Machine"] = machine
             mine = rows[(rows["cell"] == label) & (rows["machine"] == machine)]
             signs = mine["column"].astype(str) + " " + mine["text"]
-            line["Iterations"] = list(map(Entry, signs, mine["href"]))
+            line["Iterations"] = list(map(Entry, signs, mine["href"].fillna("")))
             told.append(line)
     undone = (rows["group"] != "done").astype(int)
     shown, note = _by_size(campaign, rows, undone, "sum")
@@ -306,7 +306,7 @@ def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
             "column": iteration,
             "group": state,
             "text": SIGNS[state] + "+" * (len(runs) > 1),
-            "href": run_address(runs[0]) if runs else "",
+            "href": run_address(runs[0]) if runs else None,
             "tip": tip | {"machine": on, "state": state},
         }
         found.append(dict(zip(KEYS, cell, strict=True)) | slot_of)
@@ -374,7 +374,7 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
         stretches = busy(run)
         if stretches.empty:
             continue
-        mean, address = stretches["value"].mean(), run_address(run)
+        mean, address = _mean(stretches["value"]), run_address(run)
         told.append(
             {
                 "Run": Entry(run.run_id, address),
@@ -427,11 +427,15 @@ def busy(stored: Stored) -> pd.DataFrame:
         return pd.DataFrame()
     width = (end - begin) / STRETCHES
     places = ((rows["time"] - begin) / width).astype(int).clip(upper=STRETCHES - 1)
-    means = rows["value"].groupby(places).mean().round(1)
-    found = pd.DataFrame({"value": means})
-    found["x"] = (begin + found.index * width).to_series(found.index).round(1)
-    found["end"] = (begin + (found.index + 1) * width).to_series(found.index).round(1)
-    return found.reset_index(drop=True)
+    means = rows["value"].groupby(places).agg(_mean)
+    ends = [begin + place * width for place in range(STRETCHES + 1)]
+    return pd.DataFrame(
+        {
+            "x": [round(ends[place], 1) for place in means.index],
+            "end": [round(ends[place + 1], 1) for place in means.index],
+            "value": [round(mean, 1) for mean in means],
+        }
+    )
 
 
 def _joined(stretches: pd.DataFrame) -> pd.DataFrame:
@@ -439,14 +443,12 @@ def _joined(stretches: pd.DataFrame) -> pd.DataFrame:
     shade = stretches["value"].map(lambda value: bisect(LIMITS, value))
     begins = (shade.diff() != 0) | (stretches["x"] != stretches["end"].shift())
     joined = stretches.groupby(begins.cumsum())
-    found = joined.agg(
-        {
-            "x": "first",
-            "end": "last",
-            "value": "mean",
-        }
-    )
-    return found.assign(value=found["value"].round(1))
+    found = joined.agg({"x": "first", "end": "last", "value": _mean})
+    return found.assign(value=[round(mean, 1) for mean in found["value"]])
+
+
+def _mean(values: "pd.Series[float]") -> float:
+    return sum(values) / len(values)
 
 
 # ---- Machines --------------------------------------------------------------------------------------------------------
