@@ -9,7 +9,7 @@ when the report began: such telemetry is taken to end with the measurement.
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,17 +61,19 @@ def samples(
     if text.lstrip("#\n").startswith(_OURS) or f"\n{_OURS}," in text:
         return TelemetryBeside(content)
     try:
-        table_rows = list(csv.reader(io.StringIO(text, newline="")))
+        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     except csv.Error:
         return TelemetryBeside()
-    rows = [[cell.strip() for cell in row] for row in table_rows if row]
-    table = _table(rows) if rows else []
+    header, *others = [[cell.strip() for cell in row] for row in rows] or [[]]
+    names = [_UNIT.sub("", name) for name in header]
+    table = [
+        dict(zip(names, row, strict=True)) for row in others if len(row) == len(names)
+    ]
     theirs = (columns or {}).get(_OURS)
-    if columns and theirs is not None and rows and theirs.at in rows[0]:
-        return TelemetryBeside(
-            _written(table, columns, _counted(table, theirs, seconds))
-        )
-    if not rows or "timestamp" not in rows[0]:
+    if columns and theirs is not None and theirs.at in header:
+        elapsed = _counted([row.get(str(theirs.at)) for row in table], seconds)
+        return TelemetryBeside(_written(table, columns, elapsed))
+    if "timestamp" not in header:
         return TelemetryBeside()
     if started is None:
         problem = "the telemetry beside it has times of day, and the report has none"
@@ -80,42 +82,18 @@ def samples(
         if len({row.get(name) for row in table}) > 1:
             return TelemetryBeside(problem="the telemetry beside it is of several GPUs")
     times = [_time(row["timestamp"]) for row in table]
-    elapsed = [
-        None if time is None else (time - started).total_seconds() for time in times
-    ]
-    return TelemetryBeside(_written(table, _NVIDIA_SMI, elapsed))
+    began = [time and (time - started).total_seconds() for time in times]
+    return TelemetryBeside(_written(table, _NVIDIA_SMI, began))
 
 
-def _table(rows: list[list[str]]) -> list[dict[str, str]]:
-    """The whole rows, by the names of their columns without units."""
-    names = [_UNIT.sub("", name) for name in rows[0]]
-    return [
-        dict(zip(names, row, strict=True)) for row in rows[1:] if len(row) == len(names)
-    ]
-
-
-def _counted(
-    table: list[dict[str, str]], elapsed: TelemetryColumn, seconds: float | None
-) -> list[float | None]:
+def _counted(said: Sequence[str | None], seconds: float | None) -> list[float | None]:
     """Seconds counted from the start of the measurement, which ends with the rows."""
-    times = [reading.number(row.get(str(elapsed.at))) for row in table]
+    times = [reading.number(text) for text in said]
     known = [time for time in times if time is not None]
     begin = 0.0
     if seconds is not None and known:
         begin = max(0.0, known[-1] - seconds)
     return [None if time is None else time - begin for time in times]
-
-
-def _value(name: str, column: TelemetryColumn, row: Mapping[str, str]) -> str:
-    """A cell in the unit of our column; empty for `[N/A]` and for whatever is no number. The first of several columns
-    counts that holds anything."""
-    said = [row.get(place, "") for place in str(column.at).split("|")]
-    if name in TEXT_COLUMNS:
-        return next((text for text in said if text and not text.startswith("[")), "")
-    numbers = [reading.number(text.partition(" ")[0]) for text in said]
-    known = next((number for number in numbers if number is not None), None)
-    scale = factor(column.unit, unit_of(name)) if column.unit else None
-    return "" if known is None else f"{known * (scale or 1.0):g}"
 
 
 def _time(text: str) -> datetime | None:
@@ -128,27 +106,42 @@ def _time(text: str) -> datetime | None:
 
 
 def _written(
-    table: list[dict[str, str]],
+    table: Sequence[Mapping[str, str]],
     columns: Mapping[str, TelemetryColumn],
-    elapsed: list[float | None],
+    elapsed: Sequence[float | None],
 ) -> bytes:
     """CSV with those of our columns that hold anything; a row without a time is left out."""
-    rows = []
-    for row, time in zip(table, elapsed, strict=True):
-        if time is not None:
-            values = {
-                name: _value(name, column, row) for name, column in columns.items()
-            }
-            rows.append(values | {_OURS: f"{time:.3f}"})
-    filled = {column for row in rows for column, value in row.items() if value}
+    timed = [row for row, time in zip(table, elapsed, strict=True) if time is not None]
+    said = {
+        name: _values(name, column, timed)
+        for name, column in columns.items()
+        if name in COLUMNS and name != _OURS
+    }
+    filled = {name: values for name, values in said.items() if any(values)}
+    filled[_OURS] = [f"{time:.3f}" for time in elapsed if time is not None]
+    names = [name for name in COLUMNS if filled.get(name)]
     text = io.StringIO()
-    writer = csv.DictWriter(
-        text,
-        [column for column in COLUMNS if column in filled],
-        restval="",
-        extrasaction="ignore",
-        lineterminator="\n",
-    )
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(zip(*(filled[name] for name in names), strict=True))
     return text.getvalue().encode()
+
+
+def _values(
+    name: str, column: TelemetryColumn, rows: Sequence[Mapping[str, str]]
+) -> list[str]:
+    """The cells of a column in the unit of ours; empty for `[N/A]` and for whatever is no number. The first of several
+    columns counts that holds anything."""
+    places = str(column.at).split("|")
+    scale = factor(column.unit, unit_of(name)) if column.unit else None
+    values = []
+    for row in rows:
+        said = [row.get(place, "") for place in places]
+        if name in TEXT_COLUMNS:
+            texts = (text for text in said if text and not text.startswith("["))
+            values.append(next(texts, ""))
+            continue
+        numbers = (reading.number(text.partition(" ")[0]) for text in said)
+        known = next((number for number in numbers if number is not None), None)
+        values.append("" if known is None else f"{known * (scale or 1.0):g}")
+    return values

@@ -31,7 +31,7 @@ def why(c: TableRow) -> str:
             "difference between them. The figures describe these runs only."
         )
     if c.n_effective < MINIMUM_RUNS:
-        return _too_few(c)
+        return _too_few(c) + _without_partner(c)
     if c.verdict == "equivalent":
         text = f"The difference lies within {_margin(c)} of the baseline ({_test(c)}, {_equivalence_text(c)})."
         if is_significant(c.p_adjusted):
@@ -116,6 +116,14 @@ def _of_rounds(c: TableRow) -> str:
         f", {counted(c.left_out, 'run')} without a partner left out"
         f" (means {c.mean_baseline:,.6g} and {c.mean_candidate:,.6g})"
     )
+
+
+def _without_partner(c: TableRow) -> str:
+    """The same in a sentence of its own."""
+    if not c.left_out or c.analysis != "paired":
+        return ""
+    found = _of_rounds(c).removeprefix(", ")
+    return f" The difference is of these rounds, {found}."
 
 
 def _difference_text(c: TableRow) -> str:

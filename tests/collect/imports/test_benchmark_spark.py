@@ -74,18 +74,6 @@ def test_the_nested_shape_holds_the_same_runs(tmp_path: Path) -> None:
     assert one == other
 
 
-def test_the_published_figures_have_the_published_mean(published_data: Path) -> None:
-    """From the table of figures to statistics: the pooled mean of the source documents, to two decimals."""
-    records = [stored.record for stored in read_folder(published_data / "phase1")]
-    assert len(records) == 63
-    peaks = [
-        record.value("peak_memory_gib") or 0
-        for record in records
-        if record.cell[:2] == ("deepseek", "container")
-    ]
-    assert round(sum(peaks) / len(peaks), 2) == 101.30
-
-
 def test_what_cannot_be_a_run_is_refused_and_said(tmp_path: Path) -> None:
     entry = published.entries()[0]
     entries = [

@@ -90,35 +90,6 @@ def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
     assert again.imported == []
 
 
-def test_capacity_from_the_records_is_the_authors(
-    records: dict[tuple[str, str, str], Record],
-) -> None:
-    """The highest rate whose 95th percentile of TTFT stays below 2, 5 and 10 s; and each step of the sweep."""
-    summary = json.loads((GRANITE / "11-rate-sweep.json").read_text())
-    steps = {
-        record.requested.workload["request_rate"]: record
-        for (_, _, workload), record in records.items()
-        if "in4000-out500-range0.9-rate" in workload
-    }
-    assert [step["configured_rps"] for step in summary["steps"]] == sorted(steps)
-    for step in summary["steps"]:
-        record = steps[step["configured_rps"]]
-        assert round(record.value("ttft_p95_ms") or 0, 1) == step["ttft_p95_ms"]
-        assert round(record.value("ttft_p50_ms") or 0, 1) == step["ttft_p50_ms"]
-        rate = record.value("output_throughput_tok_s") or 0
-        assert round(rate, 1) == step["output_tps"]
-        achieved = record.value("request_throughput_req_s") or 0
-        assert round(achieved, 3) == step["achieved_rps"]
-        assert record.observed.requests == step["completed"]
-    for limit, best in summary["capacity_by_slo_ms"].items():
-        holding = [
-            rate
-            for rate, record in steps.items()
-            if (record.value("ttft_p95_ms") or 0) < float(limit)
-        ]
-        assert max(holding, default=None) == (best and best["configured_rps"])
-
-
 def test_what_lies_beside_the_results_says_what_ran(
     records: dict[tuple[str, str, str], Record],
 ) -> None:
