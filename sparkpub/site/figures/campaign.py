@@ -70,7 +70,10 @@ def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     }
     told = []
     for row in records(cells):
-        line = {"Cell": row["cell"], "n": str(row["n"])}
+        line = {
+            "Cell": row["cell"],
+            "n": str(row["n"]),
+        }
         for head, end in ends.items():
             line[head] = metric.format(row[end], unit=False)
         told.append(line)
@@ -118,14 +121,22 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
         tip["% from the baseline's mean"] = percent(share, 2)
     cells = campaign.cells(metric).merge(runs[KEYS].drop_duplicates(), on=KEYS)
-    rows, groups, note = _placed(campaign, metric, cells, runs.assign(kind="run"))
+    rows, groups, note = _placed(
+        campaign,
+        metric,
+        cells,
+        runs.assign(kind="run"),
+    )
     counts = runs[runs["counts"]].groupby("cell")["value"]
     spans = counts.agg(["size", "min", "mean", "max"]).to_dict("index")
     told = []
     for cell in campaign.cells_here.values():
         if cell in spans:
             span = spans[cell]
-            line = {"Cell": cell, "n": str(span["size"])}
+            line = {
+                "Cell": cell,
+                "n": str(span["size"]),
+            }
             for head, end in (("Least", "min"), ("Mean", "mean"), ("Most", "max")):
                 line[head] = percent(span[end], 2)
             told.append(line)
@@ -151,7 +162,12 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     means, top = cells["value"], None
     if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
-    rows, groups, note = _placed(campaign, metric, cells, cells)
+    rows, groups, note = _placed(
+        campaign,
+        metric,
+        cells,
+        cells,
+    )
     title = metric_title(metric)
     return Figure(
         says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
@@ -351,7 +367,12 @@ def against(
         says += " One metric is computed from the other, so this is no independent evidence."
     rows = plain(runs.assign(kind="run", group=runs["Environment"]))
     for end in _room(up, runs["value"]) + _room(across, runs["x"]):
-        rows.append({**runs[["x", "value"]].iloc[0], **end})
+        rows.append(
+            {
+                **runs[["x", "value"]].iloc[0],
+                **end,
+            }
+        )
     told: list[dict[str, Value]] = [
         {
             "Run": Entry(row["run"], row["href"]),
@@ -384,13 +405,20 @@ def _dots(
 ) -> tuple[Chart, str]:
     """Cells with their runs, and a note of those for which there is no room."""
     cells, runs = cells.assign(kind="mean"), campaign.runs(metric).assign(kind="run")
-    rows, groups, note = _placed(campaign, metric, cells, pd.concat([cells, runs]))
+    rows, groups, note = _placed(
+        campaign,
+        metric,
+        cells,
+        pd.concat([cells, runs]),
+    )
     drawn = shapes.in_strips(rows, groups)
     # Under a name of their panel, so that it has no row more.
     names = {row.get("panel"): row["name"] for row in rows}
     for panel, name in names.items():
-        here = runs if panel is None else runs[runs["Load"] == panel]
-        place = {"name": name} if panel is None else {"panel": panel, "name": name}
+        here, place = runs, {"name": name}
+        if panel is not None:
+            here = runs[runs["Load"] == panel]
+            place["panel"] = panel
         drawn += [{**end, **place} for end in _room(metric, here["value"])]
     title = metric_title(metric)
     return chart(
@@ -494,7 +522,13 @@ def _room(metric: Metric, values: "pd.Series[float]") -> list[shapes.Row]:
     middle = (low + high) / 2
     ends = (max(middle - reach / 2, metric.minimum), middle + reach / 2)
     name = str(values.name)
-    return [{"kind": "room", name: round(end, metric.decimals)} for end in ends]
+    return [
+        {
+            "kind": "room",
+            name: round(end, metric.decimals),
+        }
+        for end in ends
+    ]
 
 
 # ---- Sentence and table ----------------------------------------------------------------------------------------------

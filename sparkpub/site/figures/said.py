@@ -87,7 +87,10 @@ def curves(
         ]
         if line.axis is axis and len(cells) > 1:
             found.append(Curve(line, name, tuple(cells)))
-    found.sort(key=lambda curve: curve.last, reverse=metric.direction != "lower")
+    found.sort(
+        key=lambda curve: curve.last,
+        reverse=metric.direction != "lower",
+    )
     return sorted(found, key=lambda curve: len(curve.cells) < sweeps.SHOWS_A_SHAPE)
 
 
@@ -381,4 +384,14 @@ def versions(lines: Sequence[VersionLine]) -> str:
 def _range(lines: Sequence[VersionLine]) -> str:
     """`−6.9 to +1.7 %`: the smallest and the largest change."""
     changes = [line.total.percent for line in lines]
-    return spread([between(min(changes), max(changes), 1, signed=True)], "%")
+    return spread(
+        [
+            between(
+                min(changes),
+                max(changes),
+                1,
+                signed=True,
+            )
+        ],
+        "%",
+    )

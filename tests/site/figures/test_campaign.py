@@ -207,10 +207,13 @@ def test_a_workload_is_a_panel_under_its_own_name(options: SiteOptions) -> None:
     ("means", "shown"),
     [
         ({("m", "a", "w"): 1.0, ("n", "a", "w"): 2.0}, ["n", "m"]),
-        ({("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0}, ["a", "b"]),
+        (
+            {("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0},
+            ["native (a)", "native (b)"],
+        ),
         (
             {("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0, ("m", "d", "w"): 3.0},
-            ["d", "b", "a"],
+            ["native (d)", "native (b)", "native (a)"],
         ),
         (
             {("m", "a", "w"): 1.0, ("m", "b", "w"): 2.0, ("n", "a", "w"): 5.0},
