@@ -54,12 +54,15 @@ def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
 def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     runs = campaign.runs(metric)
-    counts = runs[runs["counts"]].groupby("cell", sort=False)["value"]
-    boxes = pd.DataFrame([_box(values) | {"cell": cell} for cell, values in counts])
+    counts = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
+    found = []
+    for cell, values in counts:
+        found.append(dict(zip(KEYS, cell, strict=True)) | _box(values))
+    boxes = pd.DataFrame(found)
     if boxes["n"].max() > 1:  # one run has no quartiles
         boxes = boxes[boxes["n"] > 1]
     words = campaign.cells(metric).drop(columns=["n", "value", "low", "high", "tip"])
-    cells = words.merge(boxes, on="cell")
+    cells = words.merge(boxes, on=KEYS)
     drawn, note = _dots(campaign, metric, cells)
     ends = {
         "Lower end": "least",
@@ -566,7 +569,7 @@ def _table_of_cells(
     """Cells with the statistics of a metric, and their runs, `linked` or `listed`, or none."""
     of_cells = {cell.cell: cell for cell in campaign.statistics(metric)}
     measured = records(campaign.values(metric).sort_values("number", kind="stable"))
-    by_label = grouped(measured, itemgetter("cell"))
+    by_cell = grouped(measured, itemgetter(*KEYS))
     are_all_in = all(row["counts"] for row in measured)
     head = "Runs" if are_all_in else "Runs (in brackets: left out)"
     told: list[dict[str, Value]] = []
@@ -575,7 +578,7 @@ def _table_of_cells(
         line |= _statistics(metric, of_cells.get(cell))
         if runs:
             entries = []
-            for row in by_label.get(label, ()):
+            for row in by_cell.get(cell, ()):
                 words = metric.format(row["value"], unit=False)
                 text = words if row["counts"] else f"({words})"
                 entries.append(Entry(text, row["href"] if runs == "linked" else ""))
