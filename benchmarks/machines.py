@@ -35,7 +35,7 @@ from sparkpub.review.statistics.order import Timeline, by_unit, units
 
 Floats = NDArray[np.float64]
 
-TABLE = harness.ROOT / "sparkpub" / "review" / "statistics" / "machines.json"
+TABLE = harness.RESULTS / "simulated" / "machines.json"
 """What the method page shows."""
 MARGIN, BASELINE = 1.0, 100.0
 DECIMALS = 3

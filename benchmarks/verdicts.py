@@ -49,8 +49,8 @@ Words = NDArray[np.str_]
 
 BEFORE = "b52d585"
 """The commit whose procedure is the one before."""
-TABLE = harness.ROOT / "sparkpub" / "review" / "statistics" / "size.json"
-"""What the method page shows."""
+TABLE = harness.RESULTS / "simulated" / "size.json"
+"""What `benchmarks.simulated` makes the method page of."""
 MARGIN, BASELINE = 1.0, 100.0
 DECIMALS = 3
 """Digits to which the simulated instrument reads."""

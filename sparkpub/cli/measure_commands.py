@@ -178,7 +178,7 @@ def doctor_(
         _doctor_on(declared, address, as_json)
         return
     found = doctor.examine(declared, data, smoke=smoke)
-    print_as(as_json, doctor.document, partial(doctor.lines, matrix=declared), found)
+    print_as(as_json, doctor.document, doctor.lines, found)
     failed = any(item.state == "missing" for item in found)
     if matrix_file is None:
         next_step(

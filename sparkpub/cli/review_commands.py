@@ -146,7 +146,7 @@ def changes(
         claims = sources / "claims.yaml"
     found = changes_between(base, data, claims)
     told = as_markdown if markdown else as_text
-    print_as(as_json, found.document, partial(told, found))
+    print_as(as_json, lambda: found, partial(told, found))
 
 
 @cli.command()

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.git import Committer
-from sparkpub.collect.job import Job
-from sparkpub.collect.lasting import alike, lasts
+from sparkpub.collect.job import Job, labelled
+from sparkpub.collect.lasting import lasts
 from sparkpub.collect.progress import Progress, duration
 from sparkpub.plan import coverage
 from sparkpub.plan.matrix import Matrix
@@ -99,7 +100,8 @@ class Books:
     """Runs that a gate kept from starting."""
     hopeless: set[tuple[str, str, str]] = field(default_factory=set)
     """Cells of which a run failed for a reason that the next attempt would meet again."""
-    planned: Sequence[PlannedRun] = ()
+    machines_planned: Sequence[str] = ()
+    """Those that repeat the campaign, where each does."""
     wanted: Sequence[PlannedRun] = ()
     """Those of the plan that were chosen."""
     todo: list[PlannedRun] = field(default_factory=list)
@@ -116,22 +118,25 @@ class Books:
 
     def schedule(self, machines: Sequence[str]) -> None:
         """Have what was chosen done; where the campaign is repeated on each machine, on these."""
-        self.planned = plan(self.matrix, machines)
-        self.wanted = [run for run in self.planned if self.choice.wants(run)]
-        states = self.states(machines)
+        self.machines_planned = machines
+        states = self.states()
+        self.wanted = [run for run in states if self.choice.wants(run)]
         self.todo = [
             run
             for run in self.wanted
             if states[run] in ("missing", "retry") and not self.is_tried(run)
         ]
 
-    def states(
-        self, machines: Sequence[str] | None = None
-    ) -> Mapping[PlannedRun, coverage.State]:
+    def states(self) -> Mapping[PlannedRun, coverage.State]:
         """The state of every planned run."""
-        if machines is None:
-            machines = sorted({run.machine for run in self.planned if run.machine})
-        return coverage.states(self.shown, self._attempts, machines=machines)
+        return coverage.states(
+            self.shown, self._attempts, machines=self.machines_planned
+        )
+
+    @property
+    def planned(self) -> Sequence[PlannedRun]:
+        """The whole plan."""
+        return plan(self.matrix, self.machines_planned)
 
     @property
     def _attempts(self) -> list[Record]:
@@ -200,25 +205,27 @@ class Books:
 
     def keep(self, machine: str | None, stored: Stored) -> None:
         """Take in the run of a machine's lease, which is written."""
-        self.enter(self.leases.pop(machine), stored)
+        del self.leases[machine]
+        self.enter(stored)
 
     def skip(self, machine: str | None) -> None:
         """End a machine's lease: a gate kept the run from starting, and it is left alone now."""
         self.refused.add(self.leases.pop(machine).run)
         self._strike()
 
-    def enter(self, job: Job, stored: Stored) -> None:
+    def enter(self, stored: Stored) -> None:
         """Take in a run that is written: count it, say what it came to, commit it."""
         self.measured += 1
         self.records.append(stored.record)
-        self._report(job.label, stored.record)
+        self._report(stored.record)
         self.committer.add_run(stored)
-        self._strike(job.run)
+        self._strike(stored.record)
 
-    def _strike(self, measured: PlannedRun | None = None) -> None:
+    def _strike(self, measured: Record | None = None) -> None:
         """Take what is finished with off the list."""
         for run in list(self.todo):
-            if self.is_tried(run) or (run == measured and not self.to_do(run)):
+            tried = measured is not None and attempted(measured, run)
+            if self.is_tried(run) or (tried and not self.to_do(run)):
                 self.todo.remove(run)
                 self.progress.finished()
 
@@ -227,25 +234,19 @@ class Books:
         wish = self.shown.repeat_outliers
         if wish is None:
             return
+        cells: dict[Any, dict[int, PlannedRun]] = {}
+        for run in self.planned:
+            cells.setdefault((run.machine, run.cell), {})[run.iteration] = run
         for machine, cell in dict.fromkeys(
             (run.machine, run.cell) for run in self.wanted
         ):
-            of_cell = {
-                run.iteration: run
-                for run in self.planned
-                if (run.machine, run.cell) == (machine, cell)
-            }
+            of_cell = cells[machine, cell]
             if any(self.to_do(run) for run in of_cell.values()):
                 continue
-            records = [
-                record
-                for record in self.records
-                if machine is None or record.machine.id == machine
-            ]
-            for odd in outliers(records, cell, wish.metric):
+            for odd in outliers(self.records, cell, machine, wish.metric):
                 if odd.iteration not in of_cell:  # the matrix asks for fewer by now
                     continue
-                again = sum(1 for run in records if run.repeat_of == odd.run_id)
+                again = sum(run.repeat_of == odd.run_id for run in self.records)
                 for _ in range(wish.repeat - again):
                     yield of_cell[odd.iteration], odd
 
@@ -268,18 +269,14 @@ class Books:
             limited=bool(left) and self.full(),
         )
 
-    def _report(self, label: str, record: Record) -> None:
-        took = duration(record.duration_seconds or 0.0)
+    def _report(self, record: Record) -> None:
+        label = labelled(record.cell, record.iteration, record.repeat_of)
+        line = f"{label}: {record.status} in {duration(record.duration_seconds or 0.0)}"
         name = headline(record)
         value = record.value(name)
-        line = f"{label}: {record.status} in {took}"
         if record.status != "ok":
             self.failed += record.status != "interrupted"
-            log, said = self._log(record)
-            line += f": {record.status_reason}{_last_words(log, said)}"
-            if lasts(record, said):
-                self.hopeless |= set(alike(self.shown, record))
-                line += "; not tried again now, since it would end the same way"
+            line += f": {record.status_reason}{self._last_words(record)}"
         elif value is not None:
             self.progress.figure = f"{value:.4g} {record.metrics[name].unit}".strip()
             line += f", {name} {value:g}"
@@ -290,39 +287,40 @@ class Books:
             if event.kind == "note" and event.at_seconds is None and not is_answer:
                 self.progress.line(f"{label}: {event.kind}: {event.text}")
 
-    def _log(self, record: Record) -> tuple[Path | None, list[str]]:
-        """The log of a run, and its last lines that are not empty."""
-        evidence = record.file("log")
-        if evidence is None:
-            return None, []
-        log = self.choice.data / self.matrix.campaign / evidence.path
-        with suppress(OSError):
-            lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
-            return log, [line.strip() for line in lines if line.strip()]
-        return log, []
-
-
-def _last_words(log: Path | None, said: Sequence[str]) -> str:
-    """Where the log of a run that went wrong lies, and the last line in it."""
-    if log is None:
-        return ""
-    if not said:
-        return f"; see {log}"
-    return f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"
+    def _last_words(self, record: Record) -> str:
+        """Where the log of a run that went wrong lies, the last line in it, and that the run is hopeless where the next
+        attempt would end as it did."""
+        evidence, said, words = record.file("log"), [], ""
+        if evidence is not None:
+            log = self.choice.data / self.matrix.campaign / evidence.path
+            with suppress(OSError):
+                lines = reading.lines(log.read_bytes()[-_LAST_BYTES:])
+                said = [line.strip() for line in lines if line.strip()]
+            words = f"; see {log}"
+            if said:
+                words = f"; {log} ends: {said[-1][-_LAST_CHARACTERS:]}"
+        if lasts(record, said):
+            self.hopeless.add(record.cell)
+            words += "; not tried again now, since it would end the same way"
+        return words
 
 
 def outliers(
-    records: Sequence[Record], cell: tuple[str, str, str], metric: str
+    records: Sequence[Record],
+    cell: tuple[str, str, str],
+    machine: str | None,
+    metric: str,
 ) -> list[Record]:
-    """Good runs of a cell that Grubbs' test flags by a metric; repeats are not looked at."""
-    values = {}
+    """Good runs of a cell that Grubbs' test flags by a metric; repeats are not looked at. `machine`: only its own."""
+    found, values = [], []
     for record in records:
+        here = record.cell == cell and machine in (None, record.machine.id)
         first = record.repeat_of is None and record.status == "ok"
         value = record.value(metric)
-        if first and record.cell == cell and value is not None:
-            values[record.run_id] = (record, value)
-    found = list(values.values())
-    return [found[index][0] for index in grubbs([value for _, value in found])]
+        if here and first and value is not None:
+            found.append(record)
+            values.append(value)
+    return [found[index] for index in grubbs(values)]
 
 
 def headline(record: Record) -> str:

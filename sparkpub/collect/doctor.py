@@ -34,13 +34,8 @@ from sparkpub.record.repository import GitError
 from sparkpub.record.text import other_processes
 
 Readiness = Literal["ok", "warning", "missing"]
-TOOLS = {
-    "trtllm-bench": "trtllm-bench",
-    "vllm": "vllm-bench",
-    "llama-bench": "llama-bench",
-    "llama-benchy": "llama-benchy",
-}
-"""Program on PATH to the workload that needs it."""
+TOOLS = ("trtllm-bench", "vllm", "llama-bench", "llama-benchy")
+"""Programs that workloads run on the host."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +52,6 @@ class Diagnosis:
         """For people."""
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f"{self.state:8}{self.name}: {self.detail}{remedy}"
-
-
-def _told(
-    name: str, holds: bool, detail: str, otherwise: str, remedy: str = ""
-) -> Diagnosis:
-    """That something is as it should be, or what follows where it is not."""
-    if holds:
-        return Diagnosis(name, "ok", detail)
-    return Diagnosis(name, "warning", otherwise, remedy)
 
 
 def examine(
@@ -85,10 +71,15 @@ def examine(
 
 def measuring(matrix: Matrix | None, data: Path) -> list[Diagnosis]:
     """What can be measured here, and with a matrix which of its environments and workloads."""
-    found = [*_gpu(), *_machine(data), *_engines(), *_rights()]
+    found = [*_gpu(), *_machine(data), *_docker(), *_rights()]
     if matrix is not None:
-        found += _matrix(matrix)
-    return found
+        return [*found, *_matrix(matrix)]
+    there = [tool for tool in TOOLS if shutil.which(tool)]
+    absent = [tool for tool in TOOLS if tool not in there]
+    if importlib.util.find_spec("torch") is None:
+        absent.append("torch, beside sparkpub")
+    detail = f"{', '.join(there) or 'none'}; not here: {', '.join(absent) or 'none'}"
+    return [*found, Diagnosis("engines", "ok", detail)]
 
 
 def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
@@ -96,60 +87,9 @@ def document(found: Sequence[Diagnosis]) -> dict[str, Any]:
     return {"checks": [asdict(item) for item in found]}
 
 
-def lines(found: Sequence[Diagnosis], matrix: Matrix | None = None) -> list[str]:
-    """The same for people: what stands in the way first, then what the matrix needs. What it does not need is left
-    out; without a matrix, engines that are not here are one line."""
-    shown = [item for item in found if item.name not in _OPTIONAL]
-    optional = [item for item in found if item.name in _OPTIONAL]
-    absent = []
-    for item in optional:
-        if matrix is None and item.name in TOOLS and item.state != "ok":
-            absent.append(item.name)
-        elif matrix is None or item.name in needed_by(matrix):
-            shown.append(item)
-    if matrix is not None:
-        shown.sort(key=lambda item: (item.state != "missing", not _of_matrix(item)))
-    said = [item.line for item in shown]
-    if absent:
-        said.append(f"{'':8}engines that are not on PATH: {', '.join(absent)}")
-    return said
-
-
-_OPTIONAL = frozenset(
-    (
-        *TOOLS,
-        "torch",
-        "docker",
-        "chroot",
-        "nspawn",
-        "page cache",
-        "clocks",
-        "power mode",
-    )
-)
-"""Things that some matrices need."""
-
-
-def needed_by(matrix: Matrix) -> frozenset[str]:
-    """Those of the optional things that a matrix asks for."""
-    workloads, gates = matrix.workloads.values(), matrix.gates
-    kinds = {options.type for options in workloads}
-    places = {str(options.type) for options in matrix.environments.values()}
-    tools = {tool for tool, workload in TOOLS.items() if workload in kinds}
-    needs = {
-        "torch": any(getattr(item, "device", "") == "cuda" for item in workloads),
-        "page cache": gates.drop_caches,
-        "clocks": gates.lock_clocks_mhz is not None,
-        "power mode": gates.power_mode is not None,
-    }
-    asked = {name for name, needed in needs.items() if needed}
-    return frozenset(places | asked | (tools if "host" in places else set()))
-
-
-def _of_matrix(item: Diagnosis) -> bool:
-    """Whether a diagnosis is about the matrix and not about the machine."""
-    about = ("matrix", "environment", "workload", "server", "smoke")
-    return item.name.startswith(about)
+def lines(found: Sequence[Diagnosis]) -> list[str]:
+    """The same for people: what stands in the way first."""
+    return [item.line for item in sorted(found, key=lambda it: it.state != "missing")]
 
 
 def _gpu() -> Iterator[Diagnosis]:
@@ -183,8 +123,9 @@ def _machine(data: Path) -> Iterator[Diagnosis]:
     whole = data.resolve()
     place = next(path for path in (whole, *whole.parents) if path.exists())
     free = shutil.disk_usage(place).free / GIB
-    detail = f"{free:.1f} GiB free"
-    yield _told("disk", free >= 5, detail, detail, "make room")
+    enough: Readiness = "ok" if free >= 5 else "warning"
+    remedy = "" if free >= 5 else "make room"
+    yield Diagnosis("disk", enough, f"{free:.1f} GiB free", remedy)
     if not os.access(place, os.W_OK):
         detail = f"{data} cannot be written"
         remedy = "choose another --data, or correct its rights"
@@ -202,23 +143,17 @@ def _control_group() -> Diagnosis:
     if group is not None:
         cgroup.remove(group)
     cgroup.leave(owner)
-    return _told(
-        "cgroup",
-        group is not None,
-        f"{version}; each run on the host is charged to a group of its own, {where}",
-        f"{version}; runs on the host get no group of their own ({where})",
-        "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ...",
-    )
+    if group is not None:
+        detail = (
+            f"{version}; each run on the host is charged to a group of its own, {where}"
+        )
+        return Diagnosis("cgroup", "ok", detail)
+    detail = f"{version}; runs on the host get no group of their own ({where})"
+    remedy = "run as root, or in a group of its own: systemd-run --scope -p Delegate=yes sparkpub ..."
+    return Diagnosis("cgroup", "warning", detail, remedy)
 
 
-def _engines() -> Iterator[Diagnosis]:
-    for tool, workload in TOOLS.items():
-        there = shutil.which(tool) is not None
-        absent = f"not on PATH: {workload} cannot run on the host"
-        yield _told(tool, there, "on PATH", absent)
-    there = importlib.util.find_spec("torch") is not None
-    absent = "not installed beside sparkpub: matmul on a GPU needs it"
-    yield _told("torch", there, "installed beside sparkpub", absent)
+def _docker() -> Iterator[Diagnosis]:
     try:
         yield Diagnosis("docker", "ok", described())
     except CollectError as error:
@@ -233,11 +168,12 @@ def _rights() -> Iterator[Diagnosis]:
         ("clocks", os.geteuid() == 0, "GPU clocks cannot be locked"),
         ("kernel log", reads, "driver messages (Xid) cannot be seen"),
     ):
-        remedy = "run as root: sudo sparkpub …"
-        yield _told(name, permitted, "permitted", otherwise, remedy)
-    mode = controls.power_mode()
-    detail = mode or "power modes are not supported on this machine"
-    yield Diagnosis("power mode", "ok", detail)
+        if permitted:
+            yield Diagnosis(name, "ok", "permitted")
+        else:
+            yield Diagnosis(name, "warning", otherwise, "run as root: sudo sparkpub …")
+    mode = controls.power_mode() or "power modes are not supported on this machine"
+    yield Diagnosis("power mode", "ok", mode)
 
 
 def _git(data: Path) -> Iterator[Diagnosis]:

@@ -5,7 +5,6 @@ A sensor that cannot be read is `met: null` with the reason. It never passes sil
 """
 
 import operator
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -51,36 +50,39 @@ class TriedGate:
     holds it against what is wanted, where something is."""
 
     name: str
-    wanted: GateValue
     unit: str
     read: Callable[[], tuple[GateValue, str]]
     compare: Callable[[Any, Any], bool]
-    waits: bool = True
+    wanted: GateValue = None
     met: bool | None = None
-    reason: str | None = None
+    reason: str = ""
     waited: float = 0.0
     readings: list[Reading] = field(default_factory=list)
 
+    @property
+    def waits(self) -> bool:
+        """Whether waiting may help."""
+        return self.name not in _NOT_WAITED_FOR
+
     def take(self, at: float) -> None:
         """One reading, and what it means."""
-        value, reason = self.read()
+        value, self.reason = self.read()
         self.met = None
         if value is not None:
             self.met = self.wanted is None or self.compare(value, self.wanted)
-        self.reason = reason or None
+        if self.waits:
+            self.waited = at
         if len(self.readings) >= KEPT:
             self.readings = self.readings[::2]
         self.readings.append(Reading(at_seconds=round(at, 3), value=value))
 
     def gate(self) -> Gate:
         """The record's form."""
-        reason = self.reason
-        if self.met is None and reason is None:
-            reason = "the sensor gave nothing"
+        said = [self.reason]
+        if self.met is None and not self.reason:
+            said = ["the sensor gave nothing"]
         if self.met is False and self.waits:
-            reason = "; ".join(
-                filter(None, (reason, "not met within the longest wait"))
-            )
+            said.append("not met within the longest wait")
         return Gate(
             name=self.name,
             wanted=self.wanted,
@@ -88,8 +90,13 @@ class TriedGate:
             met=self.met,
             waited_seconds=round(self.waited, 3),
             readings=tuple(self.readings),
-            reason=reason,
+            reason="; ".join(filter(None, said)) or None,
         )
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        value = self.readings[-1].value
+        return f"{self.name} (is {value}{unit}, wanted {self.wanted})"
 
 
 @dataclass(frozen=True)
@@ -102,41 +109,17 @@ class Passed:
     @property
     def unmet(self) -> tuple[str, ...]:
         """Names of conditions that the matrix sets and that are not known to hold."""
-        return tuple(
-            gate.name
-            for gate in self.gates
-            if gate.wanted is not None and gate.met is not True
-        )
+        return (*self._with(False), *self._with(None))
+
+    def _with(self, met: bool | None) -> list[str]:
+        return [it.name for it in self.gates if it.wanted is not None and it.met is met]
 
     @property
     def why_unmet(self) -> str:
         """The same in words: what did not hold, and what has no sensor on this machine."""
-        unmet = [gate for gate in self.gates if gate.name in self.unmet]
-        missed = [gate.name for gate in unmet if gate.met is False]
-        unknown = [gate.name for gate in unmet if gate.met is None]
-        parts = []
-        if missed:
-            parts.append(f"gate not met: {', '.join(missed)}")
-        if unknown:
-            parts.append(f"not measured here: {', '.join(unknown)}")
-        return "; ".join(parts)
-
-
-def company(gates: Gates) -> str | None:
-    """What other programs use of the processors now, where the gates limit that and do not wait for them to end; None
-    where it is within the limit."""
-    if gates.max_cpu_percent is None or gates.max_wait > 0:
-        return None
-    load = proc.CpuLoad()
-    time.sleep(0.3)
-    percent = load.percent() or 0.0
-    if percent <= gates.max_cpu_percent:
-        return None
-    processors = os.cpu_count() or 1
-    return (
-        f"this machine is busy: other programs use {percent * processors:.0f} % of {processors} processors; "
-        "what you measure now varies with them and answers nothing"
-    )
+        missed, unknown = ", ".join(self._with(False)), ", ".join(self._with(None))
+        said = [f"gate not met: {missed}"] if missed else []
+        return "; ".join([*said, f"not measured here: {unknown}"] if unknown else said)
 
 
 class Gatekeeper:
@@ -167,28 +150,18 @@ class Gatekeeper:
         conditions = self._conditions()
         began = time.monotonic()
         self._cpu.percent()
-        if any(condition.name == "max_cpu_percent" for condition in conditions):
+        if self._gates.max_cpu_percent is not None:
             interruption.wait(0.2)
         while True:
             at = time.monotonic() - began
-            open_ones = [
-                condition for condition in conditions if condition.met is not True
-            ]
-            for condition in open_ones:
-                condition.take(at)
-                condition.waited = at if condition.waits else 0.0
-            waiting = [
-                condition
-                for condition in conditions
-                if condition.waits and condition.met is False
-            ]
+            for condition in conditions:
+                if condition.met is not True:
+                    condition.take(at)
+            waiting = [item for item in conditions if item.waits and item.met is False]
             left = self._gates.max_wait - at
             if not waiting or left <= 0:
                 break
-            say(
-                "waiting for "
-                + ", ".join(_described(condition) for condition in waiting)
-            )
+            say(f"waiting for {', '.join(map(str, waiting))}")
             if interruption.wait(min(PACE, left)):
                 return Passed(tuple(done), interrupted=True)
         return Passed((*done, *(condition.gate() for condition in conditions)))
@@ -197,57 +170,48 @@ class Gatekeeper:
         self, last_ended: datetime | None, interruption: Interruption, say: Say
     ) -> Gate:
         """Time since the last run of the campaign ended, whichever collector ran it."""
-        wanted = self._gates.cooldown
-        if last_ended is None:
-            return Gate(
-                name="cooldown",
-                wanted=wanted,
-                unit="s",
-                met=True,
-                waited_seconds=0.0,
-                reason="no earlier run to cool down from",
-            )
-        since = max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
-        left = max(0.0, wanted - since)
-        began = time.monotonic()
-        while (rest := left - (time.monotonic() - began)) > 0:
-            say(f"cooling down, {rest:.0f} s left")
-            if interruption.wait(min(1.0, rest)):
-                break
-        waited = time.monotonic() - began if left else 0.0
-        passed = since + waited
-        reading = Reading(at_seconds=round(waited, 3), value=round(passed, 3))
+        wanted, waited, passed = self._gates.cooldown, 0.0, None
+        if last_ended is not None:
+            since = max(0.0, (datetime.now(UTC) - last_ended).total_seconds())
+            began = time.monotonic()
+            while (rest := wanted - since - waited) > 0:
+                say(f"cooling down, {rest:.0f} s left")
+                stopped = interruption.wait(min(1.0, rest))
+                waited = time.monotonic() - began
+                if stopped:
+                    break
+            passed = since + waited
+        value = None if passed is None else round(passed, 3)
+        reading = Reading(at_seconds=round(waited, 3), value=value)
         return Gate(
             name="cooldown",
             wanted=wanted,
             unit="s",
-            met=passed >= wanted,
+            met=passed is None or passed >= wanted,
             waited_seconds=round(waited, 3),
-            readings=(reading,),
+            readings=() if passed is None else (reading,),
+            reason="no earlier run to cool down from" if passed is None else None,
         )
 
     def _conditions(self) -> list[TriedGate]:
         """Those that the matrix sets, and the performance state, which is read in any case."""
-        sensors: list[
-            tuple[str, str, Callable[[], Any], Callable[[Any, Any], bool]]
-        ] = [
+        conditions = [
             # The source's limits are strict: below 45 °C to start, below 80 °C at all.
-            ("max_start_temp_celsius", "°C", self._temperature, operator.lt),
-            ("max_gpu_temp_celsius", "°C", self._temperature, operator.lt),
-            ("max_cpu_percent", "%", self._cpu_percent, operator.le),
-            ("min_free_memory_percent", "%", self._free_memory, operator.ge),
-            ("exclusive_gpu", "", self._exclusive, operator.is_),
-            ("min_free_disk_gib", "GiB", self._free_disk, operator.ge),
-            ("performance_state", "", self._performance_state, operator.eq),
+            TriedGate("max_start_temp_celsius", "°C", self._temperature, operator.lt),
+            TriedGate("max_gpu_temp_celsius", "°C", self._temperature, operator.lt),
+            TriedGate("max_cpu_percent", "%", self._cpu_percent, operator.le),
+            TriedGate("min_free_memory_percent", "%", self._free_memory, operator.ge),
+            TriedGate("exclusive_gpu", "", self._exclusive, operator.is_),
+            TriedGate("min_free_disk_gib", "GiB", self._free_disk, operator.ge),
+            TriedGate("performance_state", "", self._performance_state, operator.eq),
         ]
-        conditions = []
-        for name, unit, read, compare in sensors:
-            wanted = self._wanted(name)
-            if wanted is None and name != "performance_state":
-                continue
-            waits = name not in _NOT_WAITED_FOR
-            conditions.append(TriedGate(name, wanted, unit, read, compare, waits))
-        return conditions
+        for condition in conditions:
+            condition.wanted = self._wanted(condition.name)
+        return [
+            item
+            for item in conditions
+            if item.wanted is not None or item.name == "performance_state"
+        ]
 
     def _wanted(self, name: str) -> GateValue:
         """What the matrix asks for; None where it asks for nothing."""
@@ -309,11 +273,6 @@ class Gatekeeper:
         elif value not in (None, wanted):
             reason = "an idle GPU lowers its state; it rises with the load"
         return value, reason
-
-
-def _described(condition: TriedGate) -> str:
-    value = condition.readings[-1].value
-    return f"{condition.name} (is {value}{condition.unit and ' ' + condition.unit}, wanted {condition.wanted})"
 
 
 def floor_gib(gates: Gates, unified_memory: bool | None) -> float | None:

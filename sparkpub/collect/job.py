@@ -31,9 +31,8 @@ class Job:
 
     @property
     def label(self) -> str:
-        """A run, or a repeat of one, for people."""
-        kind = " repeat" if self.repeat_of else ""
-        return f"{'/'.join(self.run.cell)} {self.run.iteration}{kind}"
+        """The run for people."""
+        return labelled(self.run.cell, self.run.iteration, self.repeat_of)
 
     @property
     def workload(self) -> Workload[Any]:
@@ -106,3 +105,9 @@ class Job:
         if model.path is None:
             return case
         return replace(case, model_path=place.visible(model.path, options))
+
+
+def labelled(cell: tuple[str, str, str], iteration: int, repeat_of: str | None) -> str:
+    """A run, or a repeat of one, for people."""
+    kind = " repeat" if repeat_of else ""
+    return f"{'/'.join(cell)} {iteration}{kind}"

@@ -275,13 +275,14 @@ def seal(
             sealed.unavailable[role] = _ENDED if role == "log" else _NOT_WRITTEN
             continue
         target = folder / f"{stem}{suffix}"
-        write_atomic(target, output.content)
-        sealed.add(role, target, cut=output.cut > 0)
-        if output.cut and role != "log":
-            why = f"{output.cut} bytes in its middle were cut: files are capped"
+        content, cut = output
+        write_atomic(target, content)
+        sealed.add(role, target, cut=cut > 0)
+        if cut and role != "log":
+            why = f"{cut} bytes in its middle were cut: files are capped"
             sealed.unavailable[f"{role}_content"] = why
         else:
-            sealed.content[role] = output.content
+            sealed.content[role] = content
     source, target = place / "telemetry.csv", folder / f"{stem}.telemetry.csv"
     if source.is_file():
         source.replace(target)
@@ -296,25 +297,17 @@ def seal(
     return sealed
 
 
-@dataclass(frozen=True)
-class Output:
-    """What a command printed or wrote, redacted; `cut` bytes of its middle are left out."""
-
-    content: bytes
-    cut: int = 0
-
-
-def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
-    """A file the command wrote, of a large one the beginning and the end. Links are not followed: the command may be
-    anybody's."""
+def _output(work: Path, name: str, redactor: Redactor) -> tuple[bytes, int] | None:
+    """A file the command wrote, redacted, and how many bytes of its middle were cut: of a large one the beginning and
+    the end are kept. Links are not followed: the command may be anybody's."""
     path = work / name
     inside = path.resolve().is_relative_to(work.resolve())
     if path.is_symlink() or not path.is_file() or not inside:
         return None
-    with open(path, "rb", opener=_not_through_a_link) as handle:
+    with path.open("rb") as handle:
         size = os.fstat(handle.fileno()).st_size
         if size <= CAP:
-            return Output(redactor.content(handle.read(CAP)))
+            return redactor.content(handle.read(CAP)), 0
         head = handle.read(CAP // 2)
         handle.seek(size - CAP // 2)
         tail = handle.read(CAP // 2)
@@ -325,9 +318,4 @@ def _output(work: Path, name: str, redactor: Redactor) -> Output | None:
     tail = tail[len(_FIRST_WORD.findall(tail[:_MARGIN])[0]) :]
     cut = size - len(head) - len(tail)
     mark = b"\n[sparkpub: %d bytes cut here: files are capped]\n" % cut
-    return Output(head + mark + tail, cut)
-
-
-def _not_through_a_link(path: str, flags: int) -> int:
-    """Whoever may write to the folder may do so while it is read."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return head + mark + tail, cut

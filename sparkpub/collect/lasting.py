@@ -4,9 +4,8 @@ They are tried once. The next collection tries again, since somebody may have co
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.workloads.payload.pages import LASTING
 from sparkpub.record.record import Record
 
@@ -21,24 +20,6 @@ _SAME_AGAIN = re.compile(
     r"|Error: Not Found|the data set \S+ cannot be used",
     re.IGNORECASE,
 )
-
-
-def alike(matrix: Matrix, record: Record) -> Iterator[tuple[str, str, str]]:
-    """The cells that would fail as this run did: its own, and where one of our drivers says that something is wrong
-    with a server, those that measure the same server in the same way."""
-    yield record.cell
-    options = matrix.workloads.get(record.workload)
-    if record.exit_code != LASTING or options is None:
-        return
-    for cell in matrix.cells():
-        _, environment, workload = cell
-        other = matrix.workloads[workload]
-        same = (other.type, other.running_server) == (
-            options.type,
-            options.running_server,
-        )
-        if same and environment == record.environment and options.running_server:
-            yield cell
 
 
 def lasts(record: Record, said: Sequence[str]) -> bool:

@@ -22,11 +22,17 @@ def obstacles(matrix: Matrix, runs: Sequence[PlannedRun]) -> list[tuple[str, Obs
     for name in dict.fromkeys(run.environment for run in runs):
         here = [Job(matrix, run) for run in runs if run.environment == name]
         options = matrix.environments[name]
-        paths = dict.fromkeys(matrix.models[job.run.model].path for job in here)
-        models = [path for path in paths if path is not None]
-        workloads = {job.run.workload: job for job in here}
-        items = list(ENVIRONMENTS[options.type].obstacles(options, models))
-        items += _unset(matrix, options, workloads)
+        models = {}
+        workloads = {}
+        for job in here:
+            workloads[job.run.workload] = job
+            path = matrix.models[job.run.model].path
+            if path is not None:
+                models[path] = job
+        items = [
+            *ENVIRONMENTS[options.type].obstacles(options, list(models)),
+            *_unset(matrix, options, workloads),
+        ]
         if not all(job.elsewhere for job in workloads.values()):
             items += _of_gpus(options)
         found += [(name, item) for item in items]
@@ -37,10 +43,11 @@ def _unset(
     matrix: Matrix, options: EnvironmentOptions, workloads: Iterable[str]
 ) -> Iterator[Obstacle]:
     """Variables that the matrix takes from the collector's environment, which does not have them."""
-    documents = [options, *(matrix.workloads[key] for key in workloads)]
-    names = {name for item in documents for name in unset(dict(item.declared))}
+    remedy = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
+    names = set(unset(dict(options.declared)))
+    for key in workloads:
+        names.update(unset(dict(matrix.workloads[key].declared)))
     for name in sorted(names):
-        remedy = "export it, under sudo with --preserve-env, or have systemd read it from an EnvironmentFile"
         yield Obstacle(f"${name} is not set", remedy)
 
 

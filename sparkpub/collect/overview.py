@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -32,14 +32,17 @@ _ORDERS = {
     "random": "in random order",
     "blocked": "one environment after the other",
 }
-_STATES = {
-    "done": "done",
-    "failed": "failed",
-    "quarantined": "quarantined",
-    "missing": "to do",
-    "retry": "to do again",
+_TO_DO = {"missing": "to do", "retry": "to do again"}
+_CONDITIONS = {
+    "max_start_temp_celsius": "GPU below {:g} °C",
+    "max_cpu_percent": "processors at most {:g} % busy",
+    "min_free_memory_percent": "{:g} % of memory free",
+    "exclusive_gpu": "no other program on the GPU",
+    "drop_caches": "page cache dropped",
+    "lock_clocks_mhz": "GPU clock locked at {:g} MHz",
 }
-_COVERED = {"failed": "failed", "quarantined": "quarantined", "missing": "to do"}
+"""What is waited for before a run, as a person says it."""
+_OTHERWISE = {"run": "run anyway", "skip": "skip the run", "stop": "stop"}
 
 
 def _quarantined(folder: Path) -> list[str]:
@@ -59,7 +62,7 @@ def plan_document(matrix: Matrix, data: Path) -> dict[str, Any]:
     states = coverage.states(shown, records, _quarantined(folder))
     left = [run for run, state in states.items() if state in ("missing", "retry")]
     return {
-        "runs": [_planned(run) | {"state": state} for run, state in states.items()],
+        "runs": [_given(run) | {"state": state} for run, state in states.items()],
         "estimate_seconds": estimate(matrix, records, left),
         "pauses_seconds": round(pauses(matrix, records, len(left)), 1),
         "absent": endpoints.absent(matrix, left),
@@ -92,12 +95,9 @@ def _recipes(matrix: Matrix) -> list[dict[str, Any]]:
     return found
 
 
-def _planned(run: PlannedRun) -> dict[str, Any]:
+def _given(run: PlannedRun) -> dict[str, Any]:
     """A run of the plan as data; it has a machine only where the campaign is repeated on each."""
-    fields = asdict(run)
-    if run.machine is None:
-        del fields["machine"]
-    return fields
+    return {name: item for name, item in asdict(run).items() if item is not None}
 
 
 def estimate(
@@ -122,14 +122,9 @@ def estimate(
 
 def pauses(matrix: Matrix, records: Sequence[Record], left: int) -> float:
     """Seconds between the runs left: what gates took so far, and at least the cooldown, which a first run has not."""
-    waits = [
-        sum(gate.waited_seconds for gate in record.gates)
-        for record in records
-        if record.gates
-    ]
-    between = matrix.gates.cooldown
-    if waits:
-        between = max(between, fmean(waits))
+    gates = [record.gates for record in records if record.gates]
+    waits = [sum(gate.waited_seconds for gate in passed) for passed in gates]
+    between = max(matrix.gates.cooldown, fmean(waits) if waits else 0.0)
     first = 0 if records else 1
     return between * max(0, left - first)
 
@@ -151,8 +146,9 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
     for run in document["runs"][:SHOWN]:
         cell = f"{run['model']}/{run['environment']}/{run['workload']}"
         machine = f"  machine {run['machine']}" if "machine" in run else ""
+        found = _TO_DO.get(run["state"], run["state"])
         lines.append(
-            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {_STATES[run['state']]}"
+            f"{run['position'] + 1:5d}  {cell}  iteration {run['iteration']}{machine}  {found}"
         )
     more = len(document["runs"]) - SHOWN
     if more > 0:
@@ -166,46 +162,32 @@ def plan_lines(matrix: Matrix, data: Path) -> list[str]:
 
 
 def _estimated(document: Mapping[str, Any]) -> str:
-    seconds = document["estimate_seconds"]
+    seconds, pauses = document["estimate_seconds"], document["pauses_seconds"]
     if seconds is not None:
         return f"About {duration(seconds)}."
-    if not document["pauses_seconds"]:
-        return "Run time not known yet."
-    return f"Pauses: {duration(document['pauses_seconds'])}. Run time not known yet."
+    known = f"Pauses: {duration(pauses)}. " if pauses else ""
+    return f"{known}Run time not known yet."
 
 
 def _conditions(gates: Gates) -> str:
-    """What is waited for before a run, as a person says it."""
-    said = []
-    if gates.cooldown:
-        said.append(f"a pause of {duration(gates.cooldown)}")
-    if gates.max_start_temp_celsius is not None:
-        said.append(f"GPU below {gates.max_start_temp_celsius:g} °C")
-    if gates.max_cpu_percent is not None:
-        said.append(f"processors at most {gates.max_cpu_percent:g} % busy")
-    if gates.min_free_memory_percent is not None:
-        said.append(f"{gates.min_free_memory_percent:g} % of memory free")
-    if gates.exclusive_gpu:
-        said.append("no other program on the GPU")
-    if gates.drop_caches:
-        said.append("page cache dropped")
-    if gates.lock_clocks_mhz is not None:
-        said.append(f"GPU clock locked at {gates.lock_clocks_mhz:g} MHz")
+    """What is waited for before a run, and what follows where it does not come."""
+    said = [f"a pause of {duration(gates.cooldown)}"] if gates.cooldown else []
+    for name, words in _CONDITIONS.items():
+        wanted = getattr(gates, name)
+        if wanted is not None and wanted is not False:
+            said.append(words.format(wanted))
     if not said:
         return "nothing is waited for"
-    otherwise = {"run": "run anyway", "skip": "skip the run", "stop": "stop"}
-    patience = "if not"
-    if gates.max_wait:
-        patience = f"after {duration(gates.max_wait)}"
-    return f"{', '.join(said)}; {patience}, {otherwise[gates.on_unmet]}"
+    patience = f"after {duration(gates.max_wait)}" if gates.max_wait else "if not"
+    return f"{', '.join(said)}; {patience}, {_OTHERWISE[gates.on_unmet]}"
 
 
 def _covered(count: Mapping[str, int]) -> str:
     """`3 of 5 done, 1 failed, 1 to do`: what there is none of is not said."""
     said = [f"{count['done']} of {count['planned']} done"]
-    for name, word in _COVERED.items():
+    for name in ("failed", "quarantined", "missing"):
         if count[name]:
-            said.append(f"{count[name]} {word}")
+            said.append(f"{count[name]} {_TO_DO.get(name, name)}")
     return ", ".join(said)
 
 
@@ -256,18 +238,15 @@ def status_lines(matrix: Matrix, data: Path) -> list[str]:
     for lease in document.get("leases", []):
         machine = lease["machine"][:8]
         lines.append(f"machine {machine}: {lease['run']}: {lease['state']}")
-    total = {
-        name: sum(cell[name] for cell in document["cells"])
-        for name in ("done", "planned", "failed", "quarantined", "missing")
-    }
-    lines.append(f"together: {_covered(total)}")
+    together: Counter[str] = Counter()
+    for cell in document["cells"]:
+        for name in ("done", "planned", "failed", "quarantined", "missing"):
+            together[name] += cell[name]
+    lines.append(f"together: {_covered(together)}")
     now = document["now"]
     if now is not None:
         doing = f"now: process {now.get('pid', 'unknown')}"
         if "run" in now:
-            since = (
-                f"{now.get('phase', 'starting')} since {now.get('since', 'just now')}"
-            )
-            doing += f": {now['run']}: {since}"
+            doing += f": {now['run']}: {now.get('phase')} since {now.get('since')}"
         lines.append(doing)
     return lines

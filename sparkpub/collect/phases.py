@@ -9,6 +9,9 @@ from sparkpub.record.record import Phase
 
 STARTUP, MEASURE = "startup", "measure"
 """Names of phases; the payloads use the second, too."""
+UNKNOWN = (
+    "the measured phase is not known: nothing that was printed places it in the run"
+)
 
 
 def timed_by_payload(answer: Answer, launched_epoch: float) -> tuple[Phase, ...]:
@@ -69,12 +72,3 @@ def reported_seconds(answer: Answer) -> float | None:
 def measured(phases: tuple[Phase, ...]) -> Phase | None:
     """The measured phase; None where it is not known."""
     return next((phase for phase in phases if phase.name == MEASURE), None)
-
-
-def why_unknown(answer: Answer, began: float | None, ended: float | None) -> str:
-    """Why the measured phase of a run is not known, in words."""
-    if began is None and ended is None:
-        return "the measured phase is not known: nothing that was printed says when it began or ended"
-    if began is None and reported_seconds(answer) is None:
-        return "the measured phase is not known: nothing says how long it took"
-    return "the measured phase is not known: what was printed places it outside the run"

@@ -26,7 +26,9 @@ class Progress:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._stream, self._say = sys.stdout, say
-        self._live = say is None and self._stream.isatty() and _moves_its_cursor()
+        # Emacs' shell, and terminals that say nothing of themselves, would show the sequences that replace a line.
+        moves = os.environ.get("TERM", "") not in ("dumb", "unknown", "")
+        self._live = say is None and self._stream.isatty() and moves
         self._campaign = campaign
         self._planned = self._done = self._seen = 0
         self._began = time.monotonic()
@@ -74,13 +76,9 @@ class Progress:
                     said.append(detail)
                 self.line(f"{self._count()} {label}: {', '.join(said)}")
         if self._live:
-            now = " ".join(f"{phase} {detail} {self.figure}".split())
-            self._shown = _fitting(
-                f"{self._count()}{self._eta()} |",
-                f"{label}:",
-                now,
-                width=shutil.get_terminal_size().columns - 1,
-            )
+            now = f"{phase} {detail} {self.figure}".strip()
+            line = f"{self._count()}{self._eta()} | {now} | {label}"
+            self._shown = line[: shutil.get_terminal_size().columns - 1]
             self._write(f"\r\x1b[K{self._shown}")
 
     def finished(self) -> None:
@@ -140,12 +138,6 @@ def current() -> dict[str, object] | None:
     return {name: holder[name] for name in told if name in holder}
 
 
-def _moves_its_cursor() -> bool:
-    """Whether the terminal knows the sequences that replace a line. Emacs' shell, and terminals that say nothing of
-    themselves, would show them."""
-    return os.environ.get("TERM", "dumb") not in ("dumb", "unknown", "")
-
-
 def duration(seconds: float) -> str:
     """`3h12m`, `4m05s` or `12s`."""
     whole = max(0, round(seconds))
@@ -154,12 +146,3 @@ def duration(seconds: float) -> str:
     if whole >= 60:
         return f"{whole // 60}m{whole % 60:02d}s"
     return f"{whole}s"
-
-
-def _fitting(count: str, label: str, now: str, *, width: int) -> str:
-    """The live line within a terminal's width. The beginning of the label says least, and goes first."""
-    text = f"{count} {label} {now}"
-    over = len(text) - width
-    if over > 0 and over + 1 < len(label):
-        text = f"{count} …{label[over + 1 :]} {now}"
-    return text[:width]

@@ -90,8 +90,9 @@ class Run:
             {name: filled(value) for name, value in given}, {work: "<workdir>"}
         )
         self.fields = _draft(station, job, gates)
+        clocks = [card.clock_max_sm_mhz for card in station.machine.gpus]
         self.watch = Watch(
-            min(filter(None, _clocks(station.machine)), default=None),
+            min(filter(None, clocks), default=None),
             lambda kind, text: station.progress.event(job.label, kind, text),
         )
         self.exit: Exit | None = None
@@ -317,7 +318,7 @@ class Run:
         if reason is not None:
             reason = self.redactor.text(reason)[:1000]
         stretches = self._phases(answer)
-        sampled = self._sampled(answer, stretches)
+        sampled = self._sampled(stretches)
         observed = answer.observed
         if server is not None:
             settings = observed.settings | {"server": server.name}
@@ -368,17 +369,14 @@ class Run:
             answer, self.measuring_began, self.measuring_ended, self.duration
         )
 
-    def _sampled(
-        self, answer: Answer, stretches: tuple[Phase, ...]
-    ) -> dict[str, MetricValue]:
+    def _sampled(self, stretches: tuple[Phase, ...]) -> dict[str, MetricValue]:
         """The sampler's metrics over the measured phase, or why they are not known; in its first run the server's
         start."""
         server = self.server
-        why = phases.why_unknown(answer, self.measuring_began, self.measuring_ended)
         found = sampled_metrics.metrics(
             self.telemetry,
             self.duration,
-            phases.measured(stretches) or why,
+            phases.measured(stretches) or phases.UNKNOWN,
             served=server is not None or self.job.port is not None,
         )
         if server is not None and server.first_run is None and server.start_seconds:
@@ -450,11 +448,6 @@ def _described(error: BaseException) -> str:
     if isinstance(error, SparkpubError):
         return error.lines()[0]
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
-
-
-def _clocks(machine: Machine) -> list[float | None]:
-    """The highest SM clock of each GPU, in MHz."""
-    return [card.clock_max_sm_mhz for card in machine.gpus]
 
 
 def _draft(station: "Station", job: Job, gates: tuple[Gate, ...]) -> dict[str, Any]:

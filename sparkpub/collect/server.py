@@ -7,7 +7,6 @@ killed one left.
 import http
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -33,16 +32,14 @@ PACE = 0.1
 ANSWER_SECONDS = 5.0
 """How long one question may take."""
 KEPT = 1 << 22
-"""Bytes kept of what a server prints while it starts: half from the beginning, half up to the end."""
+"""Bytes kept of what a server prints while it starts."""
 
 
 class Heard:
     """What the server prints: kept until its first run, and passed on to the log of the run that it serves."""
 
     def __init__(self) -> None:
-        self._head = b""
-        self._tail = b""
-        self._cut = 0
+        self._start = bytearray()
         self._sink: Callable[[bytes], object] = self._keep
 
     def write(self, chunk: bytes) -> None:
@@ -55,22 +52,11 @@ class Heard:
 
     def start(self) -> bytes:
         """What was printed before the first run, with a line end."""
-        content = self._head
-        if self._cut:
-            content += (
-                b"\n[sparkpub: %d bytes cut here: what a server prints at its start is capped]\n"
-                % self._cut
-            )
-        content += self._tail
+        content = bytes(self._start)
         return content if not content or content.endswith(b"\n") else content + b"\n"
 
     def _keep(self, chunk: bytes) -> None:
-        room = KEPT // 2 - len(self._head)
-        self._head += chunk[:room]
-        tail = self._tail + chunk[room:]
-        gone = max(0, len(tail) - KEPT // 2)
-        self._tail = tail[gone:]
-        self._cut += gone
+        self._start += chunk[: KEPT - len(self._start)]
 
 
 class LiveServer:
@@ -227,7 +213,7 @@ class Servers:
     ) -> None:
         self._folder = folder / FOLDER
         self._interruption, self._progress = interruption, progress
-        self._names: Counter[str] = Counter()
+        self._started = 0
         self.live: LiveServer | None = None
 
     def serving(self, job: Job) -> LiveServer | None:
@@ -242,18 +228,13 @@ class Servers:
             self.stop()
         return self.live
 
-    def _new_name(self, job: Job) -> str:
-        """A name that no other start of this collection has: one that fails is over within a second."""
-        now = Moment.at(datetime.now(UTC)).compact
-        name = f"{job.run.environment}_{job.run.model}_server_{now}"
-        before = self._names[name]
-        self._names[name] += 1
-        return f"{name}-{before + 1}" if before else name
-
     def start(self, job: Job) -> LiveServer:
         """A new server, ready and asked for an answer, or with the problem that keeps it from being so."""
         self.stop()
-        self.live = live = LiveServer(job, self._new_name(job), self._folder)
+        self._started += 1
+        now = Moment.at(datetime.now(UTC)).compact
+        name = f"{job.run.environment}_{job.run.model}_server_{now}-{self._started}"
+        self.live = live = LiveServer(job, name, self._folder)
         label = f"{job.run.model}/{job.run.environment}"
         live.start(
             self._interruption,

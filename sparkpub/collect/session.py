@@ -7,7 +7,7 @@ from sparkpub.collect import station
 from sparkpub.collect.books import Books, Outcome, known_records
 from sparkpub.collect.choice import Choice
 from sparkpub.collect.declaring import declare, refuse_another_campaign
-from sparkpub.collect.gates import Say, company
+from sparkpub.collect.gates import Say
 from sparkpub.collect.git import Committer
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
@@ -50,9 +50,6 @@ def collect(matrix: Matrix, choice: Choice, say: Say | None = None) -> Outcome:
         progress.counts(len(books.wanted) - len(books.todo), len(books.wanted))
         for line in (*cleaned, *declare(folder, shown)):
             progress.line(line)
-        busy = company(matrix.gates)
-        if busy is not None and books.todo:
-            progress.line(busy)
         committer.catch_up()
         here = stack.enter_context(
             station.opened(matrix, shown, folder, redactor, interruption, progress)

@@ -7,6 +7,8 @@ its log).
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from sparkpub.plan import coverage
@@ -75,22 +77,19 @@ class CampaignData:
     @cached_property
     def axes(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Models, environments and workloads in the order of the matrix, then of the runs."""
-        models: list[str] = []
-        environments: list[str] = []
-        workloads: list[str] = []
-        if self.matrix is not None:
-            models += self.matrix.models
-            environments += self.matrix.environments
-            workloads += self.matrix.workloads
-        for record in self.records:
-            models.append(record.model)
-            environments.append(record.environment)
-            workloads.append(record.workload)
-        return (
-            tuple(dict.fromkeys(models)),
-            tuple(dict.fromkeys(environments)),
-            tuple(dict.fromkeys(workloads)),
+        axes = ("model", "environment", "workload")
+        models, environments, workloads = (
+            tuple(
+                dict.fromkeys(
+                    chain(
+                        getattr(self.matrix, f"{axis}s", ()),
+                        map(attrgetter(axis), self.records),
+                    )
+                )
+            )
+            for axis in axes
         )
+        return models, environments, workloads
 
     @cached_property
     def baseline(self) -> str:
@@ -98,16 +97,13 @@ class CampaignData:
         if self.matrix is not None:
             return self.matrix.baseline_environment
         names = [record.environment for record in self.records]
-        if "native" in names:
-            return "native"
-        return next(iter(names), "")
+        return "native" if "native" in names else next(iter(names), "")
 
     @property
     def margin_percent(self) -> float:
         """The equivalence margin that the matrix declares, or the default of one."""
-        if self.matrix is not None:
-            return float(self.matrix.equivalence_margin_percent)
-        return float(Matrix.model_fields["equivalence_margin_percent"].default)
+        declared = Matrix.model_fields["equivalence_margin_percent"].default
+        return float(getattr(self.matrix, "equivalence_margin_percent", declared))
 
     @property
     def imported(self) -> bool:
@@ -184,9 +180,7 @@ class Dataset:
     @cached_property
     def runs(self) -> tuple[Stored, ...]:
         """The runs of all campaigns."""
-        return tuple(
-            stored for campaign in self.campaigns.values() for stored in campaign.runs
-        )
+        return tuple(chain(*(each.runs for each in self.campaigns.values())))
 
     @cached_property
     def by_id(self) -> Mapping[str, Stored]:
@@ -217,27 +211,28 @@ def load(data: Path, *more: Path, skip: Callable[[str], None] | None = None) -> 
     """
     campaigns: dict[str, CampaignData] = {}
     found: list[tuple[Path, str]] = []
-    for root in (data, *more):
-        for folder in campaign_folders(root):
-            loaded, damage = _campaign(folder)
-            found += [(folder, line) for line in damage]
-            if loaded is None:
-                continue
-            first = campaigns.setdefault(loaded.name, loaded)
-            if first is not loaded:
-                places = f"{first.folder} and {folder}"
-                line = f"campaign {loaded.name} lies in two data folders, {places}; rename one"
-                found.append((first.folder, line))
+    for folder in chain(*map(campaign_folders, (data, *more))):
+        loaded, damage = _campaign(folder)
+        found += [(folder, line) for line in damage]
+        if loaded is None:
+            continue
+        first = campaigns.setdefault(loaded.name, loaded)
+        if first is not loaded:
+            places = f"{first.folder} and {folder}"
+            line = (
+                f"campaign {loaded.name} lies in two data folders, {places}; rename one"
+            )
+            found.append((first.folder, line))
     found += _identity_problems(campaigns)
     lines = [line for _, line in found]
     if lines and skip is None:
         raise RecordError(lines[0], others=lines[1:])
     by_campaign: dict[str, list[str]] = {}
     for folder, line in found:
-        assert skip is not None
-        skip(line)
         named = line.replace(f"{folder.parent}/", "")
         by_campaign.setdefault(folder.name, []).append(named)
+        if skip is not None:
+            skip(line)
     return Dataset(data, campaigns, by_campaign)
 
 
@@ -264,9 +259,15 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     damage: list[str] = []
     for path in record_paths(folder):
         try:
-            runs.append(_record(path))
+            stored = read_record(path)
         except RecordError as error:
             damage += error.lines()
+            continue
+        # Options that the run's tool does not have.
+        wrong = problems(stored.record)
+        damage += [f"{problem}, {path}; {REMEDY}" for problem in wrong]
+        if not wrong:
+            runs.append(stored)
     runs.sort(key=in_order_of_time)
     try:
         campaign = CampaignData(read_campaign(folder), folder, tuple(runs))
@@ -274,15 +275,6 @@ def _campaign(folder: Path) -> tuple[CampaignData | None, list[str]]:
     except (RecordError, MatrixError) as error:
         return None, damage + error.lines()
     return campaign, damage
-
-
-def _record(path: Path) -> Stored:
-    """A record whose options are those of its tool. Raises RecordError naming file and field."""
-    stored = read_record(path)
-    damage = [f"{problem}, {path}; {REMEDY}" for problem in problems(stored.record)]
-    if damage:
-        raise RecordError(damage[0], others=damage[1:])
-    return stored
 
 
 def in_order_of_time(stored: Stored) -> tuple[str, int, str]:
@@ -295,16 +287,16 @@ def _identity_problems(
     campaigns: Mapping[str, CampaignData],
 ) -> list[tuple[Path, str]]:
     """Run ids that stand twice, and quarantines that name no run, each with the campaign's folder."""
-    problems: list[tuple[Path, str]] = []
+    found: list[tuple[Path, str]] = []
     seen: dict[str, Path] = {}
     for campaign in campaigns.values():
         for stored in campaign.runs:
             other = seen.setdefault(stored.run_id, stored.path)
             if other is not stored.path:
                 text = f"run_id: {stored.run_id} stands twice, {stored.path} and {other.name}; remove the copy"
-                problems.append((campaign.folder, text))
+                found.append((campaign.folder, text))
         runs = {stored.run_id for stored in campaign.runs}
-        for run in sorted(set(campaign.quarantined) - runs):
+        for run in sorted(campaign.quarantined.keys() - runs):
             text = f"quarantined: {run} is no run of this campaign, {campaign.folder}/campaign.json; correct the run id"
-            problems.append((campaign.folder, text))
-    return problems
+            found.append((campaign.folder, text))
+    return found

@@ -8,8 +8,10 @@ differences(campaign, names)  a line for each build of a model that has several
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 from sparkpub.record.record import Record
 from sparkpub.record.weights import bits
@@ -19,25 +21,9 @@ from sparkpub.review.setup import setup_of
 
 Told = Mapping[str, str]
 """What to its value: weights, engine, image, number of machines, then options by the engine's names."""
-_WORDS = {
-    "attention_backend": "attention backend",
-    "async_scheduling": "asynchronous scheduling",
-    "compilation_config": "compilation",
-    "cudagraph_capture_sizes": "CUDA graph sizes",
-    "enable_chunked_prefill": "chunked prefill",
-    "enable_prefix_caching": "prefix cache",
-    "enforce_eager": "eager mode (no CUDA graphs)",
-    "gpu_memory_utilization": "share of the memory",
-    "kv_cache_dtype": "KV cache",
-    "language_model_only": "language model only",
-    "max_cudagraph_capture_size": "largest CUDA graph",
-    "max_model_len": "longest context",
-    "max_num_batched_tokens": "tokens in a batch",
-    "max_num_seqs": "sequences at once",
-    "moe_backend": "expert backend",
-    "speculative_config": "speculative decoding",
-    "tensor_parallel_size": "tensor parallelism",
-}
+_WORDS: Mapping[str, str] = tomllib.loads(
+    resources.files(__package__).joinpath("differences.toml").read_text()
+)
 """Option to what readers call it; any other is called by its name."""
 _SWITCHES = {"true": "on", "false": "off"}
 _OF_WEIGHTS = ("weights", "quantization", "linear_backend", "moe_backend")
@@ -58,22 +44,19 @@ class Difference:
 
 def told(record: Record) -> Told:
     """Everything that is known of how a model was served."""
-    setup = setup_of(record)
-    engine = setup.engine_with_version if setup.engine else ""
-    image = record.requested.environment.get("image")
-    machines = record.machine.count
+    setup, machines = setup_of(record), record.machine.count or 1
     parts = {
-        "weights": setup.quantization or "",
-        "engine": engine,
-        "image": str(image or ""),
-        "machines": str(machines) if machines and machines > 1 else "",
+        "weights": setup.quantization,
+        "engine": setup.engine and setup.engine_with_version,
+        "image": record.requested.environment.get("image"),
+        "machines": machines if machines > 1 else None,
     }
     options = {
         name: value
         for name, value in record.observed.settings.items()
         if name not in _NO_PART and not name.endswith(("parser", "plugin"))
     }
-    return {name: value for name, value in (parts | options).items() if value}
+    return {name: str(value) for name, value in (parts | options).items() if value}
 
 
 def difference(one: Told, other: Told) -> str:
@@ -82,15 +65,12 @@ def difference(one: Told, other: Told) -> str:
 
 
 def _differing(one: Told, other: Told) -> Iterator[str]:
-    for name in dict.fromkeys((*one, *other)):
+    for name in _names(one, other):
         before, after = one.get(name), other.get(name)
-        if before == after:
-            continue
         words = _WORDS.get(name, name.replace("_", " "))
         if name.isupper():
-            yield f"{name}={after}" if after is not None else f"no {name}"
-            continue
-        if after is None:
+            yield f"no {name}" if after is None else f"{name}={after}"
+        elif after is None:
             yield f"no {words} {_value(str(before))}".strip()
         elif before is None or after in _SWITCHES:
             yield f"{words} {_value(after)}".strip()
@@ -98,26 +78,29 @@ def _differing(one: Told, other: Told) -> Iterator[str]:
             yield f"{words} {_value(after)} instead of {_value(before)}"
 
 
+def _names(one: Told, other: Told) -> list[str]:
+    """What was told differently, in the order met."""
+    return [name for name in {**one, **other} if one.get(name) != other.get(name)]
+
+
 def _value(text: str) -> str:
     """A value for readers: `on`, `dflash, 15 tokens`, else as it is."""
-    if text in _SWITCHES:
-        return _SWITCHES[text]
     try:
         document = json.loads(text)
     except ValueError:
         return text
-    if not isinstance(document, dict):
-        return text
-    method = str(document.get("method", ""))
+    if not isinstance(document, dict) or "method" not in document:
+        return _SWITCHES.get(text, text)
     tokens = document.get("num_speculative_tokens")
-    drafted = f"{tokens} tokens ahead" if isinstance(tokens, int) else ""
-    return f"({', '.join(filter(None, (method, drafted)))})" if method else text
+    drafted = f", {tokens} tokens ahead" if isinstance(tokens, int) else ""
+    return f"({document['method']}{drafted})"
 
 
 def is_of_weights(one: Told, other: Told) -> bool:
     """Whether two builds differ in the format of their weights and what computes in it, and in nothing else known."""
-    names = {name for name in {**one, **other} if one.get(name) != other.get(name)}
-    return all(name in _OF_WEIGHTS or _KERNELS.search(name) for name in names)
+    return all(
+        name in _OF_WEIGHTS or _KERNELS.search(name) for name in _names(one, other)
+    )
 
 
 def differences(campaign: CampaignData, names: Names) -> list[Difference]:

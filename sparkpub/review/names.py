@@ -11,10 +11,11 @@ the matrix goes before it. Within a campaign different keys have different names
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from sparkpub.plan.requested import load_of
@@ -33,21 +34,11 @@ _PLACES = {
     "docker": "Docker",
 }
 """Type of an environment to what readers call it."""
-_PLAIN_KEYS = ("container", "docker", "native", "host", "chroot", "nspawn")
+_PLAIN_KEYS = ("native", "container")
 """Keys of environments that say no more than the type."""
 _AXES = ("model", "environment", "workload")
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z0-9][\w.+-]*(?:/[A-Za-z0-9][\w.+-]*)*")
 """What can be a key in a text, or the keys of a cell with strokes between them."""
-_READINGS = (
-    _AXES,
-    ("model", "environment"),
-    ("model", "workload"),
-    ("environment", "workload"),
-    ("model",),
-    ("environment",),
-    ("workload",),
-)
-"""The axes of which keys can stand together in a text."""
 
 
 def environment_name(kind: str | None) -> str:
@@ -166,8 +157,11 @@ class Names:
     def build(self, campaign: str, model: str, environment: str) -> str:
         """A model as it was served: `gemma-4-26B-A4B-it BF16`, and `Muse-Glimmer-30B, Docker (bf16-spec)` where the
         campaign has it in several environments."""
-        name = self.model(campaign, model)
-        if len(self.campaign(campaign).environments_of[model]) < 2:
+        name, records = (
+            self.model(campaign, model),
+            self.campaign(campaign).data.records,
+        )
+        if len({record.environment for record in records if record.model == model}) < 2:
             return name
         return f"{name}, {self.environment(campaign, environment)}"
 
@@ -193,9 +187,7 @@ class Names:
             return text
         known = self.campaign(campaign)
         told = _WORD.sub(lambda found: known.told(found[0]), text)
-        if any(name.startswith(WITH) for name in known.environments.values()):
-            return _BEFORE_WITH.sub("", told)
-        return told
+        return _BEFORE_WITH.sub("", told)
 
 
 @dataclass(frozen=True)
@@ -207,63 +199,51 @@ class CampaignNames:
 
     @cached_property
     def models(self) -> Mapping[str, str]:
-        """Key of a model to its name."""
-        names, weights = {}, {}
+        """Key of a model to its name, with the format of its weights where others have the same name."""
+        names, longer = {}, {}
         for key, record in _one_of_each(self.data, "model").items():
             names[key] = self.of_all.entity(record).name
-            weights[key] = setup_of(record).quantization or key
-        for key, model in _declared(self.data, "models").items():
+            weights = setup_of(record).quantization
+            if weights is not None:
+                longer[key] = f"{names[key]} {weights}"
+        for key, model in self._declared("models").items():
             known = named(model.id)
             names.setdefault(key, key if known is None else known.name)
-        told = _told_apart(names, lambda key: f"{names[key]} {weights.get(key, key)}")
-        return told | self._labels("models")
+        return self._told_apart("models", names, longer)
 
     @cached_property
     def short_models(self) -> Mapping[str, str]:
         """Key of a model to its size."""
         sizes = {key: short_name(name) for key, name in self.models.items()}
-        if len(set(sizes.values())) < len(sizes):
-            return self.models
-        return sizes
+        return sizes if len(set(sizes.values())) == len(sizes) else self.models
 
     @cached_property
     def environments(self) -> Mapping[str, str]:
         """Key of an environment to its name."""
-        kinds = {}
-        for key, record in _one_of_each(self.data, "environment").items():
-            kinds[key] = record.requested.environment.get("type")
-        for key, options in _declared(self.data, "environments").items():
+        kinds = {
+            key: record.requested.environment.get("type")
+            for key, record in _one_of_each(self.data, "environment").items()
+        }
+        for key, options in self._declared("environments").items():
             kinds[key] = options.type
         names = {
             key: environment_name(kind if isinstance(kind, str) else None)
             for key, kind in kinds.items()
         }
-        told = _told_apart(names, lambda key: _with(names[key], key))
-        return told | self._labels("environments")
-
-    @cached_property
-    def environments_of(self) -> Mapping[str, set[str]]:
-        """Key of a model to those of the environments in which it ran."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for record in self.data.records:
-            found[record.model].add(record.environment)
-        return found
+        return self._told_apart("environments", names, {})
 
     @cached_property
     def workloads(self) -> Mapping[str, str]:
-        """Key of a workload to its load in words."""
-        names, requests = {}, {}
+        """Key of a workload to its load in words, with the number of requests where others have the same."""
+        names, longer = {}, {}
         for key, record in _one_of_each(self.data, "workload").items():
             load = load_of(record)
             names[key] = load_name(load) or key
             if load.requests is not None:
-                requests[key] = counted(load.requests, "request")
-        for key in _declared(self.data, "workloads"):
+                longer[key] = f"{names[key]}, {counted(load.requests, 'request')}"
+        for key in self._declared("workloads"):
             names.setdefault(key, key)
-        told = _told_apart(
-            names, lambda key: ", ".join(filter(None, [names[key], requests.get(key)]))
-        )
-        return told | self._labels("workloads")
+        return self._told_apart("workloads", names, longer)
 
     @cached_property
     def by_axis(self) -> Mapping[str, Mapping[str, str]]:
@@ -274,42 +254,44 @@ class CampaignNames:
     def told(self, word: str) -> str:
         """A word of a text: the name where it is a key, or the names where it is several with strokes between them."""
         whole = word.rstrip(".")
-        end = word[len(whole) :]
-        several = [axis for axis in _AXES if len(self.by_axis[axis]) > 1] or ["model"]
-        for axes in _READINGS:
-            keys = self._split(whole, axes)
-            if keys is not None:
-                shown = [axis for axis in axes if axis in several] or axes
-                names = [self.by_axis[axis][keys[axis]] for axis in shown]
-                return " · ".join(names) + end
+        keys = whole.split("/")
+        # `deepseek` is no word of the language where the model is called so.
+        called = self.models.get(whole, "").casefold()
+        if whole.isalpha() and whole.casefold() not in called:
+            return word
+        for axes in combinations(_AXES, len(keys)):
+            names = [self.by_axis[axis] for axis in axes]
+            if all(key in known for key, known in zip(keys, names, strict=True)):
+                told = [known[key] for key, known in zip(keys, names, strict=True)]
+                # What all cells have alike is not repeated.
+                several = [
+                    name
+                    for name, known in zip(told, names, strict=True)
+                    if len(known) > 1
+                ]
+                return " · ".join(several or told[:1]) + word[len(whole) :]
         return word
 
-    def _split(self, word: str, axes: tuple[str, ...]) -> Mapping[str, str] | None:
-        """The word read as one key of each axis; None where it is not."""
-        parts = word.split("/")
-        if len(parts) != len(axes):
-            return None
-        # `deepseek` is no word of the language where the model is called so.
-        called = self.models.get(word, "").casefold()
-        if len(parts) == 1 and word.isalpha() and word.casefold() not in called:
-            return None
-        keys = dict(zip(axes, parts, strict=True))
-        if all(keys[axis] in self.by_axis[axis] for axis in axes):
-            return keys
-        return None
+    def _declared(self, axis: str) -> Mapping[str, Any]:
+        """What the matrix declares on an axis, by key; nothing for an import without one."""
+        return getattr(self.data.matrix, axis, {})
 
-    def _labels(self, axis: str) -> dict[str, str]:
-        """The names that the matrix gives itself."""
-        declared = _declared(self.data, axis).items()
-        return {key: item.label for key, item in declared if item.label is not None}
-
-
-def _declared(campaign: CampaignData, axis: str) -> Mapping[str, Any]:
-    """What the matrix declares on an axis, by key; nothing for an import without one."""
-    if campaign.matrix is None:
-        return {}
-    found: Mapping[str, Any] = getattr(campaign.matrix, axis)
-    return found
+    def _told_apart(
+        self, axis: str, names: dict[str, str], longer: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Key to the label that the matrix gives it, else to its name: where others have the same to a `longer` one,
+        and with the key where that is the same, too."""
+        with_key = {
+            key: f"{name} ({_without_type(key)})"
+            for key, name in names.items()
+            if key not in _PLAIN_KEYS
+        }
+        for further in (longer, with_key):
+            counts = Counter(names.values())
+            alike = [key for key, name in names.items() if counts[name] > 1]
+            names |= {key: further[key] for key in alike if key in further}
+        declared = self._declared(axis).items()
+        return names | {key: item.label for key, item in declared if item.label}
 
 
 def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
@@ -320,37 +302,8 @@ def _one_of_each(campaign: CampaignData, axis: str) -> dict[str, Record]:
     return found
 
 
-def _with(name: str, key: str) -> str:
-    """`Docker (bf16-spec)`, the name with the rest of the key; the name alone where the key says no more, and the key
-    alone where it stands for options of one kind of environment (`graphs`)."""
-    if key in _PLAIN_KEYS:
-        return name
-    rest = _rest_of_key(key)
-    if not rest:
-        return key
-    return f"{name} ({rest})"
-
-
-def _rest_of_key(key: str) -> str:
-    """`bf16-v23` of `container-bf16-v23`; empty where a key does not begin with a kind of environment."""
+def _without_type(key: str) -> str:
+    """`bf16-v23` of `container-bf16-v23`."""
     for plain in _PLAIN_KEYS:
-        if key.startswith(f"{plain}-"):
-            return key.removeprefix(f"{plain}-")
-    return ""
-
-
-def _told_apart(
-    names: Mapping[str, str], *longer: Callable[[str], str]
-) -> dict[str, str]:
-    """Key to its name, or to a longer one where others have the same; its key where even those are the same."""
-
-    def with_key(key: str) -> str:
-        return f"{names[key]} ({key})"
-
-    told = dict(names)
-    for make in (*longer, with_key):
-        counts = Counter(told.values())
-        for key, name in list(told.items()):
-            if counts[name] > 1:
-                told[key] = make(key)
-    return told
+        key = key.removeprefix(f"{plain}-")
+    return key

@@ -9,7 +9,8 @@ no interval here either. Of several lines some change by chance: `beyond_noise` 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isnan, nan, sqrt
+from itertools import pairwise, starmap
+from math import nan, sqrt
 
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.store import canonical_json
@@ -29,12 +30,25 @@ from sparkpub.review.statistics.estimate import (
 
 @dataclass(frozen=True)
 class Change:
-    """From one point to another, in percent of the first, with the 95 % interval and the two-sided p-value of the same
-    test; None where a point has too few values to know its noise."""
+    """From one point to another, in percent of the first; the error is NaN where a point has too few values to know its
+    noise."""
 
-    percent: float
-    interval: Interval | None = None
-    p: float | None = None
+    estimate: Estimate
+
+    @property
+    def percent(self) -> float:
+        """By how much."""
+        return float(self.estimate.value)
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 95 % interval."""
+        return self.estimate.interval()
+
+    @property
+    def p(self) -> float | None:
+        """The two-sided p-value of the same test."""
+        return None if self.interval is None else float(self.estimate.p_value)
 
     @property
     def is_beyond_noise(self) -> bool | None:
@@ -65,7 +79,7 @@ class VersionPoint:
     @property
     def day(self) -> str:
         """`2026-08-16`, the day of its first run."""
-        return self.speed.records[0].started.value[:10]
+        return _started(self.speed)[:10]
 
 
 @dataclass(frozen=True)
@@ -151,48 +165,37 @@ def _same(speed: Speed) -> tuple[object, ...]:
 
 def _session(speed: Speed) -> tuple[object, ...]:
     """What parts the points of a line: campaign, version and day."""
-    day = speed.records[0].started.value[:10]
-    return (speed.campaign, speed.setup.engine_version, day)
+    return speed.campaign, speed.setup.engine_version, _started(speed)[:10]
+
+
+def _started(speed: Speed) -> str:
+    return speed.records[0].started.value
 
 
 def _line(speeds: list[Speed], metric: str) -> VersionLine:
-    points: list[VersionPoint] = []
-    for speed in sorted(speeds, key=lambda speed: speed.records[0].started.value):
-        mean = mean_of(speed, metric)
-        change = change_between(points[-1].mean, mean) if points else None
-        points.append(VersionPoint(speed, mean, change))
+    speeds.sort(key=_started)
+    means = [mean_of(speed, metric) for speed in speeds]
+    changes = [None, *starmap(change_between, pairwise(means))]
+    points = map(VersionPoint, speeds, means, changes)
     return VersionLine(METRICS[metric], tuple(points))
 
 
 def mean_of(speed: Speed, metric: str) -> Estimate:
     """The mean of a cell over its runs; of a single run over its repetitions, as far as they are known."""
     row = speed.figures[metric]
-    if row.n > 1:
-        return _estimate(row.mean, row.sd, row.n_effective)
+    n, sd = row.n_effective, row.sd
     spread = speed.records[0].spreads.get(metric)
-    if spread is None or spread.repetitions is None or spread.repetitions < 2:
-        return _estimate(row.mean, nan, 1)
-    n = spread.repetitions
-    sd = spread.deviation
-    if spread.divisor != "n-1":  # where nothing says it, the larger of the two
-        sd *= sqrt(n / (n - 1))
-    return _estimate(row.mean, sd, n)
-
-
-def _estimate(mean: float, sd: float, n: float) -> Estimate:
-    """A mean with the error of `n` independent values; too few carry none."""
-    return Estimate(mean, sd / sqrt(n) if n >= MINIMUM_RUNS else nan, n - 1)
+    if row.n == 1 and spread is not None:
+        n, sd = spread.repetitions or 1, spread.deviation
+        if n > 1 and spread.divisor != "n-1":
+            sd *= sqrt(n / (n - 1))  # where nothing says it, the larger of the two
+    if n < MINIMUM_RUNS:
+        return Estimate(row.mean, nan, nan)
+    return Estimate(row.mean, sd / sqrt(n), n - 1)
 
 
 def change_between(before: Estimate, after: Estimate) -> Change:
-    """The change of the mean in percent, with its interval."""
+    """The change of the mean in percent, with its error."""
     share = 100 / before.value
-    change = share * (after.value - before.value)
-    if isnan(before.error) or isnan(after.error):
-        return Change(change)
     found = difference_of(before, after)
-    interval = found.interval()
-    if interval is None:
-        return Change(change)
-    low, high = interval
-    return Change(change, (share * low, share * high), float(found.p_value))
+    return Change(Estimate(share * found.value, share * found.error, found.df))

@@ -39,46 +39,38 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
 
 def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
     """How far two loads are from each other: requests at once before lengths, another tool before all."""
-    one, other = mine.load, theirs.load
-    lengths = (
-        (one.input_tokens, other.input_tokens),
-        (one.output_tokens, other.output_tokens),
+    lengths = ("input_tokens", "output_tokens")
+    one, other = (
+        [getattr(load, name) or 0 for name in ("at_once", *lengths)]
+        for load in (mine.load, theirs.load)
     )
+    users, *apart = (abs(left - right) for left, right in zip(one, other, strict=True))
     return (
-        one.tool != other.tool,
+        mine.load.tool != theirs.load.tool,
         mine.setup.quantization != theirs.setup.quantization,
-        abs((one.at_once or 0) - (other.at_once or 0)),
-        sum(abs((left or 0) - (right or 0)) for left, right in lengths),
+        users,
+        sum(apart),
     )
 
 
 def _line(mine: Speed, theirs: Speed) -> str:
     """One line: both figures with their loads, and the difference, with the runs behind it and what is not the same."""
-    rows = [speed.figures[GENERATION] for speed in (mine, theirs)]
-    ours, published = (row.mean for row in rows)
-    change = percent(100.0 * (ours / published - 1.0), 0)
-    runs = f"{rows[1].n} and {rows[0].n} runs"
-    if all(row.n == 1 for row in rows):
-        runs = "one run each"
-    unlike = [runs]
+    ours, published = mine.figures[GENERATION], theirs.figures[GENERATION]
+    change = percent(100.0 * (ours.mean / published.mean - 1.0), 0)
+    unlike = [f"{published.n} and {ours.n} runs"]
+    if published.n == ours.n == 1:
+        unlike = ["one run each"]
     if _shape(mine.load) != _shape(theirs.load):
         unlike.append("another load")
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
             unlike.append(f"another {word} or none stated")
-    where = ", ".join(
-        part
-        for part in (
-            theirs.setup.engine,
-            theirs.setup.quantization,
-            theirs.setup.machine,
-        )
-        if part
-    )
+    setup = theirs.setup
+    where = ", ".join(filter(None, (setup.engine, setup.quantization, setup.machine)))
     return (
-        f"published: {number(published, 1)} tok/s, campaign {theirs.campaign}"
+        f"published: {number(published.mean, 1)} tok/s, campaign {theirs.campaign}"
         f"{f' ({where})' if where else ''}, {theirs.load.label}; "
-        f"yours: {number(ours, 1)} tok/s, {mine.load.label}: {change} ({', '.join(unlike)})"
+        f"yours: {number(ours.mean, 1)} tok/s, {mine.load.label}: {change} ({', '.join(unlike)})"
     )
 
 
@@ -92,4 +84,4 @@ _PARTS = {
 
 
 def _shape(load: Load) -> tuple[object, ...]:
-    return (load.tool, load.input_tokens, load.output_tokens, load.at_once, load.depth)
+    return load.tool, load.input_tokens, load.output_tokens, load.at_once, load.depth

@@ -33,16 +33,13 @@ _SAID = frozenset(
     | set(EXECUTOR)
 )
 """Options of an environment that a recipe has, or does not need."""
-_CLIENTS = (
-    ("vllm-bench", "serve"),
-    *((tool, None) for tool in ("llama-benchy", "openai-endpoint", *CLIENTS)),
-)
-"""Type and mode of the workloads that measure a server."""
+_CLIENTS = ("llama-benchy", "openai-endpoint", *CLIENTS)
+"""Types of the workloads that measure a server."""
 _OF_CLIENTS = frozenset(
     {"client", "client_version", "latency", "coherence", "output_tokens_by"}
-    | {"tokenizer", "server"}
+    | {"tokenizer", "server", "port", "host"}
 )
-"""Settings that runs have of their client, and not of the server."""
+"""Settings that runs have of their client, and not of the server, and what a recipe has as a placeholder."""
 
 
 def written(results: Results, campaign: str, cell: str) -> str:
@@ -56,90 +53,91 @@ def written(results: Results, campaign: str, cell: str) -> str:
         raise UsageError(what, remedy=remedy)
     record = by_name[cell][-1].record
     options = None if matrix is None else matrix.environments.get(record.environment)
-    figure = _figure(results, record)
-    head = f"# Written by sparkpub from {campaign}, {cell}.\n"
+    notes = [f"Written by sparkpub from {campaign}, {cell}."]
     if options is not None and options.server is not None:
-        document = _document(record, options, options.server, figure)
+        server = _declared(record, options, options.server)
         unsaid = options.declared.keys() - _SAID
         if unsaid:
-            head += f"# A recipe cannot say its {', '.join(sorted(unsaid))}.\n"
+            notes.append(f"A recipe cannot say its {', '.join(sorted(unsaid))}.")
     else:
-        document = _told(record, figure)
-        head += "# The command is made of the options that the results tell: compare it with yours.\n"
-    if "container" not in document:
-        head += "# It ran without a container: name one that has the engine.\n"
-    return head + yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
+        server = told(record)
+        notes.append(
+            "The command is made of the options that the results tell: compare it with yours."
+        )
+    if "container" not in server:
+        notes.append("It ran without a container: name one that has the engine.")
+    document = {
+        "recipe_version": "2",
+        "model": record.requested.model_id,
+        "runtime": _RUNTIMES.get(setup_of(record).engine or ""),
+        **dict.fromkeys(("container", "executor_config", "volumes")),
+        "min_nodes": 1,
+        **dict.fromkeys(("defaults", "env")),
+        "metadata": {"description": _figure(results, record)},
+        **server,
+        "benchmark": _benchmark(record.requested.workload),
+    }
+    stated = {name: value for name, value in document.items() if value}
+    return "".join(f"# {note}\n" for note in notes) + yaml.dump(
+        stated, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
     )
 
 
-def _document(
-    record: Record, options: LaunchOptions, server: Server, figure: str
-) -> dict[str, Any]:
-    setup = setup_of(record)
-    document: dict[str, Any] = {
-        "recipe_version": "2",
-        "model": record.requested.model_id,
-    }
-    runtime = _RUNTIMES.get(setup.engine or "")
-    if runtime is not None:
-        document["runtime"] = runtime
-    if isinstance(options, DockerOptions):
-        document |= _container(record, options)
-    document |= {
-        "min_nodes": 1,
+def _declared(record: Record, options: LaunchOptions, server: Server) -> dict[str, Any]:
+    """The parts of a recipe that say how a matrix starts a server. An image is told by its digest where the engine knew
+    one."""
+    parts: dict[str, Any] = {
         "defaults": {"port": server.port},
         "env": dict(options.env),
-        "metadata": {"description": figure},
         "command": _command(record, server),
     }
-    benchmark = _benchmark(record.requested.workload)
-    if benchmark:
-        document["benchmark"] = benchmark
-    return {name: value for name, value in document.items() if value not in ({}, [])}
+    if isinstance(options, DockerOptions):
+        image = options.image
+        if record.container is not None and record.container.digests:
+            image = record.container.digests[0]
+        declared = options.declared
+        executor = {name: declared[name] for name in EXECUTOR if name in declared}
+        limits = [f"{name}={limit}" for name, limit in options.ulimits.items()]
+        if limits:
+            executor["ulimit"] = limits
+        parts |= {"container": image, "executor_config": executor}
+        parts["volumes"] = list(declared.get("binds", ()))
+    return parts
 
 
-def _told(record: Record, figure: str) -> dict[str, Any]:
-    """The recipe of a run whose server somebody else started, as far as the results tell its options. Raises UsageError
+def told(record: Record) -> dict[str, Any]:
+    """The same of a run whose server somebody else started, as far as the results tell its options. Raises UsageError
     where they tell none."""
-    setup = setup_of(record)
-    name = _RUNTIMES.get(setup.engine or "")
-    told = {
+    name = _RUNTIMES.get(setup_of(record).engine or "")
+    options = {
         option: value
         for option, value in record.observed.settings.items()
         if option not in _OF_CLIENTS
     }
-    workload = record.requested.workload
-    kind = (workload.get("type"), workload.get("mode"))
-    if kind not in _CLIENTS or name is None or not told:
+    workload, image = (
+        record.requested.workload,
+        record.requested.environment.get("image"),
+    )
+    is_client = (
+        workload.get("mode") in (None, "serve") and workload.get("type") in _CLIENTS
+    )
+    if not is_client or name is None or not options:
         raise UsageError(
             f"nothing tells how the server of {'/'.join(record.cell)} was started",
             remedy="a recipe is the command of a server; choose a cell with one",
         )
     runtime = runtimes()[name]
     words = [runtime.words, "--port {port}"]
-    for option, value in told.items():
-        if re.fullmatch(r"[a-z][a-z0-9_]*", option) and option not in ("port", "host"):
+    for option, value in options.items():
+        if re.fullmatch(r"[a-z][a-z0-9_]*", option):
             flag = runtime.flags.get(option, f"--{option.replace('_', '-')}")
             words += _flagged(flag, value, negated=name == "vllm")
-    variables = {option: value for option, value in told.items() if option.isupper()}
-    image = record.requested.environment.get("image")
-    document: dict[str, Any] = {
-        "recipe_version": "2",
-        "model": record.requested.model_id,
-        "runtime": name,
-    }
-    if image is not None:
-        document["container"] = image
-    document |= {"min_nodes": 1, "defaults": {"port": runtime.port}}
-    if variables:
-        document["env"] = variables
-    document |= {
-        "metadata": {"description": figure},
+    parts = {
+        "defaults": {"port": runtime.port},
+        "env": {option: value for option, value in options.items() if option.isupper()},
         "command": " \\\n  ".join(words) + "\n",
     }
-    benchmark = _benchmark(workload)
-    return document | ({"benchmark": benchmark} if benchmark else {})
+    return parts if image is None else parts | {"container": image}
 
 
 def _flagged(flag: str, value: str, *, negated: bool) -> list[str]:
@@ -149,23 +147,6 @@ def _flagged(flag: str, value: str, *, negated: bool) -> list[str]:
     if value == "false":
         return [flag.replace("--", "--no-", 1)] if negated else []
     return [f"{flag} {shlex.quote(value)}"]
-
-
-def _container(record: Record, options: DockerOptions) -> dict[str, Any]:
-    """The image, by its digest where the engine knew one, and how it was started."""
-    image = options.image
-    if record.container is not None and record.container.digests:
-        image = record.container.digests[0]
-    declared = options.declared
-    executor = {name: declared[name] for name in EXECUTOR if name in declared}
-    limits = [f"{name}={limit}" for name, limit in options.ulimits.items()]
-    if limits:
-        executor["ulimit"] = limits
-    return {
-        "container": image,
-        "executor_config": executor,
-        "volumes": list(declared.get("binds", ())),
-    }
 
 
 def _command(record: Record, server: Server) -> str:

@@ -9,13 +9,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review, review
-from sparkpub.review.claims import ledger
+from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
@@ -28,6 +29,7 @@ from sparkpub.site.content import (
     MadeFile,
     SiteOptions,
     packed_pieces,
+    placeholder,
 )
 from sparkpub.site.figures import telemetry
 from sparkpub.site.figures.draw import Drawings
@@ -46,8 +48,6 @@ from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.pages.tree import Pages
 from sparkpub.site.publication import Publication, run_address, run_file
-from sparkpub.site.reading import CHECK as UNREADABLE
-from sparkpub.site.reading import verdict
 from sparkpub.site.sources import (
     CLAIMS_FILE,
     FACTS_FILE,
@@ -55,7 +55,7 @@ from sparkpub.site.sources import (
     page_text,
     refuse_outside,
 )
-from sparkpub.site.spoken import spoken
+from sparkpub.site.words import Words
 
 __all__ = ["Content", "SiteOptions", "build"]
 
@@ -122,7 +122,7 @@ def refuse(dataset: Dataset, options: SiteOptions) -> None:
     ]
     if lines:
         remedy = "correct it, or acknowledge it in campaign.json"
-        if found[0].check == UNREADABLE:
+        if found[0].check == proofreading.UNREADABLE:
             remedy = ""  # it says itself what to do
         raise SiteError(lines[0], others=lines[1:], remedy=remedy)
 
@@ -131,7 +131,7 @@ def proofread(dataset: Dataset, options: SiteOptions) -> Review:
     """The review of the data and of the pages that people wrote."""
     found = review_of(dataset)
     return proofreading.with_prose(
-        found, options.sources, lambda: spoken(publish(dataset, options)).words
+        found, options.sources, lambda: words_of(publish(dataset, options))
     )
 
 
@@ -142,15 +142,38 @@ def publish(dataset: Dataset, options: SiteOptions) -> Publication:
     """
     found = review_of(dataset)
     claims = ledger.read(options.sources / CLAIMS_FILE)
-    verdicts = [verdict(claim, found) for claim in claims]
-    asked = Publication(results_of(found), found, options, verdicts)
+    verdicts = [proofreading.verdict(claim, found) for claim in claims]
+    known = facts_of(options.sources)
+    asked = Publication(results_of(found), found, options, verdicts, known)
     if not any(known.same_as(asked) for known in _last):
         _last[:] = [asked]
     return _last[0]
 
 
+def facts_of(sources: Path) -> dict[str, facts.Fact]:
+    """The facts of a site by id, and behind them those of the manual that it does not state itself."""
+    own = facts.read(sources / FACTS_FILE)
+    return {**own, **facts.read(manual.FACTS), **own}
+
+
 _last: list[Publication] = []
 """The publication that was asked for last."""
+
+
+@lru_cache(maxsize=1)
+def words_of(publication: Publication) -> Words:
+    """What prose may say of a publication: kept, since a preview reads every page again where one changed."""
+    library = Library(publication)
+
+    def figure(name: str, campaign: str | None = None, **part: str) -> str:
+        return placeholder(library.figure(name, campaign, **part).block)
+
+    results, review, verdicts = (
+        publication.results,
+        publication.review,
+        publication.verdicts,
+    )
+    return Words(results, review, verdicts, publication.facts, figure)
 
 
 @lru_cache(maxsize=1)
@@ -169,7 +192,7 @@ def results_of(found: Review) -> Results:
 def names(publication: Publication, containing: str = "") -> Iterator[str]:
     """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
     wanted = containing.split()
-    for name, value in spoken(publication).words.values():
+    for name, value in words_of(publication).values():
         line = f"{{{{ {name} }}}} = {value}"
         if all(word in line for word in wanted):
             yield line
@@ -217,7 +240,7 @@ def _written(
     """What people wrote, and the manual: Markdown with its figures bound to the data, everything else as it is; and the
     posts in it."""
     sources = publication.options.sources
-    said = spoken(publication)
+    words = words_of(publication)
     found: dict[str, Content] = {}
     for path, uri in files(sources):
         if uri in (CLAIMS_FILE, FACTS_FILE):
@@ -226,7 +249,7 @@ def _written(
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:
-            text = said.shown(page_text(path, uri), uri, library)
+            text = words.render(page_text(path, uri), uri)
             found[uri] = Content(text=text, source=path)
     shipped = manual.pages(
         has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
@@ -235,11 +258,14 @@ def _written(
         if uri in found:
             continue
         if path.suffix == ".md":
-            page = path.read_text(encoding="utf-8")
-            text = said.shown(page, uri, library)
+            text = words.render(path.read_text(encoding="utf-8"), uri)
             found[uri] = Content(text=text)
         else:
             found[uri] = Content(copy_of=path)
+    shown = "".join(content.text or "" for content in found.values())
+    for mark, (name, part) in words.figures.items():
+        if mark in shown:
+            library.picture(*name, **part)
     if GLOSSARY in found:
         answers = tuple(found_by.of_glossary())
         found[GLOSSARY] = replace(found[GLOSSARY], answers=answers)

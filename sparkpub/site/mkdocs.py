@@ -51,7 +51,6 @@ from sparkpub.site.crawl import NOT_THERE, dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
-from sparkpub.site.sources import labels
 
 if TYPE_CHECKING:
     from sparkpub.site.preview import Preview
@@ -334,7 +333,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     ) -> Environment:
         """Give the templates what they ask for, now that all pages are known."""
         self._refuse_twins(files)
-        self._refuse_markup(files)
         env.auto_reload = False  # every build has an environment of its own
         # The blank lines and indents of templates are a fortieth of a page as it travels.
         env.trim_blocks = True
@@ -365,16 +363,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             if self._preview is None:
                 raise PluginError(line)
             log.error(line)
-
-    def _refuse_markup(self, files: Files) -> None:
-        """Stop a build where a page has tags that are more than words. Those of posts were looked at before."""
-        for file in files.documentation_pages():
-            if file.page is None:
-                continue
-            try:
-                labels(file.src_uri, file.page.meta, "tags")
-            except SparkpubError as error:
-                raise PluginError("\n".join(error.lines())) from None
 
     def _open_graph(
         self, page: Page | None, config: MkDocsConfig

@@ -11,7 +11,8 @@ Of numbers in words those are figures that stand before a unit, or say a share o
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
@@ -40,19 +41,16 @@ EXTENSIONS = (
 
 # -- what counts as typed --------------------------------------------------------------------------------------
 
-UNITS = (
-    *("GiB", "GB", "MiB", "MB", "KiB", "kB", "TiB", "TB", "bytes", "B/s", "GB/s", "TB/s"),
-    *("B/token", "GiB/s", "tok/s", "tokens/s", "req/s", "requests/s", "tokens", "%", "×"),
-    *("ns", "µs", "ms", "s", "min", "h", "°C", "W", "kW", "J", "kJ", "MHz", "GHz"),
-    *("GFLOP/s", "TFLOP/s"),
-)  # fmt: skip
+UNIT = (
+    r"(?:[kKMGT]i?B|B)(?:/s|/token)?|bytes|(?:tok|tokens|req|requests)/s|tokens|%|×|[nµm]?s|min|h|°C|k?[WJ]|[MG]Hz"
+    r"|[GT]FLOP/s"
+)
 """Signs of units: behind a name, `Qwen 119.8 tok/s`, a number with one is a figure and no part of the name."""
-_UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 _DIGITS = r"\d+(?:[,\u202f ]\d{3})*(?:\.\d+)?"
 _FIGURE = re.compile(
-    rf"(?<![\w.^])[+\-~≈±<>≤≥]?\s?(?:{_DIGITS}\s?[–—/⁄-]\s?)?({_DIGITS})(?:[\s-]?({_UNIT})(?![\w/]))?"
+    rf"(?<![\w.^])[+\-~≈±<>≤≥]?\s?(?:{_DIGITS}\s?[–—/⁄-]\s?)?({_DIGITS})(?:[\s-]?({UNIT})(?![\w/]))?"
 )
-_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{_UNIT})|%|GiB|GB|°C)(?![\w/])")
+_IN_CODE = re.compile(rf"{_DIGITS}(?:\s+(?:{UNIT})|%|GiB|GB|°C)(?![\w/])")
 """In code within a sentence a figure has a unit; other numbers there are settings and names."""
 _COUNT = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
@@ -91,11 +89,11 @@ _NAMING = re.compile(
         (
             r"\b\d{4}-\d{2}(?:-\d{2})?(?:[T ]\d{2}:\d{2}(?::\d{2})?Z?)?\b",
             rf"\b(?:\d{{1,2}} )?{_MONTH}(?: \d{{1,2}},)?(?: \d{{4}})?",
-            rf"(?<![\d.,])(?:19|20)\d\d(?![\d.,]*\d| ?(?:{_UNIT})(?!\w))",
+            rf"(?<![\d.,])(?:19|20)\d\d(?![\d.,]*\d| ?(?:{UNIT})(?!\w))",
             r"\b\d\d?:\d\d(?::\d\d)?(?= (?:UTC|GMT|CES?T|[ap]\.?m\b))",
             r"\bv?\d+\.\d+\.\d+[\w.+-]*",
             rf"\b(?!{_NO_NAME}\b)[a-z]{{0,2}}[A-Z][\w.+-]*(?: [A-Z][\w-]*){{0,2}}[ -]v?\d[\w.+-]*\b"
-            rf"(?! ?(?:{_UNIT})(?![\w/]))",
+            rf"(?! ?(?:{UNIT})(?![\w/]))",
             rf"(?i:\b{_NUMBERED}|(?<!\w)#)\s?\d+(?:\.\d+)?(?:(?:\s?[–-]\s?|\sto\s|\sand\s|\sof\s|, )\d+)*",
             r"(?<![\w=])[A-Za-z_](?:\w|[-./:](?=\w))*",
             r"\b(?:\d+x)?\d+(?:\.\d+)?[BM](?:-[A-Za-z]\w*)*(?![\w/])",
@@ -142,7 +140,8 @@ def passages(html: str) -> tuple[list[Passage], list[str]]:
     reader = _ProseReader()
     reader.feed(html)
     reader.close()
-    return reader.finished(), reader.addresses
+    reader.end_block()
+    return reader.passages, reader.addresses
 
 
 def to_html(text: str) -> str:
@@ -193,58 +192,15 @@ def _plain(text: str) -> str:
     return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
 
 
-_BLOCKS = frozenset(
-    (
-        *(
-            "p",
-            "li",
-            "td",
-            "th",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "div",
-            "dt",
-            "dd",
-            "tr",
-            "ul",
-            "ol",
-            "table",
-        ),
-        *(
-            "figure",
-            "figcaption",
-            "caption",
-            "details",
-            "summary",
-            "blockquote",
-            "section",
-            "article",
-            "header",
-        ),
-        *("footer", "text", "title", "desc", "option", "button", "label", "legend"),
-    )
+_BLOCK = re.compile(
+    "p|li|t[dhr]|h[1-6]|div|d[td]|[uo]l|table|figure|(?:fig)?caption|details|summary|blockquote|section|article|header"
+    "|footer|text|title|desc|option|button|label|legend"
 )
 _LEADING_ELSEWHERE = ("href", "src")
-_SAID_BY_ATTRIBUTES = (
-    "alt",
-    "title",
-    "aria-label",
-    "aria-description",
-    "content",
-    "placeholder",
-    "value",
+_SAID_BY_ATTRIBUTES = re.compile(
+    "alt|title|aria-(?:label|description)|content|placeholder|value"
 )
 _UNREAD = frozenset({"pre", "script", "style", "template"})
-
-
-@dataclass
-class _Block:
-    text: list[str] = field(default_factory=list)
-    code: list[str] = field(default_factory=list)
 
 
 class _ProseReader(HTMLParser):
@@ -254,57 +210,52 @@ class _ProseReader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.addresses: list[str] = []
         """What the page links to or loads."""
-        self._passages: list[Passage] = []
-        self._block = _Block()
+        self.passages: list[Passage] = []
+        self._pieces: list[str] = []
+        self._codes: tuple[str, ...] = ()
+        """What of the text is set as code."""
         self._unread = 0
-        self._code: list[str] | None = None
+        self._code: int | None = None
+        """Where in the text the code at hand begins."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a passage at a block; keep texts of attributes."""
         for name, value in attrs:
-            if name in _SAID_BY_ATTRIBUTES and value:
-                self._passages.append(Passage(value))
+            if value and _SAID_BY_ATTRIBUTES.fullmatch(name):
+                self.passages.append(Passage(value))
             if name in _LEADING_ELSEWHERE and value:
                 self.addresses.append(value)
         if tag in _UNREAD:
             self._unread += 1
-        elif tag in _BLOCKS:
-            self._end_block()
-        elif tag == "br":
-            self._block.text.append(" ")
-        elif tag == "sup":
-            self._block.text.append("^")
+        elif _BLOCK.fullmatch(tag):
+            self.end_block()
+        elif tag in ("br", "sup"):
+            self._pieces.append(" " if tag == "br" else "^")
         elif tag == "code" and not self._unread:
-            self._code = []
+            self._code = len(self._pieces)
 
     def handle_endtag(self, tag: str) -> None:
         """End a passage at the end of a block."""
         if tag in _UNREAD:
             self._unread = max(0, self._unread - 1)
-        elif tag in _BLOCKS:
-            self._end_block()
+        elif _BLOCK.fullmatch(tag):
+            self.end_block()
         elif tag == "code" and self._code is not None:
-            self._block.code.append("".join(self._code))
+            self._codes += ("".join(self._pieces[self._code :]),)
             self._code = None
 
     def handle_data(self, data: str) -> None:
         """Text of the current passage."""
-        if self._unread:
-            return
-        self._block.text.append(data)
-        if self._code is not None:
-            self._code.append(data)
+        if not self._unread:
+            self._pieces.append(data)
 
-    def finished(self) -> list[Passage]:
-        """Every passage that holds text."""
-        self._end_block()
-        return self._passages
-
-    def _end_block(self) -> None:
-        text = "".join(self._block.text)
+    def end_block(self) -> None:
+        """Keep what was read as a passage, if it has text."""
+        text = "".join(self._pieces)
         if text.strip():
-            self._passages.append(Passage(text, tuple(self._block.code)))
-        self._block = _Block()
+            self.passages.append(Passage(text, self._codes))
+        self._pieces, self._codes = [], ()
+        self._code = None if self._code is None else 0
 
 
 # -- where it stands -------------------------------------------------------------------------------------------
@@ -312,50 +263,18 @@ class _ProseReader(HTMLParser):
 
 def line_of(source: str, said: Typed) -> int:
     """The line of a page's source (1-based) at which something typed stands, as near as the text tells."""
-    lines = _without_code_blocks(source).split("\n")
-    last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
-    holding = [
-        number for number, line in enumerate(lines, 1) if said.text in _plain(line)
-    ]
-    exact = [
-        number
-        for number in holding
-        if last_word and last_word in _plain(lines[number - 1])
-    ]
-    if exact or holding:
-        return (exact or holding)[0]
     digits = re.search(_DIGITS, said.text)
-    partly = [
-        number
-        for number, line in enumerate(lines, 1)
-        if digits is not None and digits[0] in _plain(line)
+    last_word = (said.before.split() or [""])[-1].strip(BOUND + JUDGED)
+    marks = [said.text, digits[0] if digits else "", last_word]
+    without_code = _FENCED.sub(lambda block: "\n" * block[0].count("\n"), source)
+    likeness = [
+        [bool(mark) and mark in _plain(line) for mark in marks]
+        for line in without_code.split("\n")
     ]
-    nearby = [
-        number
-        for number, line in enumerate(lines, 1)
-        if last_word and last_word in _plain(line)
-    ]
-    return (partly or nearby or [1])[0]
+    return likeness.index(max(likeness)) + 1
 
 
-_FENCE = re.compile(r"^\s*(```+|~~~+)")
-
-
-def _without_code_blocks(text: str) -> str:
-    """The text with fenced code blanked out; lines keep their numbers."""
-    kept, fence = [], ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence):
-                fence = ""
-            kept.append("")
-        elif mark:
-            fence = mark[1]
-            kept.append("")
-        else:
-            kept.append(line)
-    return "\n".join(kept)
+_FENCED = re.compile(r"^\s*(```+|~~~+).*?(?:^\s*\1.*?$|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
@@ -364,11 +283,8 @@ def pages(sources: Path) -> Iterator[tuple[Path, str, str]]:
     for path, uri in files(sources):
         if path.suffix != ".md":
             continue
-        try:
-            text = page_text(path, uri)
-        except SiteError:
-            continue
-        yield path, uri, text
+        with suppress(SiteError):
+            yield path, uri, page_text(path, uri)
 
 
 def uses(sources: Path, claim: str) -> list[str]:

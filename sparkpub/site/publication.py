@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
@@ -13,6 +13,7 @@ from sparkpub.record.metrics import METRICS, Metric, ranked
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding, Review
+from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.grouping import grouped
@@ -46,6 +47,8 @@ class Publication:
     review: Review
     options: SiteOptions
     verdicts: Sequence[Verdict] = ()
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """By id, and behind them those of the manual that the site does not state itself."""
 
     def same_as(self, other: "Publication") -> bool:
         """Whether another one is made of the same."""
@@ -53,6 +56,7 @@ class Publication:
             self.results is other.results
             and self.options == other.options
             and self.verdicts == other.verdicts
+            and self.facts == other.facts
         )
 
     @property

@@ -63,6 +63,14 @@ class Scopes:
         chosen = {axis: (name,) if name else () for axis, name in axes.items()}
         return choose(self.reviewed(campaign=campaign), include, **chosen)
 
+    def measured(self, **scope: Any) -> Chosen:
+        """The same. Raises NotMeasuredYetError where no run is there to answer, or none but failed ones."""
+        chosen = self.select(**scope)
+        campaign = chosen.reviewed.campaign
+        if campaign.awaits(chosen.cells):
+            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
+        return chosen
+
     def reviewed(self, **scope: Any) -> ReviewedCampaign:
         """The campaign of a scope with what the review found."""
         return self._results.reviewed.campaigns[self.campaign(**scope).name]
@@ -78,15 +86,13 @@ class Scopes:
         **scope: Any,
     ) -> Quantity:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
+        choose = self.measured if metric else self.select
         other: Chosen | None = None
         if candidate:
-            group = self.select(environment=candidate, **scope)
-            other = self.select(environment=baseline, **scope)
+            group = choose(environment=candidate, **scope)
+            other = choose(environment=baseline, **scope)
         else:
-            group = self.select(**scope)
-        for side in (group, other):
-            if side is not None and metric:
-                self.refuse_early(side)
+            group = choose(**scope)
         for name in (metric, against):
             if name and name not in group.metrics:
                 remedy = suggestion(name, sorted(group.metrics))
@@ -133,7 +139,7 @@ class Scopes:
         name = self.campaign(campaign=campaign).name
         cells = {name: wanted[name] for name in ("model", "workload") if name in wanted}
         for side in (wanted["candidate"], wanted["baseline"]):
-            self.refuse_early(self.select(campaign=campaign, environment=side, **cells))
+            self.measured(campaign=campaign, environment=side, **cells)
         known = self._results.comparisons_of(name, metric)
         found = [row for row in known if matches(row, wanted)]
         if len(found) != 1:
@@ -142,12 +148,6 @@ class Scopes:
                 remedy="name model and workload",
             )
         return found[0]
-
-    def refuse_early(self, chosen: Chosen) -> None:
-        """Raise NotMeasuredYetError where no run is there to answer, or none but failed ones."""
-        campaign = chosen.reviewed.campaign
-        if campaign.awaits(chosen.cells):
-            raise NotMeasuredYetError(f"campaign {campaign.name}: {campaign.progress}")
 
     def model_id(self, name: str, scope: Mapping[str, Any]) -> str:
         """The id of a model by its key in the campaign."""

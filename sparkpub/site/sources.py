@@ -3,7 +3,7 @@
 import re
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -68,6 +68,17 @@ def _list(given: object) -> object:
 NameList = Annotated[tuple[str, ...], BeforeValidator(_list)]
 
 
+def _words_alone(labels: tuple[str, ...]) -> tuple[str, ...]:
+    found = _MARKUP.search("".join(labels))
+    if found is not None:
+        raise ValueError(f"a name with {found[0]}; write words and other punctuation")
+    return labels
+
+
+Labels = Annotated[NameList, AfterValidator(_words_alone)]
+"""Tags or categories: the theme writes them into pages as they are, and makes a heading of a category."""
+
+
 class Search(Declared):
     """How a page is found."""
 
@@ -89,8 +100,8 @@ class FrontMatter(Declared):
     date: Annotated[Any, AfterValidator(_dates)] = None
     slug: str | None = None
     authors: NameList = ()
-    categories: NameList = ()
-    tags: NameList = ()
+    categories: Labels = ()
+    tags: Labels = ()
     draft: StrictBool = False
     pin: StrictBool = False
     readtime: StrictInt | None = None
@@ -162,33 +173,6 @@ def moment(given: object) -> datetime:
     if not FIRST_YEAR <= given.year <= LAST_YEAR:
         raise ValueError(f"{given.year} is not between {FIRST_YEAR} and {LAST_YEAR}")
     return given if given.tzinfo else given.replace(tzinfo=UTC)
-
-
-def names(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """A list in the front matter, of authors for instance."""
-    given = meta.get(field) or []
-    if not isinstance(given, list):
-        raise SiteError(
-            f"{field} is not a list",
-            where=uri,
-            remedy=f"write {field}: [{given}]",
-        )
-    return tuple(str(name) for name in given)
-
-
-def labels(uri: str, meta: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    """Tags or categories in the front matter. Raises SiteError for one that is more than words: the theme writes them
-    into pages as they are, and makes a heading of a category."""
-    found = names(uri, meta, field)
-    for label in found:
-        markup = _MARKUP.search(label)
-        if markup is not None:
-            raise SiteError(
-                f"{field} has a name with {markup[0]}",
-                where=uri,
-                remedy="write words, digits and other punctuation",
-            )
-    return found
 
 
 class _OutOfTimeError(BaseException):

@@ -44,7 +44,7 @@ from sparkpub.review.results import Results
 from sparkpub.review.tables.runs import of_all
 from sparkpub.site import manual, starter
 from sparkpub.site.figures import samples
-from sparkpub.site.reading import read_page
+from sparkpub.site.proofreading import read_page
 from sparkpub.site.sources import page_text
 from tests.adversarial.mutations import LONGEST, damaged, with_other_values
 from tests.published import MEASURED

@@ -8,8 +8,8 @@ import pytest
 from sparkpub import cli
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.site import expressions
+from sparkpub.site.proofreading import read_page
 from sparkpub.site.prose import to_html
-from sparkpub.site.reading import read_page
 from sparkpub.site.sources import bounded, page_text
 
 

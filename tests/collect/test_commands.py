@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from sparkpub.collect import doctor, progress
+from sparkpub.collect import progress
 from sparkpub.collect.overview import (
     SHOWN,
     estimate,
-    plan_document,
     plan_lines,
 )
-from sparkpub.collect.progress import Progress, duration
+from sparkpub.collect.progress import Progress
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from tests.building import a_record
@@ -96,15 +95,6 @@ def test_the_estimate_is_arithmetic() -> None:
     assert estimate(matrix, [], plan(matrix)) is None
 
 
-def test_the_plan_of_a_campaign_without_runs_counts_its_pauses(tmp_path: Path) -> None:
-    matrix = a_matrix(iterations=5, gates=OPEN_GATES | {"cooldown": "5m"})
-    document = plan_document(matrix, tmp_path)
-    assert (document["estimate_seconds"], document["pauses_seconds"]) == (None, 1200)
-    said = plan_lines(matrix, tmp_path)
-    assert said[-1] == "5 runs, 5 to do. Pauses: 20m00s. Run time not known yet."
-    assert plan_lines(a_matrix(), tmp_path)[-1].endswith(" Run time not known yet.")
-
-
 def test_a_long_plan_is_shown_in_part_and_its_gates_in_words(tmp_path: Path) -> None:
     gates = OPEN_GATES | {"cooldown": "5m", "max_cpu_percent": 10, "max_wait": "30m"}
     said = plan_lines(a_matrix(iterations=SHOWN + 3, gates=gates), tmp_path)
@@ -116,26 +106,6 @@ def test_a_long_plan_is_shown_in_part_and_its_gates_in_words(tmp_path: Path) -> 
     assert said[-2].strip() == "and 3 more, which --json lists"
     nothing = plan_lines(a_matrix(), tmp_path)[2]
     assert nothing == "before each run: nothing is waited for"
-
-
-def test_the_doctor_says_what_the_matrix_needs_and_leaves_the_rest_out() -> None:
-    """The matrix runs a command on the host: no engine, no Docker, no locked clock."""
-    found = [
-        doctor.Diagnosis("memory", "ok", "enough"),
-        doctor.Diagnosis("vllm", "warning", "not on PATH"),
-        doctor.Diagnosis("docker", "warning", "no engine"),
-        doctor.Diagnosis("clocks", "warning", "cannot be locked"),
-        doctor.Diagnosis("environment native", "ok", "ready"),
-        doctor.Diagnosis("workload", "missing", "no program"),
-    ]
-    assert doctor.lines(found, a_matrix()) == [
-        "missing workload: no program",
-        "ok      environment native: ready",
-        "ok      memory: enough",
-    ]
-    locked = a_matrix(gates=OPEN_GATES | {"lock_clocks_mhz": 1500})
-    assert "warning clocks: cannot be locked" in doctor.lines(found, locked)
-    assert doctor.lines(found)[-1].strip() == "engines that are not on PATH: vllm"
 
 
 def test_status_counts_the_cells(tmp_path: Path, matrix_file: Path) -> None:
@@ -184,7 +154,6 @@ def test_doctor_names_what_stands_in_the_way(tmp_path: Path, matrix_file: Path) 
         "chroot",
         "clocks",
         "git",
-        "trtllm-bench",
     } <= set(checks)
     broken = a_matrix(models={"m": {"id": "x/m", "path": "/no/such"}})
     bad = sparkpub("doctor", write(tmp_path, broken), "--data", tmp_path)
@@ -232,58 +201,21 @@ class Terminal:
     def flush(self) -> None: ...
 
 
-def on_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, *, term: str = "xterm", columns: int = 120
-) -> tuple[Progress, Terminal]:
-    """Where one of four runs is done, and what was sent to the terminal."""
+def test_on_a_terminal_one_line_is_redrawn_within_its_width(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     terminal = Terminal()
     monkeypatch.setattr(progress.sys, "stdout", terminal)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
     shown = Progress("c")
     shown.counts(1, 4)
-    return shown, terminal
-
-
-def test_on_a_terminal_one_line_is_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, terminal = on_a_terminal(monkeypatch)
-    shown.live("m/native/w 2", "running", "30s 61 °C")
-    assert terminal.text == "\r\x1b[K[1/4] | m/native/w 2: running 30s 61 °C"
+    shown.live("deepseek/native/w 2", "running", "30s 61 °C")
+    line = "[1/4] | running 30s 61 °C | deepseek/nat"
+    assert terminal.text == f"\r\x1b[K{line[:39]}"
     shown.finished()
     shown.live("m/native/w 3", "running", "1s")
     assert "[2/4] ETA" in terminal.text
     shown.line("done")
     shown.close()
     assert terminal.text.endswith("Z done\n")
-
-
-def test_the_live_line_fits_and_keeps_what_is_new(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shown, terminal = on_a_terminal(monkeypatch, columns=50)
-    shown.figure = "138 tok/s"
-    shown.live("qwen3-8b/container/c32-long 7", "running", "30s 61 °C")
-    line = terminal.text.removeprefix("\r\x1b[K")
-    assert line == "[1/4] | …/c32-long 7: running 30s 61 °C 138 tok/s"
-    assert len(line) < 50
-
-
-@pytest.mark.parametrize("term", ["dumb", ""])
-def test_a_terminal_that_moves_no_cursor_gets_plain_lines(
-    monkeypatch: pytest.MonkeyPatch, term: str
-) -> None:
-    shown, terminal = on_a_terminal(monkeypatch, term=term)
-    for phase in ("cooling", "running", "running"):
-        shown.live("m/native/w 2", phase, "30s 61 °C")
-    shown.line("done")
-    shown.close()
-    assert not {"\r", "\x1b"} & set(terminal.text)
-    assert len(terminal.text.splitlines()) == 3
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0s"), (59.4, "59s"), (65, "1m05s"), (3600 + 720, "1h12m")],
-)
-def test_durations_for_people(seconds: float, text: str) -> None:
-    assert duration(seconds) == text

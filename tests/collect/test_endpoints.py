@@ -16,7 +16,7 @@ from sparkpub.plan.plan import plan
 from sparkpub.record import package
 from sparkpub.record.errors import CollectError
 from sparkpub.record.telemetry import parse
-from tests.collect.collecting import a_command, a_matrix, records, run
+from tests.collect.collecting import a_matrix, records, run
 from tests.plan.workloads.serving import Served, serving
 
 PAGES = {"/v1/models": {"data": [{"id": "m", "owned_by": "vllm"}]}}
@@ -65,22 +65,6 @@ def test_what_is_wrong_with_a_server_is_said_before_anything_starts(
         for lines in said(matrix, tmp_path):
             assert len(lines) == 1
             assert words in lines[0]
-
-
-def test_a_server_that_does_not_answer_is_said_once(
-    client: Path, tmp_path: Path
-) -> None:
-    with serving(Served(PAGES)) as server:
-        gone = server.url
-    workload = {"type": "llama-benchy", "url": gone}
-    several = {"c1": workload, "c4": workload | {"concurrency": 4}}
-    matrix = a_matrix(workloads=several)
-    for lines in said(matrix, tmp_path):
-        assert len(lines) == 1
-        assert lines[0].startswith(f"no server answers at {gone}/v1/models")
-    with pytest.raises(CollectError, match="start it, or correct the address"):
-        run(matrix, tmp_path)
-    assert not (tmp_path / "small").exists()
 
 
 def test_looking_at_a_matrix_sends_no_key(
@@ -165,20 +149,6 @@ def test_what_would_fail_again_is_tried_once(script: str, tmp_path: Path) -> Non
     assert run(matrix, tmp_path).measured == 1
 
 
-def test_what_is_wrong_with_a_server_is_met_once_and_not_in_each_cell(
-    client: Path, tmp_path: Path
-) -> None:
-    with serving(Served(PAGES, status=404)) as server:
-        workload = {"type": "llama-benchy", "url": server.url}
-        several = {"c1": workload, "c4": workload | {"concurrency": 4}}
-        other = {"other": a_command("echo rate 5")}
-        matrix = a_matrix(workloads=several | other, iterations=2, retries=1)
-        outcome = run(matrix, tmp_path)
-    assert (outcome.measured, outcome.failed, outcome.left) == (3, 1, 4)
-    failed = [record for record in records(tmp_path) if record.status == "failed"]
-    assert "the server gave no answer: status 404" in (failed[0].status_reason or "")
-
-
 @pytest.mark.parametrize(
     "script", ["echo out of memory; exit 1", "echo 'port 4040 in use'; exit 1"]
 )
@@ -188,14 +158,6 @@ def test_what_may_succeed_is_tried_again(script: str, tmp_path: Path) -> None:
 
 
 # -- whose machine -------------------------------------------------------------------------------------------
-
-
-def test_addresses_of_this_machine() -> None:
-    assert endpoints.is_here("http://localhost:8000")
-    assert endpoints.is_here("http://127.0.0.1")
-    # TEST-NET-1 (RFC 5737): nobody's.
-    assert not endpoints.is_here("http://192.0.2.1:8000")
-    assert not endpoints.is_here("http://no-such-host.invalid")
 
 
 REPORT = {

@@ -134,19 +134,3 @@ def test_an_engine_that_loads_what_was_asked_for_is_not_accused(tmp_path: Path) 
             "requests",
         }
         assert record.value("request_latency_p99_ms") == pytest.approx(17.0)
-
-
-@pytest.mark.parametrize(
-    ("end", "reason"),
-    [
-        ("no-report", "measured but no report"),
-        ("interrupt", "the benchmark was interrupted"),
-    ],
-)
-def test_an_engine_without_a_report_has_not_succeeded(
-    end: str, reason: str, tmp_path: Path
-) -> None:
-    data = collected(tmp_path, {"STANDIN_END": end})
-    for record in records(data):
-        assert record.status != "ok"
-        assert reason in (record.status_reason or "")

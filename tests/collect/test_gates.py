@@ -1,7 +1,5 @@
 """Gates: what is waited for, for how long, and what the record says of it."""
 
-import operator
-import signal
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import doctor, gates
+from sparkpub.collect import gates
 from sparkpub.collect.gates import Gatekeeper, floor_gib
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.machine import controls, inventory, nvml
 from sparkpub.collect.machine.nvml import Gpus
-from sparkpub.collect.sampler import Sampler
 from sparkpub.plan.matrix import Gates
 from sparkpub.record.record import Gate
 from tests.collect.collecting import OPEN_GATES
@@ -58,98 +55,67 @@ def test_a_hot_gpu_is_waited_for_until_it_is_cool(
     assert passed.unmet == ()
 
 
-def test_a_gpu_that_stays_hot_is_recorded_as_not_met(
-    tmp_path: Path, driver: FakeNvml
+@pytest.mark.parametrize(
+    ("sensor", "wanted", "met", "value", "reason"),
+    [
+        # The source starts below 45 °C, not at it.
+        ({"temperature": 44}, {"max_start_temp_celsius": 45}, True, 44, ""),
+        ({"temperature": 45}, {"max_start_temp_celsius": 45}, False, 45, "longest"),
+        (
+            {"temperature": NVMLError("Not Supported")},
+            {"max_start_temp_celsius": 45},
+            None,
+            None,
+            "Not Supported",
+        ),
+        ({"pids": [4711]}, {"exclusive_gpu": True}, False, False, "by 1 other process"),
+        ({}, {"min_free_memory_percent": 90}, True, 99.29, "memory of the GPU"),
+        ({}, {"min_free_disk_gib": 1e9}, False, None, ""),
+        # An idle GPU lowers its state: nothing is waited for.
+        ({}, {"performance_state": "P0"}, False, "P8", "idle"),
+        ({}, {}, True, "P8", "sets no condition"),
+    ],
+)
+def test_a_condition_is_recorded_with_its_reading_and_its_reason(
+    tmp_path: Path,
+    driver: FakeNvml,
+    sensor: dict[str, object],
+    wanted: dict[str, object],
+    met: bool | None,
+    value: object,
+    reason: str,
 ) -> None:
-    # The source starts below 45 °C, not at it.
-    driver.temperature = 45
-    found, passed = tried(tmp_path, max_start_temp_celsius=45)
-    gate = found["max_start_temp_celsius"]
-    assert gate.met is False
-    assert "longest wait" in (gate.reason or "")
-    assert gate.waited_seconds >= 0.1
-    assert passed.unmet == ("max_start_temp_celsius",)
-    assert passed.why_unmet == "gate not met: max_start_temp_celsius"
+    for name, reading in sensor.items():
+        setattr(driver, name, reading)
+    found, passed = tried(tmp_path, **wanted)
+    gate = found[next(iter(wanted), "performance_state")]
+    assert gate.met is met
+    assert value is None or gate.readings[-1].value == value
+    assert reason in (gate.reason or "")
+    waits = gate.name not in ("performance_state", "min_free_disk_gib")
+    assert (gate.waited_seconds >= 0.1) == (met is False and waits)
+    assert passed.unmet == (() if met else (gate.name,))
 
 
-def test_an_unreadable_sensor_never_passes_silently(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    driver.temperature = NVMLError("Not Supported")
-    found, passed = tried(tmp_path, max_start_temp_celsius=45)
-    gate = found["max_start_temp_celsius"]
-    assert gate.met is None
-    assert "Not Supported" in (gate.reason or "")
-    assert gate.readings[0].value is None
-    assert passed.unmet == ("max_start_temp_celsius",)
-    assert passed.why_unmet == "not measured here: max_start_temp_celsius"
-    without, passed = tried(
-        tmp_path, gpus=False, max_start_temp_celsius=45, exclusive_gpu=True
+def test_what_is_not_met_and_what_has_no_sensor_is_said(tmp_path: Path) -> None:
+    found, passed = tried(
+        tmp_path, gpus=False, exclusive_gpu=True, min_free_disk_gib=1e9
     )
-    assert {name for name, gate in without.items() if gate.met is None} == {
-        "max_start_temp_celsius",
-        "exclusive_gpu",
-        "performance_state",
-    }
-    assert without["exclusive_gpu"].reason == "no driver"
-    _, passed = tried(tmp_path, gpus=False, exclusive_gpu=True, min_free_disk_gib=1e9)
-    assert (
-        passed.why_unmet
-        == "gate not met: min_free_disk_gib; not measured here: exclusive_gpu"
+    assert (found["exclusive_gpu"].met, found["exclusive_gpu"].reason) == (
+        None,
+        "no driver",
     )
+    said = "gate not met: min_free_disk_gib; not measured here: exclusive_gpu"
+    assert passed.why_unmet == said
 
 
-def test_somebody_else_on_the_gpu_is_waited_for(
+def test_on_unified_memory_free_memory_is_the_machines(
     tmp_path: Path, driver: FakeNvml
 ) -> None:
-    driver.pids = [4711]
-    later(driver.pids.clear)
-    assert (
-        tried(tmp_path, exclusive_gpu=True, max_wait=30)[0]["exclusive_gpu"].met is True
-    )
-    driver.pids = [4711]
-    found, _ = tried(tmp_path, exclusive_gpu=True)
-    assert found["exclusive_gpu"].met is False
-    assert (found["exclusive_gpu"].reason or "").startswith(
-        "the GPU is in use by 1 other process;"
-    )
-
-
-def test_the_doctor_warns_of_somebody_else_on_the_gpu(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    driver.pids = [4711]
-    (found,) = [
-        item for item in doctor.examine(None, tmp_path) if item.name == "gpu use"
-    ]
-    assert (found.state, found.detail) == ("warning", "in use by 1 other process")
-
-
-def test_free_memory_is_the_gpus_or_on_unified_memory_the_machines(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    gate = tried(tmp_path, min_free_memory_percent=90)[0]["min_free_memory_percent"]
-    assert gate.readings[0].value == pytest.approx(100 * 140 / 141, abs=0.01)
-    assert gate.reason == "memory of the GPU"
     driver.memory = NVMLError("Not Supported")
     gate = tried(tmp_path, min_free_memory_percent=1)[0]["min_free_memory_percent"]
     assert gate.met is True
     assert "unified memory" in (gate.reason or "")
-
-
-def test_an_idle_gpus_state_is_recorded_with_the_reason(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    gate = tried(tmp_path, performance_state="P0")[0]["performance_state"]
-    assert (gate.met, gate.readings[0].value) == (False, "P8")
-    assert "idle" in (gate.reason or "")
-    assert gate.waited_seconds == 0
-    found, passed = tried(tmp_path)
-    assert (
-        found["performance_state"].readings[0].value,
-        found["performance_state"].met,
-    ) == ("P8", True)
-    assert passed.unmet == ()
 
 
 def test_cooldown_counts_from_the_end_of_the_last_run(
@@ -170,69 +136,6 @@ def test_cooldown_counts_from_the_end_of_the_last_run(
     first = tried(tmp_path, cooldown=60)[0]["cooldown"]
     assert first.met is True
     assert "no earlier run" in (first.reason or "")
-
-
-def test_a_clock_that_was_set_back_makes_no_cooldown_longer(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    """The last run ended in an hour, by the clock: 0.1 s are waited, and not 3,600."""
-    impatient = threading.Timer(20, lambda: signal.raise_signal(signal.SIGTERM))
-    impatient.start()
-    ahead = datetime.now(UTC) + timedelta(hours=1)
-    found, passed = tried(tmp_path, cooldown=0.1, last=ahead)
-    impatient.cancel()
-    assert not passed.interrupted
-    assert found["cooldown"].met is True
-    assert 0.1 <= found["cooldown"].waited_seconds < 20
-    assert found["cooldown"].readings[0].value == found["cooldown"].waited_seconds
-
-
-def test_thinned_readings_keep_the_first_the_last_and_every_second_between(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gates, "KEPT", 4)
-    condition = gates.TriedGate("x", 1.0, "", lambda: (2.0, ""), operator.lt)
-    kept = []
-    for at in range(8):
-        condition.take(float(at))
-        kept.append([int(reading.at_seconds) for reading in condition.gate().readings])
-    # Full with four: every second of them stays, and the next one comes.
-    assert kept[3:] == [
-        [0, 1, 2, 3],
-        [0, 2, 4],
-        [0, 2, 4, 5],
-        [0, 4, 6],
-        [0, 4, 6, 7],
-    ]
-
-
-def test_each_gate_has_waited_until_it_was_met(
-    tmp_path: Path, driver: FakeNvml
-) -> None:
-    """One is met at once, one when the GPU is free, one never; and one waits for nothing."""
-    driver.temperature, driver.pids = 50, [4711]
-    wanted = Gates.model_validate(
-        OPEN_GATES
-        | {
-            "max_start_temp_celsius": 45,
-            "max_gpu_temp_celsius": 80,
-            "exclusive_gpu": True,
-            "performance_state": "P0",
-            "max_wait": 1.0,
-        }
-    )
-    with Interruption() as interruption:
-        passed = Gatekeeper(wanted, "", tmp_path).passed(
-            Gpus(), None, interruption, lambda _: driver.pids.clear()
-        )
-    found = {gate.name: gate for gate in passed.gates}
-    waited = {name: gate.waited_seconds for name, gate in found.items()}
-    at_once, free = waited["max_gpu_temp_celsius"], waited["exclusive_gpu"]
-    assert at_once < free < waited["max_start_temp_celsius"]
-    assert waited["max_start_temp_celsius"] >= 1.0
-    assert waited["performance_state"] == 0
-    for name in ("max_gpu_temp_celsius", "exclusive_gpu", "max_start_temp_celsius"):
-        assert found[name].readings[-1].at_seconds == waited[name]
 
 
 @pytest.mark.parametrize(
@@ -305,52 +208,3 @@ def test_locked_clocks_are_a_fact_of_the_machine(driver: FakeNvml) -> None:
     ) as done:
         assert (done[0].met, done[0].reason) == (False, "no GPU can be read")
     assert inventory.facts(None).clocks_locked_mhz is None
-
-
-def test_a_driver_that_does_not_match_its_library_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """After an upgrade without a restart every sensor of the GPU is missing, and gates and records say why."""
-    fake = FakeNvml()
-
-    def mismatch() -> None:
-        raise NVMLError("Driver/library version mismatch")
-
-    monkeypatch.setattr(fake, "nvmlInit", mismatch)
-    monkeypatch.setattr(nvml, "library", lambda: fake)
-    with nvml.opened() as (gpus, why):
-        assert gpus is None
-        assert why == "no NVIDIA GPU can be read: Driver/library version mismatch"
-    wanted = Gates.model_validate(OPEN_GATES | {"max_start_temp_celsius": 45})
-    with Interruption() as interruption:
-        passed = Gatekeeper(wanted, why, tmp_path).passed(
-            None, None, interruption, lambda _: None
-        )
-    gate = next(gate for gate in passed.gates if gate.name == "max_start_temp_celsius")
-    assert (gate.met, gate.reason) == (None, why)
-    sampler = Sampler()
-    assert sampler.row(0.0)["gpu_power_watt"] is None
-    assert sampler.reasons["gpu_power_watt"] == why
-
-
-@pytest.mark.parametrize(
-    ("percent", "wanted", "said"),
-    [
-        (70.0, {"max_cpu_percent": 40}, "other programs use 280 % of 4 processors"),
-        (39.0, {"max_cpu_percent": 40}, None),
-        (70.0, {"max_cpu_percent": 40, "max_wait": 60}, None),  # waits for them
-    ],
-)
-def test_a_busy_machine_is_said_before_the_first_run(
-    percent: float,
-    wanted: dict[str, object],
-    said: str | None,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gates.proc.CpuLoad, "percent", lambda _: percent)
-    monkeypatch.setattr(gates.os, "cpu_count", lambda: 4)
-    found = gates.company(Gates.model_validate(OPEN_GATES | {"max_wait": 0} | wanted))
-    if said is None:
-        assert found is None
-    else:
-        assert said in (found or "")

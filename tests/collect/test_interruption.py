@@ -15,11 +15,9 @@ from types import ModuleType
 import pytest
 
 from sparkpub import __main__
-from sparkpub.collect.lock import folder_locked
 from sparkpub.collect.machine import processes
 from sparkpub.collect.machine.processes import marked
 from sparkpub.plan.matrix import Matrix
-from sparkpub.record.errors import CollectError
 from sparkpub.record.store import file_sha256
 from tests.collect.collecting import OPEN_GATES, a_matrix, records, run
 from tests.collect.environments.launching import until
@@ -258,25 +256,6 @@ def test_two_collectors_share_neither_a_machine_nor_a_campaign(
         assert running(tmp_path)
         os.kill(collector.pid, signal.SIGTERM)
         collector.communicate(timeout=LIMIT)
-
-
-def test_a_folder_that_was_locked_in_vain_is_left_as_it_was(tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "small"
-    with (
-        folder_locked(folder),
-        pytest.raises(CollectError, match="another collector"),
-        folder_locked(folder),
-    ):
-        pass
-    assert not folder.parent.exists()
-    folder.parent.mkdir()
-    with folder_locked(folder):
-        (folder / "campaign.json").touch()
-    assert (folder / "campaign.json").exists()
-    (folder / "campaign.json").unlink()
-    with folder_locked(folder):
-        pass
-    assert folder.exists()
 
 
 def test_status_tells_what_runs_now(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -108,16 +107,6 @@ def test_somebody_else_with_the_name_is_named_whatever_he_says(
     assert refused.value.what.endswith(said)
 
 
-def test_one_that_says_nothing_is_not_waited_for(
-    own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lock, "ANSWER_SECONDS", 0.05)
-    with squatting():
-        found = lock.holder()
-    assert found is not None
-    assert found["pid"] == os.getpid()
-
-
 @contextmanager
 def squatting() -> Iterator[socket.socket]:
     """A socket of somebody else with the lock's name."""
@@ -125,12 +114,6 @@ def squatting() -> Iterator[socket.socket]:
         other.bind(f"\0{lock.name()}")
         other.listen()
         yield other
-
-
-def test_a_pipe_among_the_notes_is_no_note(own_state: Path) -> None:
-    own_state.mkdir()
-    os.mkfifo(own_state / state.NOTE)
-    assert state.read(state.NOTE) is None
 
 
 @AS_ROOT
@@ -168,65 +151,17 @@ def test_a_chosen_folder_of_notes_keeps_its_mode(
     assert own_state.stat().st_mode & 0o7777 == mode
 
 
-def test_what_is_no_folder_is_named_where_a_campaign_belongs(tmp_path: Path) -> None:
-    place = tmp_path / "small"
-    os.mkfifo(place)
-    with pytest.raises(CollectError) as refused, lock.folder_locked(place):
-        pass
-    assert refused.value.lines() == [
-        f"something else is where the campaign's folder belongs, {place}; "
-        "move it away, or choose another --data"
-    ]
-
-
-READING = """
-import fcntl, os, sys
-os.setuid(int(sys.argv[1]))
-for name in (".", ".collecting"):
-    try:
-        fcntl.flock(os.open(name, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        print(name, error.strerror)
-print("read", flush=True)
-sys.stdin.read()
-"""
-
-
-@AS_ROOT
-@pytest.mark.parametrize("left", [True, False])
-def test_who_may_read_a_folder_keeps_nobody_from_collecting(left: bool) -> None:
-    """The folder itself can be locked by everybody who may read it; the file that is locked in its place cannot."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        if left:  # by a collector that was killed
-            (folder / lock.FILE).touch(0o600)
-        argv = [sys.executable, "-c", READING, str(NOBODY)]
-        with subprocess.Popen(
-            argv, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            why = "Permission denied" if left else "No such file or directory"
-            assert process.stdout.readline() == f".collecting {why}\n"
-            assert process.stdout.readline() == "read\n"
-            with lock.folder_locked(folder):
-                assert (folder / lock.FILE).stat().st_mode & 0o777 == 0o600
-                with pytest.raises(CollectError), lock.folder_locked(folder):
-                    pass
-            process.communicate()
-        assert list(folder.iterdir()) == []
-
-
-@AS_ROOT
-def test_what_root_leaves_is_the_folders_owners(tmp_path: Path) -> None:
-    os.chown(tmp_path, NOBODY, NOBODY)
-    with lock.folder_locked(tmp_path):
-        assert (tmp_path / lock.FILE).stat().st_uid == NOBODY
-
-
-def test_a_link_in_the_place_of_the_locked_file_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / lock.FILE).symlink_to(tmp_path / "victim")
-    with pytest.raises(CollectError) as refused, lock.folder_locked(tmp_path):
-        pass
-    assert "cannot be locked" in refused.value.what
-    assert not (tmp_path / "victim").exists()
+def test_a_folder_is_one_collectors_at_a_time_and_left_as_it_was(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "data" / "small"
+    with lock.folder_locked(folder):
+        assert (folder / lock.FILE).stat().st_mode & 0o777 == 0o600
+        with pytest.raises(CollectError), lock.folder_locked(folder):
+            pass
+    assert not folder.parent.exists()
+    folder.mkdir(parents=True)
+    (folder / lock.FILE).touch(0o600)  # of a collector that was killed
+    with lock.folder_locked(folder):
+        (folder / "campaign.json").touch()
+    assert [path.name for path in folder.iterdir()] == ["campaign.json"]

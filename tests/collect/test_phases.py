@@ -55,20 +55,6 @@ def test_what_was_printed_places_the_measured_phase(
     assert (measure.start_seconds, measure.end_seconds) == expected
 
 
-@pytest.mark.parametrize(
-    ("began", "ended", "seconds", "words"),
-    [
-        (None, None, 4.0, "nothing that was printed"),
-        (None, 10.0, None, "nothing says how long"),
-        (31.0, None, 4.0, "outside the run"),
-    ],
-)
-def test_an_unknown_phase_has_a_reason(
-    began: float | None, ended: float | None, seconds: float | None, words: str
-) -> None:
-    assert words in phases.why_unknown(an_answer(seconds), began, ended)
-
-
 @pytest.mark.parametrize(("epoch", "start"), [(1002.0, 5.0), (None, 3.0), (990.0, 3.0)])
 def test_a_payloads_phases_are_moved_to_the_runs_clock(
     epoch: float | None, start: float
@@ -101,16 +87,3 @@ def test_a_run_is_measured_where_its_lines_say(tmp_path: Path) -> None:
     assert measure.end_seconds == pytest.approx(measure.start_seconds + 0.5)
     power = record.metrics["gpu_power_mean_watt"]
     assert (power.reason is None) == (unmet("gpu") is None)
-
-
-def test_a_run_without_such_lines_says_that_its_phase_is_not_known(
-    tmp_path: Path,
-) -> None:
-    run(a_matrix(iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    assert record.phases == ()
-    reason = record.metrics["startup_seconds"].reason
-    assert (
-        reason
-        == "the measured phase is not known: nothing that was printed says when it began or ended"
-    )

@@ -15,7 +15,6 @@ from sparkpub.collect.quick import FoundServer, Wanted
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import port_of
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
-from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.store import read_folder
 from tests.plan.workloads.serving import SENSE, Served, serving
@@ -52,14 +51,6 @@ def test_what_a_server_says_and_one_answer_are_shown() -> None:
         f"{server.url}: vLLM 0.24.0, model acme/Walker-8B, context 4,096",
         f"answer: {SENSE[:100]} ...",
     ]
-
-
-def test_a_server_that_nobody_knows_is_called_by_its_interface() -> None:
-    """It says the same at every address, so that no page tells which engine it is."""
-    models = {"object": "list", "data": [{"id": "acme/Walker-8B"}]}
-    with serving(Served(dict.fromkeys(pages.PAGES, models))) as server:
-        found = quick.look(server.url)
-    assert found.engine == "an OpenAI-compatible server"
 
 
 @pytest.mark.parametrize(
@@ -233,18 +224,6 @@ def test_a_fast_server_gets_more_than_one_request_a_run(
     answer = {"text": SENSE, "tokens": tokens, "seconds": seconds}
     found = workloads(a_found(answer=answer), Wanted(input_tokens=(512,)))
     assert [load["repetitions"] for load in found.values()] == waves
-
-
-@pytest.mark.parametrize(
-    ("model", "key"),
-    [
-        ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct"),
-        ("/models/tiny walk.gguf", "tiny-walk"),
-        ("模型", "model"),
-    ],
-)
-def test_every_name_of_a_model_becomes_a_key(model: str, key: str) -> None:
-    assert a_found(model=model).key == key
 
 
 # -- the whole way -------------------------------------------------------------------------------------------

@@ -248,16 +248,6 @@ def test_kernel_messages_become_events(
     )
 
 
-def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(watch, "KMSG", str(tmp_path / "absent"))
-    reader = Watch(None)
-    reader.kernel(1.0)
-    reader.close()
-    assert "cannot be read" in reader.unavailable["kernel_log"]
-
-
 def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -> None:
     two, one = tmp_path / "v2", tmp_path / "v1"
     for folder in (two, one):

@@ -9,15 +9,12 @@ import pytest
 from sparkpub.collect import journal, state
 from sparkpub.collect.books import headline
 from sparkpub.collect.choice import Choice, axes
-from sparkpub.collect.overview import plan_document, status_document
+from sparkpub.collect.overview import plan_document
 from sparkpub.collect.session import collect
-from sparkpub.plan.matrix import Matrix
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.redaction import Redactor
 from sparkpub.record.store import file_sha256, read_campaign
 from sparkpub.record.telemetry import parse
-from sparkpub.review.checks import review
-from sparkpub.review.dataset import load
 from tests.building import a_record
 from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, run
 
@@ -66,72 +63,6 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     assert run(matrix, tmp_path).measured == 0
 
 
-def test_each_run_carries_the_analysis_as_declared_when_it_began(
-    tmp_path: Path,
-) -> None:
-    """A margin that is widened half way shows in the record of the run before."""
-    run(a_matrix(equivalence_margin_percent=2, primary=["rate"]), tmp_path, max_runs=1)
-    run(a_matrix(equivalence_margin_percent=5, primary=["rate"]), tmp_path)
-    declared = [record.plan.analysis for record in records(tmp_path)]
-    assert [found and found.margin_percent for found in declared] == [2, 5]
-    assert {found and found.primary for found in declared} == {("rate",)}
-    (changed,) = [
-        finding
-        for finding in review(load(tmp_path)).findings
-        if finding.check == "not-as-requested"
-    ]
-    assert "a margin of 2 %, and 5 % now" in changed.message
-
-
-def test_a_workload_has_its_own_number_of_runs_from_plan_to_review(
-    tmp_path: Path,
-) -> None:
-    def with_runs(few: int | None) -> Matrix:
-        own = {} if few is None else {"runs": few}
-        return a_matrix(
-            workloads={
-                "w": a_command("echo rate 5"),
-                "few": a_command("echo rate 6", **own),
-            }
-        )
-
-    assert run(with_runs(1), tmp_path).measured == 3
-    assert [(record.workload, record.iteration) for record in records(tmp_path)] == [
-        ("w", 1),
-        ("few", 1),
-        ("w", 2),
-    ]
-    assert all("runs" not in record.requested.workload for record in records(tmp_path))
-    assert {
-        (cell["workload"], cell["missing"])
-        for cell in status_document(with_runs(1), tmp_path)["cells"]
-    } == {
-        ("w", 0),
-        ("few", 0),
-    }
-    assert [
-        found
-        for found in review(load(tmp_path)).findings
-        if found.check in ("unbalanced", "missing-cell")
-    ] == []
-    # More runs are wanted later: those that are there still count, and `--only` knows the largest number.
-    assert axes(["iteration=3"], with_runs(3)) == {"iteration": frozenset({"3"})}
-    assert run(with_runs(3), tmp_path).measured == 2
-
-
-def test_only_restricts_the_axes(tmp_path: Path) -> None:
-    matrix = a_matrix(
-        environments={"native": {"type": "host"}, "other": {"type": "host"}}
-    )
-    outcome = run(
-        matrix, tmp_path, only=axes(["environment=other", "iteration=2"], matrix)
-    )
-    assert outcome.measured == 1
-    assert [(record.environment, record.iteration) for record in records(tmp_path)] == [
-        ("other", 2)
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -178,34 +109,6 @@ def test_a_run_that_goes_wrong_is_recorded_with_its_reason_and_stops_no_other(
     assert len({item.run_id for item in tried}) == 3
     assert (outcome.lacking, outcome.exit_code) == (4, 1)
     assert run(matrix, tmp_path).measured == 0
-
-
-def test_the_exit_status_is_1_while_a_planned_run_has_no_good_record(
-    tmp_path: Path,
-) -> None:
-    fails_first = f'[ -e "{tmp_path}/repaired" ] && echo rate 5 || exit 7'
-    matrix = a_matrix(fails_first, iterations=1, retries=1)
-    first = run(matrix, tmp_path)
-    assert (first.measured, first.left, first.lacking, first.exit_code) == (2, 0, 1, 1)
-    again = run(matrix, tmp_path)
-    assert (again.measured, again.failed, again.exit_code) == (0, 0, 1)
-    assert "1 given up after their retries" in again.summary
-    still = run(matrix, tmp_path, retry_failed=True)
-    assert (still.measured, still.exit_code) == (
-        2,
-        1,
-    )  # as many attempts again, and no more
-    (tmp_path / "repaired").touch()
-    good = run(matrix, tmp_path, retry_failed=True)
-    assert (good.measured, good.lacking, good.exit_code) == (1, 0, 0)
-    assert [record.plan.attempt for record in records(tmp_path)] == [1, 2, 3, 4, 5]
-    assert run(matrix, tmp_path, retry_failed=True).measured == 0
-    assert (
-        run(
-            a_matrix(fails_first, iterations=2, retries=1), tmp_path, max_runs=1
-        ).exit_code
-        == 0
-    )
 
 
 def test_a_replicated_campaign_is_measured_here_whatever_another_machine_has(
@@ -339,42 +242,6 @@ def test_what_people_decided_stays_in_campaign_json(tmp_path: Path) -> None:
     campaign = read_campaign(tmp_path / "small")
     assert [item.check for item in campaign.acknowledged] == ["small-sample"]
     assert (campaign.matrix or {})["iterations"] == 2
-
-
-def test_outputs_become_evidence_and_links_do_not(tmp_path: Path) -> None:
-    script = 'echo \'{"a": 1}\' > "$0/report.json"; ln -s /etc/hostname "$0/req.json"; echo rate 1'
-    workload = a_command(script) | {
-        "argv": ["sh", "-c", script, "{workdir}"],
-        "outputs": {"report": "report.json", "requests": "req.json"},
-    }
-    run(a_matrix(workloads={"w": workload}, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    report = record.file("report")
-    assert report is not None
-    assert report.path == f"{record.stem}.report.json"
-    assert json.loads((tmp_path / "small" / report.path).read_text()) == {"a": 1}
-    assert record.file("requests") is None
-    assert "requests" in record.unavailable
-
-
-def test_outliers_are_repeated_and_both_are_kept(tmp_path: Path) -> None:
-    # Nine runs of 5.0x and one of 9: Grubbs' test flags the last, and only the last.
-    script = (
-        'n=$(cat "$0" 2>/dev/null || echo 0); n=$((n+1)); echo $n > "$0"; '
-        "[ $n = 10 ] && echo rate 9 || echo rate 5.0$n"
-    )
-    workload = a_command("") | {"argv": ["sh", "-c", script, str(tmp_path / "count")]}
-    matrix = a_matrix(
-        workloads={"w": workload}, iterations=10, repeat_outliers={"metric": "rate"}
-    )
-    assert run(matrix, tmp_path, max_runs=10).measured == 10  # a repeat is one more
-    assert run(matrix, tmp_path).measured == 1
-    found = records(tmp_path)
-    repeat = next(record for record in found if record.repeat_of is not None)
-    original = next(record for record in found if record.run_id == repeat.repeat_of)
-    assert original.value("rate") == 9
-    assert repeat.iteration == original.iteration == 10
-    assert run(matrix, tmp_path).measured == 0
 
 
 def test_secrets_and_places_do_not_reach_the_disk(

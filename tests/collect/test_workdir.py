@@ -9,23 +9,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sparkpub.collect.workdir import OWN, SHARED
-from tests.collect.collecting import a_matrix, records, run
+from sparkpub.collect.workdir import SHARED
 
 OTHER, OPERATOR = 4321, 4322
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-PLANTING = """
-import os, sys
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-for way in ("out.json", "./new/out.json"):
-    try:
-        os.makedirs(os.path.dirname(way) or ".", exist_ok=True)
-        open(way, "w").write('{"rate": 99999}')
-    except PermissionError:
-        continue
-    sys.exit("planted")
-print("rate 5")
-"""
 
 
 def as_user(
@@ -44,17 +31,6 @@ def shared() -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
-
-
-@AS_ROOT
-def test_nobody_else_on_the_machine_writes_a_runs_results(tmp_path: Path) -> None:
-    argv = ["{python}", "-c", PLANTING]
-    workload = {"w": a_matrix().document()["workloads"]["w"] | {"argv": argv}}
-    run(a_matrix(workloads=workload, iterations=1), tmp_path)
-    (record,) = records(tmp_path)
-    assert (record.status, record.value("rate")) == ("ok", 5)
-    assert record.isolation is not None
-    assert record.isolation.work_folder == OWN
 
 
 @AS_ROOT

@@ -17,8 +17,6 @@ from sparkpub.record.record import MetricValue, Moment, Plan
 from sparkpub.record.store import CAMPAIGN_FILE, to_json
 from sparkpub.review.changes import (
     MOST_ROWS,
-    CampaignCounts,
-    ResultChange,
     as_markdown,
     as_text,
     changes,
@@ -84,6 +82,12 @@ def a_folder(
     return folder
 
 
+def counts(
+    runs: int, counted: int, planned: int | None = None, done: int | None = None
+) -> dict[str, int | None]:
+    return {"runs": runs, "counted": counted, "planned": planned, "done": done}
+
+
 def record_of(folder: Path, environment: str, iteration: int) -> Path:
     """The file of a run is named by its id without the campaign."""
     return folder / f"{environment}-{iteration}.json"
@@ -103,8 +107,8 @@ def head(tmp_path: Path, base: Path) -> Path:
 
 def test_the_same_files_change_nothing(base: Path, head: Path) -> None:
     found = changes(base, head)
-    assert (found.campaigns, found.found, found.gone) == ((), (), ())
-    assert (found.cells, found.verdicts) == ((), ())
+    assert found["campaigns"] == found["cells"] == found["verdicts"] == []
+    assert found["findings"] == {"new": [], "gone": []}
     assert list(as_text(found)) == ["no campaign differs from the base"]
     assert list(as_markdown(found))[-1] == "No campaign differs from the base."
 
@@ -113,17 +117,18 @@ def test_removed_runs_move_the_mean_and_the_verdict(base: Path, head: Path) -> N
     for iteration in (3, 4, 5, 6):
         record_of(head / "c", "container", iteration).unlink()
     found = changes(base, head)
-    (campaign,) = found.campaigns
-    assert campaign.state == "changed"
-    assert campaign.removed == tuple(f"c-container-{number}" for number in (3, 4, 5, 6))
-    assert (campaign.added, campaign.altered) == ((), ())
+    (campaign,) = found["campaigns"]
+    assert campaign["state"] == "changed"
+    assert campaign["removed"] == [f"c-container-{number}" for number in (3, 4, 5, 6)]
+    assert campaign["added"] == campaign["altered"] == []
     # 480/6 = 80 of six runs; of the first two (80 + 81)/2 = 80.5.
     about = {"campaign": "c", "model": "m", "workload": "w", "metric": TPUT}
     cell = {**about, "environment": "container", "unit": "tok/s", "primary": True}
     before, after = {"n": 6, "mean": 80.0}, {"n": 2, "mean": 80.5}
-    assert found.cells == (ResultChange(cell, before, after),)
+    assert found["cells"] == [cell | {"before": before, "after": after}]
     sides = {"baseline": "native", "candidate": "container", "primary": True}
-    assert found.verdicts == (ResultChange(about | sides, "lower", "undecided"),)
+    turn = {"before": "lower", "after": "undecided"}
+    assert found["verdicts"] == [about | sides | turn]
 
 
 def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
@@ -134,22 +139,28 @@ def test_a_record_with_another_content_is_named(base: Path, head: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
     found = changes(base, head)
-    assert found.campaigns[0].altered == ("c-native-2",)
-    assert found.campaigns[0].added == found.campaigns[0].removed == ()
+    (campaign,) = found["campaigns"]
+    assert campaign["altered"] == ["c-native-2"]
+    assert campaign["added"] == campaign["removed"] == []
     assert any("changed in place" in line for line in as_markdown(found))
 
 
 def test_a_campaign_that_only_one_side_has(base: Path, head: Path) -> None:
     a_folder(head, {"native": [10.0, 12.0]}, "new")
-    (added,) = changes(base, head).campaigns
-    assert (added.campaign, added.state, added.before) == ("new", "added", None)
-    assert added.after == CampaignCounts(2, 2, None, None)
-    assert added.added == ("new-native-1", "new-native-2")
-    (gone,) = changes(head, base).campaigns
-    assert (gone.state, gone.after) == ("removed", None)
-    assert gone.removed == ("new-native-1", "new-native-2")
-    (cell,) = changes(head, base).cells
-    assert (cell.before, cell.after) == ({"n": 2, "mean": 11.0}, None)
+    runs = ["new-native-1", "new-native-2"]
+    (added,) = changes(base, head)["campaigns"]
+    assert (added["campaign"], added["state"], added["before"]) == (
+        "new",
+        "added",
+        None,
+    )
+    assert added["after"] == counts(2, 2)
+    assert added["added"] == runs
+    back = changes(head, base)
+    (gone,) = back["campaigns"]
+    assert (gone["state"], gone["after"], gone["removed"]) == ("removed", None, runs)
+    (cell,) = back["cells"]
+    assert (cell["before"], cell["after"]) == ({"n": 2, "mean": 11.0}, None)
 
 
 def test_a_campaign_that_cannot_be_read_any_more_is_not_called_removed(
@@ -157,15 +168,14 @@ def test_a_campaign_that_cannot_be_read_any_more_is_not_called_removed(
 ) -> None:
     (head / "c" / CAMPAIGN_FILE).write_text("{")
     found = changes(base, head)
-    assert [item.state for item in found.campaigns] == ["unreadable"]
-    assert "schema" in {finding.check for finding in found.found}
+    assert [item["state"] for item in found["campaigns"]] == ["unreadable"]
 
 
 def test_a_damaged_record_is_a_new_finding(base: Path, head: Path) -> None:
     record_of(head / "c", "native", 1).write_text("{")
-    found = changes(base, head)
-    assert "schema" in {finding.check for finding in found.found}
-    assert "schema" in {finding.check for finding in changes(head, base).gone}
+    for sides, which in (((base, head), "new"), ((head, base), "gone")):
+        found = changes(*sides)["findings"][which]
+        assert "schema" in {finding["check"] for finding in found}
 
 
 def test_decisions_of_people_are_listed(base: Path, head: Path) -> None:
@@ -175,29 +185,25 @@ def test_decisions_of_people_are_listed(base: Path, head: Path) -> None:
         acknowledged=(Acknowledgement(check="outlier", reason="a hot day"),),
         quarantined=(Quarantine(run="c-native-2", reason="the fan"),),
     )
-    (campaign,) = changes(base, head).campaigns
+    (campaign,) = changes(base, head)["campaigns"]
     told = [
         "outlier acknowledged for the campaign: a hot day",
         "c-native-2 quarantined: the fan",
     ]
-    assert campaign.decisions == tuple(f"new: {text}" for text in told)
-    assert campaign.after is not None
-    assert (campaign.after.runs, campaign.after.counted) == (12, 11)
-    (back,) = changes(head, base).campaigns
-    assert back.decisions == tuple(f"gone: {text}" for text in told)
+    assert campaign["decisions"] == [f"new: {text}" for text in told]
+    assert campaign["after"] == counts(12, 11)
+    (back,) = changes(head, base)["campaigns"]
+    assert back["decisions"] == [f"gone: {text}" for text in told]
 
 
 def test_coverage_is_that_of_the_matrix(tmp_path: Path) -> None:
     a_folder(tmp_path / "base", {"native": [1.0]}, matrix=MATRIX)
     a_folder(tmp_path / "head", {"native": [1.0, 2.0, 3.0]}, matrix=MATRIX)
-    (campaign,) = changes(tmp_path / "base", tmp_path / "head").campaigns
-    assert campaign.before == CampaignCounts(1, 1, 5, 1)
-    assert campaign.after == CampaignCounts(3, 3, 5, 3)
-    row = next(
-        line
-        for line in as_markdown(changes(tmp_path / "base", tmp_path / "head"))
-        if "| c |" in line
-    )
+    found = changes(tmp_path / "base", tmp_path / "head")
+    (campaign,) = found["campaigns"]
+    assert campaign["before"] == counts(1, 1, 5, 1)
+    assert campaign["after"] == counts(3, 3, 5, 3)
+    (row,) = (line for line in as_markdown(found) if "| c |" in line)
     assert "3 runs\\, 3 counted \\(2 added\\)" in row
     assert "3 of 5 planned runs" in row
 
@@ -235,21 +241,20 @@ def test_claims_are_judged_on_both_sides(base: Path, head: Path) -> None:
     claims = head.parent / "claims.yaml"
     claims.write_text(CLAIMS)
     found = changes(base, head, claims)
-    (claim,) = found.claims
-    says = claim.about["says"]
-    assert claim.about["claim"] == "slower"
+    (claim,) = found["claims"]
+    says = claim["says"]
+    assert claim["claim"] == "slower"
     assert says.startswith("Output throughput is lower")
-    assert (claim.before, claim.after) == ("supported", "undecided")
+    assert (claim["before"], claim["after"]) == ("supported", "undecided")
     assert f"  {says}  supported → undecided" in list(as_text(found))
     line = f"| {escaped(says)} | supported → undecided |"
     assert line in list(as_markdown(found))
     # An environment that only one side has.
     third = head.parent / "third"
     a_folder(third, {**VALUES, "vm": [1.0]})
-    by_name = {
-        item.about["claim"]: item for item in changes(base, third, claims).claims
-    }
-    assert (by_name["vm"].before, by_name["vm"].after) == (None, "supported")
+    by_name = {one["claim"]: one for one in changes(base, third, claims)["claims"]}
+    assert by_name["vm"]["before"] is None
+    assert by_name["vm"]["after"] == "supported"
     assert "slower" not in by_name
 
 
@@ -281,13 +286,8 @@ def test_runs_of_another_specification_are_not_called_coverage(
     path = record_of(folder, "native", 1)
     document = json.loads(path.read_text())
     path.write_text(json.dumps(document | {"specification": "0" * 64}))
-    (campaign,) = changes(base, head).campaigns
-    assert campaign.after is not None
-    assert (campaign.after.runs, campaign.after.planned, campaign.after.done) == (
-        2,
-        None,
-        None,
-    )
+    (campaign,) = changes(base, head)["campaigns"]
+    assert campaign["after"] == counts(2, 2)
 
 
 def test_figures_that_readers_know_come_first(base: Path, head: Path) -> None:

@@ -50,11 +50,6 @@ def test_damage_stops_loading_unless_it_is_skipped(data: Path) -> None:
     assert len(lines) == len(left.damage["c"]) == 1
 
 
-def test_a_record_that_is_gone_is_gone(data: Path) -> None:
-    load(data).campaign("c").runs[1].path.unlink()
-    assert [record.run_id for record in load(data).campaign("c").records] == ["c-one"]
-
-
 NONSENSE: tuple[Any, ...] = ([1], {"a": 1}, "many")
 
 

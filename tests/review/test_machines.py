@@ -1,20 +1,15 @@
 """One campaign on several machines: what is counted, compared within machines, and told of them."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
-from sparkpub.record.store import Stored
 from sparkpub.review import stats_told
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.quantities import Question, ask
-from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.statistics.estimate import spread
@@ -82,14 +77,6 @@ def test_machines_of_different_speed_with_a_common_effect() -> None:
     assert (found.analysis, found.verdict) == ("machines", "higher")
     # Pooled without regard to machines, the levels would drown the effect.
     assert found.mean_baseline == pytest.approx(120, rel=0.01)
-
-
-def test_every_machine_has_its_own_iterations_where_the_campaign_is_repeated() -> None:
-    reviewed = replicated(5, 5)
-    assert reviewed.replicated
-    assert reviewed.doubles == {}
-    assert len(reviewed.counted[NATIVE]) == 16
-    assert reviewed.machines == ("a", "b")
 
 
 def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_plan() -> (
@@ -269,14 +256,6 @@ def test_campaigns_of_several_machines_are_kept_apart_and_joined_on_request() ->
     assert (joined.machines, joined.campaigns) == (4, ("two", "one"))
 
 
-def test_the_document_names_machines() -> None:
-    document = json.loads(stats_told.render(told(5, 5), "json"))
-    assert document["comparisons"][0]["machines"] == 2
-    assert document["cells"][0]["machines"] == ["a", "b"]
-    assert document["cells"][0]["n_by_machine"] == [8, 8]
-    assert document["replications"][0]["replication"] == "replicates"
-
-
 # -- what the checks make of it ------------------------------------------------------------------------------------
 
 
@@ -302,18 +281,3 @@ def test_a_run_that_stands_apart_on_its_machine_is_found_beside_a_faster_one() -
     found = review(a_dataset(a_fleet({"a": cells, "b": drawn(140, 5, 2)})))
     (finding,) = [item for item in found.findings if item.check == "outlier"]
     assert "120" in finding.message
-
-
-def test_the_tidy_table_names_the_machine() -> None:
-    assert set(replicated(5, 5).table["machine"]) == {"a", "b"}
-    unnamed = ReviewedCampaign(a_campaign("c", drawn(100, 5, 1))).table
-    assert unnamed["machine"].isna().all()
-
-
-def test_an_iteration_that_stands_twice_on_one_machine_is_told() -> None:
-    campaign = a_fleet({"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)})
-    first = campaign.runs[0]
-    again = first.record.model_copy(update={"run_id": f"{first.run_id}-again"})
-    twice = (*campaign.runs, Stored(again, Path("again.json")))
-    found = review(a_dataset(CampaignData(campaign.info, campaign.folder, twice)))
-    assert "duplicate-iteration" in {finding.check for finding in found.findings}

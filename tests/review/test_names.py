@@ -65,7 +65,7 @@ def test_environments_are_called_by_what_they_are() -> None:
     names = names_of(a_record(), *records)
     assert names.environment("c", "native") == "native"
     told = [names.environment("c", place) for place in places]
-    assert told == ["Docker", "Docker (v23)", "graphs"]
+    assert told == ["Docker", "Docker (v23)", "Docker (graphs)"]
 
 
 def test_builds_of_an_import_are_told_apart_by_their_keys() -> None:

@@ -12,7 +12,6 @@ from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.tables.column import TableRow
-from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.tables.comparisons import compare
 from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
@@ -157,46 +156,12 @@ def test_parts_follow_the_matrix_and_leave_out_what_did_not_run(
     assert split(choose(everything_out), ("model",)) == []
 
 
-def test_without_a_matrix_parts_come_in_the_order_in_which_they_ran() -> None:
-    reviewed = ReviewedCampaign(a_campaign("c", CELLS, matrix=False))
-    assert [part.label for part in split(choose(reviewed), ("environment",))] == [
-        "native",
-        "vm",
-    ]
-
-
-def test_several_workloads_are_named() -> None:
-    data = a_campaign("c", CELLS, matrix=False)
-    reviewed = ReviewedCampaign(
-        with_runs(data, a_record({TPUT: 1}, run_id="x", model="m", workload="other"))
-    )
-    assert [
-        part.label for part in split(choose(reviewed, model=["m"]), ("workload",))
-    ] == ["w", "other"]
-
-
 def test_a_comparison_needs_values_on_both_sides(campaign: CampaignData) -> None:
     reviewed = ReviewedCampaign(campaign)
     assert against(reviewed, PEAK) is None
     found = against(reviewed, TPUT)
     assert found is not None
     assert (found.mean_baseline, found.mean_candidate) == (100.0, 90.5)
-
-
-def test_rows_say_of_every_value_whether_it_counts(campaign: CampaignData) -> None:
-    reviewed = ReviewedCampaign(campaign, {"c-vm_m_w_01": "hot"})
-    rows = [row._asdict() for row in rows_of(reviewed.table)]
-    assert len(rows) == 3 + 3 + 2 + 3
-    assert [row["excluded"] for row in rows if row["run"] == "c-vm_m_w_01"] == ["hot"]
-    assert {row["excluded"] for row in rows if row["run"] != "c-vm_m_w_01"} == {None}
-    assert [row["run"] for row in rows if not row["counts"]] == ["c-vm_m_w_01"]
-    first = rows[0]
-    assert (first["model"], first["metric"], first["value"], first["unit"]) == (
-        "m",
-        TPUT,
-        100.0,
-        "tok/s",
-    )
 
 
 def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> None:
@@ -206,20 +171,3 @@ def test_what_the_matrix_does_not_declare_comes_last(campaign: CampaignData) -> 
     reviewed = ReviewedCampaign(with_runs(campaign, unknown_model, unknown_environment))
     labels = [part.label for part in split(choose(reviewed), ("model", "environment"))]
     assert labels == ["m/native", "m/vm", "m/q", "k/native", "z/native"]
-
-
-def test_a_comparison_knows_what_its_metric_is(campaign: CampaignData) -> None:
-    """90.5 tok/s after 100 take 100 / 90.5 times as long; a temperature has no percentage."""
-    reviewed = ReviewedCampaign(campaign)
-    found = against(reviewed, TPUT)
-    assert found is not None
-    assert found.better == "baseline"
-    assert found.overhead_percent == pytest.approx(100 * (100 / 90.5 - 1))
-    warm: Cells = {
-        ("m", "native"): {"gpu_temp_end_celsius": [50.0]},
-        ("m", "vm"): {"gpu_temp_end_celsius": [60.0]},
-    }
-    hot = ReviewedCampaign(a_campaign("c", warm))
-    measured = against(hot, "gpu_temp_end_celsius")
-    assert measured is not None
-    assert (measured.difference, measured.difference_percent) == (10, None)

@@ -70,11 +70,6 @@ def test_the_format_of_the_weights_is_what_the_best_authority_says(
     assert setup_of(run(observed=observed, requested=requested)).quantization == words
 
 
-def test_without_any_fact_about_the_model_its_format_is_unknown() -> None:
-    assert setup_of(run()).quantization is None
-    assert setup_of(run()).parameters is None
-
-
 def test_parameters_are_those_observed_before_those_requested() -> None:
     requested = {"architecture": Architecture(source="matrix", parameters=8)}
     assert setup_of(run(requested=requested)).parameters == 8
@@ -143,11 +138,3 @@ def test_a_machine_has_the_name_of_the_catalogue_else_of_its_gpus_else_of_its_cp
     seen = {"device": "Apple M4"}
     assert setup_of(run(observed=seen)).machine == "Apple M4"
     assert setup_of(run()).machine is None
-
-
-def test_random_weights_are_what_the_run_showed_before_what_was_asked() -> None:
-    asked = {"random_weights": True}
-    assert setup_of(run(requested=asked)).random_weights
-    assert not setup_of(
-        run(requested=asked, observed={"random_weights": False})
-    ).random_weights

@@ -9,8 +9,7 @@ from sparkpub.review.checks import CHECKS, Finding, Review, review
 from sparkpub.review.dataset import load
 from sparkpub.site.build import proofread
 from sparkpub.site.content import SiteOptions
-from sparkpub.site.proofreading import READERS, with_prose
-from sparkpub.site.signs import against_sign
+from sparkpub.site.proofreading import READERS, against_sign, with_prose
 from sparkpub.site.words import Words
 from tests.review.checks.clean import clean_runs, write
 

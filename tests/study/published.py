@@ -112,9 +112,5 @@ MICHELSON = (
 )
 """Michelson's speed of light in air, millions of m/s: NIST StRD, univariate summary statistics, "Michelso"."""
 
-SLEEP_1 = (0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0)
-SLEEP_2 = (1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4)
-"""Hours of extra sleep under two drugs (Cushny and Peebles 1905; Student 1908), R's data set `sleep`."""
-
 TIETJEN_MOORE = (199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57)
 """Uranium isotope readings (Tietjen and Moore 1972): NIST/SEMATECH e-Handbook, 1.3.5.17.1."""

@@ -12,11 +12,10 @@ from sparkpub.review.claims.ledger import read as read_claims
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.site import manual
-from sparkpub.site.build import SiteOptions, publish
+from sparkpub.site.build import SiteOptions, facts_of, publish
 from sparkpub.site.pages import campaign_table
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
-from sparkpub.site.spoken import known_facts
 from sparkpub.site.words import Words
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +34,7 @@ def rendered(reviewed: Review) -> dict[str, str]:
         Results(reviewed),
         reviewed,
         judge(read_claims(SOURCES / "claims.yaml"), reviewed),
-        known_facts(SOURCES),
+        facts_of(SOURCES),
         lambda *_, **__: "",
     )
     found = manual.pages(has_claims=True, has_runs=True)
@@ -54,7 +53,7 @@ def test_no_page_types_a_figure(reviewed: Review) -> None:
 def test_every_claim_and_fact_has_an_anchor(rendered: dict[str, str]) -> None:
     for uri, known in (
         ("claims/index.md", read_claims(SOURCES / "claims.yaml")),
-        ("claims/facts.md", known_facts(SOURCES).values()),
+        ("claims/facts.md", facts_of(SOURCES).values()),
     ):
         assert [
             item.id for item in known if f"{{ #{item.id} }}" not in rendered[uri]

@@ -529,46 +529,21 @@ def _close(stream: Any) -> None:
         stream._response.raw._fp.fp.close()
 
 
-def _explained(error: Exception) -> str:
-    """An engine's error in one line: its own words, without the library's wrapping and without an address."""
+def _explained(error: BaseException) -> str:
+    """An engine's error in one line: its own words, else those of what went wrong below the library."""
     text = getattr(error, "explanation", None)
-    if not text:
-        cause = _root_cause(error)
-        text = WORDS.get(type(cause).__name__) or str(cause) or type(cause).__name__
-    line = " ".join(str(text).split())
-    return line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
+    while not text:
+        inner = [
+            part
+            for part in (error.__cause__, *error.args, error.__context__)
+            if isinstance(part, BaseException)
+        ]
+        if not inner:
+            text = getattr(error, "strerror", None) or str(error)
+            text = text or type(error).__name__
+        else:
+            error = inner[0]
+    return " ".join(str(text).split())[:LONGEST_ERROR]
 
 
 LONGEST_ERROR = 300
-WORDS = {
-    "FileNotFoundError": "there is no socket",
-    "PermissionError": "its socket may not be used",
-    "ConnectionRefusedError": "nobody listens on its socket",
-    "ConnectionResetError": "it ended the connection",
-    "ConnectionAbortedError": "it ended the connection",
-    "RemoteDisconnected": "it ended the connection",
-    "ProtocolError": "it ended the connection",
-    "TimeoutError": "it does not answer in time",
-    "ReadTimeout": "it does not answer in time",
-    "ReadTimeoutError": "it does not answer in time",
-}
-"""What went wrong below the library, by the exception's name."""
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    """The first of the exceptions that led to this one which has words of ours, else the first of all."""
-    found = error
-    seen: set[int] = set()
-    while id(error) not in seen:
-        seen.add(id(error))
-        if type(error).__name__ in WORDS:
-            return error
-        found = error
-        nested = next(
-            (part for part in error.args if isinstance(part, BaseException)), None
-        )
-        following = error.__cause__ or nested or error.__context__
-        if following is None:
-            return found
-        error = following
-    return found

@@ -24,8 +24,6 @@ RESOURCE = "sparkpub_gpu"
 """What a node offers that may measure: one, since a run has its machine for itself."""
 OFFER = f"--resources='{{\"{RESOURCE}\": 1}}'"
 """The same as it is written for `ray start`."""
-NAMESPACE = "sparkpub"
-"""Where the actors of this program have their names."""
 Returned = TypeVar("Returned")
 HEAD_SECONDS = 30.0
 """How long the head of the cluster may take to answer before it is taken for gone."""
@@ -84,19 +82,20 @@ class Cluster:
 
     def ask(self, node: Node, question: Callable[..., Any], *given: Any) -> Any:
         """Call a function there, beside whatever runs there. Raises HeadLostError."""
-        remote = self._ray.remote(num_cpus=0, max_retries=0)(question)
-        return of_head(partial(remote.options(**_on(node.id)).remote, *given))
+        return self._call(node, question, given, num_cpus=0)
 
     def measure(self, node: Node, work: Callable[..., Any], *given: Any) -> Any:
-        """The same with all of the node, so that no other work of the cluster runs beside ours. A second try would
-        measure twice unseen. Raises HeadLostError."""
-        remote = self._ray.remote(
-            num_cpus=node.cpus,
-            num_gpus=node.gpus,
-            resources={RESOURCE: 1},
-            max_retries=0,
-            max_calls=1,
-        )(work)
+        """The same with all of the node: no other work of the cluster runs beside ours. Raises HeadLostError."""
+        whole = {"num_cpus": node.cpus, "num_gpus": node.gpus}
+        return self._call(
+            node, work, given, **whole, resources={RESOURCE: 1}, max_calls=1
+        )
+
+    def _call(
+        self, node: Node, function: Callable[..., Any], given: Any, **options: Any
+    ) -> Any:
+        # A second try would measure twice unseen.
+        remote = self._ray.remote(max_retries=0, **options)(function)
         return of_head(partial(remote.options(**_on(node.id)).remote, *given))
 
     def actor(self, what: type, called: str, *given: Any) -> Any:
@@ -104,24 +103,23 @@ class Cluster:
         of a command that was killed goes within seconds."""
         own = self._ray.get_runtime_context().get_node_id()
         actor = self._ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(what)
-        options = {"name": called, "namespace": NAMESPACE, **_on(own)}
-        start = actor.options(**options).remote
+        start = actor.options(name=called, namespace="sparkpub", **_on(own)).remote
         end = time.monotonic() + HEAD_SECONDS
         while True:
             try:
                 return start(*given)
             except ValueError:
                 if time.monotonic() > end:
-                    what_is = (
-                        f"another command collects campaign {called} on this cluster"
-                    )
-                    remedy = "wait for it, or stop it with Ctrl-C"
-                    raise CollectError(what_is, remedy=remedy) from None
+                    raise CollectError(
+                        f"another command collects campaign {called} on this cluster",
+                        remedy="wait for it, or stop it with Ctrl-C",
+                    ) from None
                 time.sleep(1.0)
 
     def done(self, refs: Sequence[Any], timeout: float) -> list[Any]:
         """Those whose answers, or failures, are there; waits for the first of them."""
         if not refs:
+            time.sleep(min(timeout, 0.2))
             return []
         done, _ = self._ray.wait(
             list(refs), num_returns=1, timeout=timeout, fetch_local=False
@@ -202,14 +200,8 @@ def of_head(question: Callable[[], Returned]) -> Returned:
 
 
 def _reason(error: BaseException) -> str:
-    """Ray's reason in one line: the last that is not empty of a remote traceback, else the first; all of them where
-    that only begins a list, as of the versions that do not match."""
+    """Ray's reason in one line: the last of a remote traceback, else all of it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if not lines:
-        return type(error).__name__
-    line = lines[0]
     if "Traceback" in str(error):
-        line = lines[-1]
-    elif line.endswith(":"):
-        line = " ".join(lines)
-    return line[:300]
+        lines = lines[-1:]
+    return " ".join(lines)[:300] or type(error).__name__

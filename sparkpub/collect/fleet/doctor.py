@@ -1,40 +1,38 @@
 """What each machine of a cluster can measure, before a long run: `sparkpub doctor --on`."""
 
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from sparkpub.collect.doctor import Diagnosis
-from sparkpub.collect.fleet import node
-from sparkpub.collect.fleet.cluster import OFFER, LostError, connected
-from sparkpub.collect.fleet.roster import apart, most_frequent, refusals, survey
+from sparkpub.collect.fleet.cluster import OFFER, Node, connected
+from sparkpub.collect.fleet.node import compared, most_frequent
+from sparkpub.collect.fleet.session import survey
 from sparkpub.plan.matrix import Matrix
 
 
 def examine(matrix: Matrix | None, address: str) -> dict[str, Any]:
     """Every node that offers to measure: `{"nodes": [{node, address, machine, checks: [{name, state, detail,
-    remedy}]}], "checks": [...]}`. Raises CollectError where the cluster cannot be reached."""
+    remedy}]}]}`. Raises CollectError where the cluster cannot be reached."""
     with connected(address) as cluster:
-        asked = None if matrix is None else matrix.document()
-        states = survey(cluster, asked)
-        wanted = most_frequent(states.values())
-        machines: dict[str, str] = {}
-        nodes = []
-        for there, state in states.items():
-            lines = refusals(state, wanted)
-            machine = None if isinstance(state, str) else state.machine
-            twin = machines.setdefault(machine, str(there)) if machine else str(there)
-            if twin != str(there):
-                lines.append(f"is the same machine as {twin}")
-            checks = [Diagnosis("fleet", "missing", line) for line in lines]
-            checks = checks or [Diagnosis("fleet", "ok", "gets runs")]
-            with suppress(LostError):  # the reason is among the refusals
-                checks += cluster.answer(cluster.ask(there, node.examined, asked))
-            place = {"node": there.id, "address": there.address, "machine": machine}
-            nodes.append(place | {"checks": [asdict(check) for check in checks]})
-        told = [] if matrix is None else apart(matrix, [*machines])
-        together = [asdict(Diagnosis("matrix", "warning", line)) for line in told]
-        return {"nodes": nodes, "checks": together}
+        document = None if matrix is None else matrix.document()
+        states = survey(cluster, cluster.nodes(), document)
+    wanted = most_frequent(states.values())
+    machines: dict[str | None, Node] = {}
+    nodes = []
+    for there, state in states.items():
+        checks = compared(state, wanted)
+        twin = machines.setdefault(state.machine, there)
+        if state.machine is not None and twin != there:
+            detail = f"is the same machine as {twin}"
+            checks.append(Diagnosis("fleet", "missing", detail))
+        found = {
+            "node": there.id,
+            "address": there.address,
+            "machine": state.machine,
+            "checks": [asdict(check) for check in checks],
+        }
+        nodes.append(found)
+    return {"nodes": nodes}
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -43,11 +41,13 @@ def lines(found: dict[str, Any]) -> list[str]:
         return [f"missing no node of the cluster offers {OFFER}"]
     said = []
     for item in found["nodes"]:
-        machine = f", machine {item['machine']}" if item["machine"] else ""
-        said.append(f"node {item['address']} ({item['node'][:8]}){machine}")
-        said += [Diagnosis(**check).line for check in item["checks"]]
-    together = [Diagnosis(**check).line for check in found["checks"]]
-    return [*said, "all machines", *together] if together else said
+        line = f"node {item['address']} ({item['node'][:8]})"
+        if item["machine"]:
+            line += f", machine {item['machine']}"
+        said.append(line)
+        for check in item["checks"]:
+            said.append(Diagnosis(**check).line)
+    return said
 
 
 def fails(found: dict[str, Any]) -> bool:

@@ -38,7 +38,6 @@ GRACE = 120.0
 _FOR_GIT = re.compile(
     r"(?:GIT|GPG|GNUPG|SSH|SUDO|XDG|SPARKPUB|LC)\w*|HOME|PATH|USER|LOGNAME|LANG|TZ"
 )
-_REMEDY = "install the same sparkpub on every machine, and look at that machine's disk and network"
 
 
 @dataclass(frozen=True)
@@ -115,13 +114,7 @@ class FleetBooks(Books):
             path = folder / item.path
             write_atomic(path, delivery.files[item.path])
             invoker.give(path)
-        stored = journal.finish(folder, record)
-        if run is not None:
-            job = Job(self.matrix, run, repeat_of=record.repeat_of)
-            self.enter(job, stored)
-            return
-        self.records.append(record)  # of another state of the matrix
-        self.committer.add_run(stored)
+        self.enter(journal.finish(folder, record))
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""
@@ -147,14 +140,18 @@ def name(machine: str | None) -> str:
 
 def received(delivery: Delivery, campaign: str, machine: str) -> Record:
     """The record of a run that arrived whole. Raises RecordError where anything in it is not as it should be."""
+    record = None
     try:
         record = Record.model_validate_json(delivery.record)
+        problem = _problem(record, delivery, campaign, machine)
     except ValidationError as error:
-        what = f"a record that cannot be read: {field_problems(error)[0]}"
-        raise RecordError(what, remedy=_REMEDY) from None
-    problem = _problem(record, delivery, campaign, machine)
-    if problem is not None:
-        raise RecordError(problem, where=f"run {record.run_id}", remedy=_REMEDY)
+        problem = f"a record that cannot be read: {field_problems(error)[0]}"
+    if record is None or problem is not None:
+        raise RecordError(
+            problem or "",
+            where="" if record is None else f"run {record.run_id}",
+            remedy="install the same sparkpub on every machine, and look at that machine's disk and network",
+        )
     return record
 
 
@@ -242,13 +239,10 @@ class Ledger:
             return error.lines()
         return []
 
-    def join(self, machine: str) -> str | None:
-        """Take a machine in; returns why not, in words."""
-        if machine in self.books.machines:
-            return "is a machine that measures already: two runs at once would measure each other"
+    def join(self, machine: str) -> None:
+        """Take a machine in."""
         self.books.join(machine)
         self._lost.pop(machine, None)
-        return None
 
     def next(self, machine: str) -> Job | bool:
         """The next run of a machine, on lease; else whether it is to ask again, since there may be one later."""
@@ -307,16 +301,15 @@ class Ledger:
         """The same for machines; empty while there is none."""
         return self._wish
 
-    def said(self) -> tuple[list[str], bool, set[str], set[str]]:
-        """What there is to say since the last call, whether runs are left to do, the machines that are at work, and
-        those of which the run is overdue."""
+    def said(self) -> tuple[list[str], bool, bool, set[str | None]]:
+        """What there is to say since the last call, whether runs are left to do, whether a machine is at work, and of
+        which machines the run is overdue."""
         lines = list(self._said)
         self._said.clear()
         left = bool(self.books.todo) and not self.books.full()
         now = time.monotonic()
-        late = {item for item in self.books.machines if item in self.books.leases}
-        late = {item for item in late if now > self._due.get(item, now)}
-        return lines, left, self.books.machines, late
+        late = {item for item in self.books.leases if now > self._due[item or ""]}
+        return lines, left, bool(self.books.machines), late
 
     def outcome(self, stopped: str | None) -> Outcome:
         """What it came to."""

@@ -8,7 +8,8 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,13 +25,11 @@ from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.job import Job
 from sparkpub.collect.machine import inventory, nvml
 from sparkpub.collect.machine.inventory import NAME_VARIABLE
-from sparkpub.collect.obstacles import in_the_way
 from sparkpub.collect.progress import Progress
 from sparkpub.collect.public import public
 from sparkpub.collect.run import declared_architecture
 from sparkpub.collect.session import work
 from sparkpub.plan.matrix import Matrix
-from sparkpub.plan.plan import plan
 from sparkpub.record import store
 from sparkpub.record.errors import CollectError, SparkpubError, said_by_system
 from sparkpub.record.store import Stored, canonical_json
@@ -51,8 +50,46 @@ class NodeState:
     machine: str | None
     facts: Mapping[str, str] = field(default_factory=dict)
     """What has to be alike on all machines: sparkpub, the driver, and what models and images are there."""
-    obstacles: tuple[str, ...] = ()
-    """Why runs of the matrix cannot be measured here, one line each."""
+    checks: tuple[Diagnosis, ...] = ()
+    """What `sparkpub doctor` says of it, but for git, which is the head's."""
+
+
+def unknown(why: str) -> NodeState:
+    """A machine that does not say what it is."""
+    detail = f"does not say what it is: {why}"
+    return NodeState(None, checks=(Diagnosis("fleet", "missing", detail),))
+
+
+def most_frequent(found: Iterable[NodeState]) -> dict[str, str]:
+    """What has to be alike, as most machines have it, and this sparkpub; of what is equally frequent, the first."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for there in found:
+        for key, value in there.facts.items():
+            counts[key][value] += 1
+    known = {key: values.most_common(1)[0][0] for key, values in counts.items()}
+    return known | {"sparkpub": own_sparkpub()}
+
+
+def compared(found: NodeState, wanted: Mapping[str, str]) -> list[Diagnosis]:
+    """In what a machine differs from the others, and what the doctor says of it."""
+    remedy = "install or copy the same there, and start its node again"
+    differing = []
+    for what, value in found.facts.items():
+        others = wanted.get(what, value)
+        if value != others:
+            detail = f"has {what} {value}, and the others have {others}"
+            differing.append(Diagnosis("fleet", "missing", detail, remedy))
+    return [*differing, *found.checks]
+
+
+def refusals(found: NodeState, wanted: Mapping[str, str]) -> list[str]:
+    """Why a machine may not measure, one line each."""
+    checks = compared(found, wanted)
+    return [
+        f"{item.name}: {item.detail}; {item.remedy}"
+        for item in checks
+        if item.state == "missing"
+    ]
 
 
 def own_sparkpub() -> str:
@@ -71,23 +108,20 @@ def standing(document: Mapping[str, Any] | None) -> NodeState:
     with nvml.opened() as (gpus, _):
         machine = inventory.facts(gpus)
     facts = {"sparkpub": own_sparkpub(), "GPU driver": machine.driver or "none"}
-    obstacles = []
+    matrix = None if document is None else Matrix.model_validate(document)
+    checks = measuring(matrix, state.folder() / FOLDER)
     if machine.id is None:
-        obstacles.append(
-            "has nothing that names it: no /etc/machine-id and no GPU; "
-            f"set {NAME_VARIABLE} to a name of its own before ray start"
-        )
+        detail = "nothing names this machine: no /etc/machine-id and no GPU"
+        remedy = f"set {NAME_VARIABLE} to a name of its own before ray start"
+        checks.append(Diagnosis("fleet", "missing", detail, remedy))
     niceness = os.nice(0) - os.getpriority(os.PRIO_PROCESS, os.getppid())
     if niceness > 0:
-        obstacles.append(
-            f"runs its work {niceness} steps nicer than its node, so that whatever else there is comes first; "
-            "start its node with RAY_worker_niceness=0"
-        )
-    if document is not None:
-        matrix = Matrix.model_validate(document)
+        detail = f"work runs {niceness} steps nicer than its node: whatever else there is comes first"
+        remedy = "start its node with RAY_worker_niceness=0"
+        checks.append(Diagnosis("fleet", "missing", detail, remedy))
+    if matrix is not None:
         facts |= _models(matrix) | _images(matrix)
-        obstacles += in_the_way(matrix, plan(matrix))
-    return NodeState(machine.id, facts, tuple(obstacles))
+    return NodeState(machine.id, facts, tuple(checks))
 
 
 def _models(matrix: Matrix) -> dict[str, str]:
@@ -110,13 +144,6 @@ def _images(matrix: Matrix) -> dict[str, str]:
         if image is not None:
             found[f"for environment {name} the image"] = image
     return found
-
-
-def examined(document: Mapping[str, Any] | None) -> list[Diagnosis]:
-    """What `sparkpub doctor` says of this machine, but for git, which is the head's."""
-    as_started()
-    matrix = None if document is None else Matrix.model_validate(document)
-    return measuring(matrix, state.folder() / FOLDER)
 
 
 def as_started() -> None:
@@ -191,9 +218,7 @@ def measure(
     Returns why nothing can be measured here any more, in lines.
     """
     as_started()
-    refused = ask("join", machine)
-    if refused is not None:
-        return (refused,)
+    ask("join", machine)
     matrix = Matrix.model_validate(document)
     shown, redactor = public(matrix)
     folder = state.folder() / FOLDER / matrix.campaign

@@ -5,7 +5,7 @@ import importlib
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,14 +22,7 @@ from sparkpub.collect.fleet.cluster import (
     connected,
 )
 from sparkpub.collect.fleet.ledger import Ledger, for_git
-from sparkpub.collect.fleet.node import NodeState
-from sparkpub.collect.fleet.roster import (
-    answered,
-    apart,
-    most_frequent,
-    refusals,
-    survey,
-)
+from sparkpub.collect.fleet.node import NodeState, most_frequent, refusals, unknown
 from sparkpub.collect.gates import Say
 from sparkpub.collect.interruption import Interruption
 from sparkpub.collect.obstacles import unprepared
@@ -38,16 +31,33 @@ from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.record.errors import CollectError
 
-LOOK_SECONDS = 5.0
+SURVEY_SECONDS = 60.0
+"""How long machines may take to say what they are, before those that have said it begin."""
+LOOK_SECONDS = 10.0
 """Between looks for new nodes, and before a machine that failed gets another chance."""
-BEGIN_SECONDS = 120.0
-"""How long other work of the cluster may keep a machine from its first run, once nothing is left to do."""
 ABSENT_SECONDS = 600.0
 """How long the head waits for a machine to come back, where nothing else is left to do."""
 ANSWER_SECONDS = 300.0
 """How long the books may take: a commit with its hooks, and a push."""
 MOST_LOSSES = 3
 """How often a node may fail before it gets no more work."""
+
+
+def survey(
+    cluster: Cluster, there: Iterable[Node], document: Mapping[str, Any] | None
+) -> dict[Node, NodeState]:
+    """What each of these nodes is, or that it does not say it. Raises HeadLostError."""
+    asked = {cluster.ask(node, nodes.standing, document): node for node in there}
+    found: dict[Node, NodeState] = {}
+    end = time.monotonic() + SURVEY_SECONDS
+    while done := cluster.done([*asked], max(0.0, end - time.monotonic())):
+        for ref in done:
+            node = asked.pop(ref)
+            try:
+                found[node] = cluster.answer(ref)
+            except LostError as error:
+                found[node] = unknown(str(error))
+    return found | dict.fromkeys(asked.values(), unknown("no answer"))
 
 
 def collect(
@@ -64,7 +74,7 @@ def collect(
         cluster = stack.enter_context(connected(address))
         interruption = stack.enter_context(Interruption())
         document = matrix.document()
-        found = survey(cluster, document)
+        found = survey(cluster, cluster.nodes(), document)
         wanted = most_frequent(found.values())
         refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
@@ -76,21 +86,18 @@ def collect(
         problems = head.ask("begin", os.geteuid())
         if problems:
             raise CollectError(problems[0], others=problems[1:])
-        for line in apart(matrix, head.enlist(found)):
-            progress.line(line)
+        head.enlist(found)
         return head.run()
 
 
 def refuse_nobody(
-    found: Mapping[Node, NodeState | str], wanted: Mapping[str, str], address: str
+    found: Mapping[Node, NodeState], wanted: Mapping[str, str], address: str
 ) -> None:
     """Raise CollectError where no machine may measure, with the reason of each node."""
-    lines = []
-    for there, state in found.items():
-        refused = refusals(state, wanted)
-        if not refused:
-            return
-        lines += [f"{there} {line}" for line in refused]
+    refused = {there: refusals(state, wanted) for there, state in found.items()}
+    if found and not all(refused.values()):
+        return
+    lines = [f"{there} {line}" for there, why in refused.items() for line in why]
     lines = lines or [f"no node of the cluster offers {OFFER}"]
     remedy = "see sparkpub doctor --on"
     where = f"cluster {address}"
@@ -109,11 +116,10 @@ class Head:
     """What has to be alike."""
     progress: Progress
     interruption: Interruption
-    works: dict[Any, tuple[Node, str, float]] = field(default_factory=dict)
-    """What is on: which node, the id of its machine, and since when on the monotonic clock."""
-    asked: dict[Any, Node] = field(default_factory=dict)
-    """Questions to nodes that are new."""
+    works: dict[Any, tuple[Node, str]] = field(default_factory=dict)
+    """What is on: which node, and the id of its machine."""
     known: set[Node] = field(default_factory=set)
+    """Nodes that need not be asked what they are."""
     told: set[str] = field(default_factory=set)
     """Refusals that were said."""
     losses: Counter[Node] = field(default_factory=Counter)
@@ -127,52 +133,49 @@ class Head:
         except LostError as error:
             raise HeadLostError(str(error)) from None
 
-    def enlist(self, found: Mapping[Node, NodeState | str]) -> list[str]:
-        """Set those to work that may measure, and say why others may not. Returns the ids of the machines."""
-        machines = []
+    def enlist(self, found: Mapping[Node, NodeState]) -> None:
+        """Set those to work that may measure, and say why others may not."""
         for there, state in found.items():
             self.known.add(there)
             lines = refusals(state, self.wanted)
-            if not isinstance(state, NodeState) or state.machine is None:
-                pass
-            elif twin := self._at_work(state.machine):
+            twin = self._at_work(state.machine)
+            if twin is not None:
                 self.known.discard(there)  # it is asked again: the other may be gone
                 what = "two runs at once would measure each other"
-                lines.append(f"is the same machine as {twin}: {what}")
-            elif not lines:
+                lines = [f"is the same machine as {twin}: {what}"]
+            elif not lines and state.machine is not None:
                 given = self.document, state.machine, self.ledger
                 work = self.cluster.measure(there, _measure, *given)
-                self.works[work] = there, state.machine, time.monotonic()
-                machines.append(state.machine)
+                self.works[work] = there, state.machine
             for line in (f"{there} {line}" for line in lines):
                 if line not in self.told:
                     self.told.add(line)
                     self.progress.line(line)
-        return machines
 
-    def _at_work(self, machine: str) -> Node | None:
+    def _at_work(self, machine: str | None) -> Node | None:
         """The node of a machine that was set to work."""
-        nodes = [there for there, known, _ in self.works.values() if known == machine]
+        nodes = [there for there, known in self.works.values() if known == machine]
         return nodes[0] if nodes else None
 
     def run(self) -> Outcome:
         """Until nothing is left to do, or nobody is left to do it. Raises HeadLostError."""
         seen = looked = time.monotonic()
         while True:
-            left = self._say()
+            left, at_work = self._say()
             self._pass_on()
+            # Other work of the cluster may keep a machine from its first run.
+            if not at_work and (not left or self.interruption.finish):
+                break
             now = time.monotonic()
             if now - looked > LOOK_SECONDS:
                 self._look()
                 looked = now
-            if self.works or self.asked:
+            if self.works:
                 seen = now
-            elif self.interruption.finish or not left or now - seen > ABSENT_SECONDS:
+            elif now - seen > ABSENT_SECONDS:
                 break
-            for ref in self.cluster.done([*self.works, *self.asked], 1.0):
+            for ref in self.cluster.done([*self.works], 1.0):
                 self._hear(ref)
-            if not self.works:
-                time.sleep(0.2)
         stopped = None
         if self.interruption.finish:
             stopped = f"stopped by {self.interruption.reason}"
@@ -181,37 +184,26 @@ class Head:
         self.progress.line(outcome.summary)
         return outcome
 
-    def _say(self) -> bool:
-        """Print what there is to say; returns whether runs are left that a machine could measure."""
-        lines, left, joined, late = self.ask("said")
+    def _say(self) -> tuple[bool, bool]:
+        """Print what there is to say; returns whether runs are left to do, and whether a machine is at work."""
+        lines, left, at_work, late = self.ask("said")
         for line in lines:
             self.progress.line(line)
-        begun = time.monotonic() - BEGIN_SECONDS
-        for ref, (there, machine, since) in list(self.works.items()):
+        for ref, (there, machine) in self.works.items():
             if machine in late:
                 self.losses[there] = MOST_LOSSES
                 self.cluster.cancel(ref)  # it is heard of as lost
-            elif not left and machine not in joined and since < begun:
-                self.cluster.cancel(ref)
-                del self.works[ref]
-                self.progress.line(f"{there} is taken by other work of the cluster")
-        return bool(left)
+        return left, at_work
 
     def _look(self) -> None:
-        """Ask nodes that are new what they are."""
-        for there in self.cluster.nodes():
-            if there not in self.known and not self.interruption.finish:
-                self.known.add(there)
-                question = nodes.standing, self.document
-                self.asked[self.cluster.ask(there, *question)] = there
+        """Set nodes to work that are new, and those that get another chance."""
+        if not self.interruption.finish:
+            new = set(self.cluster.nodes()) - self.known
+            self.enlist(survey(self.cluster, new, self.document))
 
     def _hear(self, ref: Any) -> None:
-        """A node has said what it is, or its machine has ended its work, cannot go on, or is gone."""
-        there = self.asked.pop(ref, None)
-        if there is not None:
-            self.enlist({there: answered(self.cluster, ref)})
-            return
-        there, machine, _ = self.works.pop(ref)
+        """A machine has ended its work, cannot go on, or is gone."""
+        there, machine = self.works.pop(ref)
         try:
             why = "; ".join(self.cluster.answer(ref))
         except LostError as error:

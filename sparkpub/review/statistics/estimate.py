@@ -218,64 +218,64 @@ def two_means(
     resolution: Any,
     *,
     paired: bool,
-    serial: bool = True,
 ) -> tuple[Estimate, dict[str, Any]]:
     """The difference of two means, candidate minus baseline, and beside it `mean_baseline`, `mean_candidate`,
     `n_effective` and Fieller's (1954) intervals of their ratio, NaN where the baseline is not clear of zero.
 
     Values are in run order. Paired are those of one round: the differences within rounds count with their effective n.
-    Else each side does, or every run in full where they are not `serial`; `n_effective` is that of the smaller side,
-    and the degrees of freedom are Welch's. One value a side has no error.
+    Else each side does; `n_effective` is that of the smaller side, and the degrees of freedom are Welch's. One value a
+    side has no error.
     """
-    a, b = baseline.mean(axis=-1), candidate.mean(axis=-1)
-    beside: dict[str, Any] = {"mean_baseline": a, "mean_candidate": b}
-    n = baseline.shape[-1], candidate.shape[-1]
-    if min(n) < 2:
-        nothing = np.full(a.shape, np.nan)
-        beside |= {"n_effective": np.full(a.shape, float(min(n)))}
-        beside |= dict.fromkeys(("ci95_ratio", "ci90_ratio"), (nothing, nothing))
-        return Estimate(b - a, nothing, nothing), beside
+    sides = baseline, candidate
+    means = [side.mean(axis=-1) for side in sides]
+    beside: dict[str, Any] = {"mean_baseline": means[0], "mean_candidate": means[1]}
+    fewest = min(side.shape[-1] for side in sides)
+    if fewest < 2:
+        nothing = np.full(means[0].shape, np.nan)
+        beside["n_effective"] = np.full(means[0].shape, float(fewest))
+        beside["ci95_ratio"] = beside["ci90_ratio"] = (nothing, nothing)
+        return Estimate(means[1] - means[0], nothing, nothing), beside
+    differences = [candidate - baseline] if paired else []
+    worth = list(map(effective_n, 2 * differences or sides))
     rounding = rounding_variance(resolution)
+    variances = [
+        side.var(axis=-1, ddof=1) / n + rounding
+        for side, n in zip(sides, worth, strict=True)
+    ]
+    covariance, variance = np.zeros_like(means[0]), sum(variances)
     if paired:
-        apart = baseline - a[..., np.newaxis], candidate - b[..., np.newaxis]
-        differences = candidate - baseline
-        worth = effective_n(differences)
-        per_run = (n[0] - 1) * worth
-        va, vb = ((side**2).sum(axis=-1) / per_run + rounding for side in apart)
-        covariance = (apart[0] * apart[1]).sum(axis=-1) / per_run
-        variance = differences.var(axis=-1, ddof=1) / worth + 2 * rounding
-        each = [worth, worth]
-    else:
-        sides = baseline, candidate
-        each = [
-            effective_n(side) if serial else np.float64(side.shape[-1])
-            for side in sides
-        ]
-        va, vb = (
-            side.var(axis=-1, ddof=1) / worth + rounding
-            for side, worth in zip(sides, each, strict=True)
-        )
-        covariance, variance = np.zeros_like(va), va + vb
+        centred = [side - side.mean(axis=-1, keepdims=True) for side in sides]
+        products = (centred[0] * centred[1]).sum(axis=-1)
+        covariance = products / (fewest - 1) / worth[0]
+        variance = differences[0].var(axis=-1, ddof=1) / worth[0] + 2 * rounding
 
     def df(weight: Any) -> Any:
         """Degrees of freedom of candidate - weight × baseline."""
         if paired:
-            return each[0] - 1
-        return satterthwaite((weight**2 * va, vb), (each[0] - 1, each[1] - 1))
+            return worth[0] - 1
+        weighted = weight**2 * variances[0], variances[1]
+        return satterthwaite(weighted, [n - 1 for n in worth])
 
-    beside["n_effective"] = np.minimum(*each)
+    beside["n_effective"] = np.minimum(*worth)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = b / a
+        of_ratio = df(means[1] / means[0])
         for name, level in (("ci95_ratio", 1 - ALPHA), ("ci90_ratio", 1 - 2 * ALPHA)):
-            # The ratios θ at which candidate - θ × baseline lies t of its own errors from zero.
-            t = scipy.special.stdtrit(df(ratio), (1 + level) / 2)
-            g = t**2 * va / a**2
-            spread = vb - 2 * ratio * covariance + ratio**2 * va
-            spread = spread - g * (vb - covariance**2 / va)
-            half = t / np.abs(a) * np.sqrt(np.maximum(0.0, spread))
-            centre, clear = ratio - g * covariance / va, np.where(g < 1, 1 - g, np.nan)
-            beside[name] = (centre - half) / clear, (centre + half) / clear
-    return Estimate(b - a, np.sqrt(variance), df(1.0)), beside
+            t = scipy.special.stdtrit(of_ratio, (1 + level) / 2)
+            beside[name] = _fieller(means, variances, covariance, t)
+    return Estimate(means[1] - means[0], np.sqrt(variance), df(1.0)), beside
+
+
+def _fieller(
+    means: Sequence[Floats], variances: Sequence[Floats], covariance: Floats, t: Any
+) -> tuple[Floats, Floats]:
+    """The ratios θ at which candidate - θ × baseline lies `t` of its own errors from zero."""
+    (a, b), (va, vb) = means, variances
+    ratio, g = b / a, t**2 * va / a**2
+    spread = vb - 2 * ratio * covariance + ratio**2 * va
+    spread = spread - g * (vb - covariance**2 / va)
+    half = t / np.abs(a) * np.sqrt(np.maximum(0.0, spread))
+    centre, clear = ratio - g * covariance / va, np.where(g < 1, 1 - g, np.nan)
+    return (centre - half) / clear, (centre + half) / clear
 
 
 def difference_of(baseline: Estimate, candidate: Estimate) -> Estimate:

@@ -7,13 +7,11 @@ that case, and hold all others against pymannkendall.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from sparkpub.review.statistics.estimate import (
     ALPHA,
@@ -72,7 +70,7 @@ def trends(values: Floats) -> dict[str, Floats]:
     columns = {name: np.full(samples, value) for name, value in _CONSTANT.items()}
     varied = np.flatnonzero(values.min(axis=-1) != values.max(axis=-1))
     # A slope is the median over all pairs of a sample's values: a few samples are held at once.
-    together = max(1, _PAIRS_TOGETHER // _pairs(min(n, _SLOPE_RUNS)))
+    together = max(1, _PAIRS_TOGETHER // n**2)
     for start in range(0, len(varied), together):
         rows = varied[start : start + together]
         for name, column in _trends(values[rows]).items():
@@ -86,16 +84,12 @@ _CONSTANT = {"slope": 0.0, "p_value": 1.0, "inflation": 1.0}
 
 def _trends(values: Floats) -> dict[str, Floats]:
     """The figures of a trend for samples that vary, each a row."""
-    n = values.shape[-1]
     slope = theil_sen(values)
-    inflation = variance_inflation(values - slope[:, np.newaxis] * np.arange(n))
+    around_trend = values - slope[:, np.newaxis] * np.arange(values.shape[-1])
+    inflation = variance_inflation(around_trend)
     _, ties = _ranks(values)
-    score = _score(values)
-    return {
-        "slope": slope,
-        "p_value": _score_p(score, ties, inflation),
-        "inflation": inflation,
-    }
+    p_value = _score_p(_score(values), ties, inflation)
+    return {"slope": slope, "p_value": p_value, "inflation": inflation}
 
 
 def variance_inflation(around_trend: Floats) -> Floats:
@@ -111,14 +105,14 @@ def variance_inflation(around_trend: Floats) -> Floats:
     scaled = np.divide(around_trend, largest, where=largest > 0, out=0 * around_trend)
     ranks, _ = _ranks(np.round(scaled, _TRUSTED_DIGITS))
     centred = ranks - ranks.mean(axis=-1, keepdims=True)
-    squares = (centred**2).sum(axis=-1, keepdims=True)
-    spectrum = np.abs(np.fft.rfft(centred, 2 * n)) ** 2
-    correlations = np.fft.irfft(spectrum)[..., 1:n] / np.where(squares > 0, squares, 1)
-    lags = np.arange(1, n)
+    squares = (centred**2).sum(axis=-1)
     chance = scipy.special.ndtri(1 - ALPHA / 2) / math.sqrt(n)
-    weights = (n - lags) * (n - lags - 1) * (n - lags - 2)
-    counting = np.where(np.abs(correlations) > chance, weights * correlations, 0.0)
-    total = counting.sum(axis=-1)
+    total = np.zeros_like(squares)
+    for lag in range(1, n):
+        products = (centred[..., lag:] * centred[..., :-lag]).sum(axis=-1)
+        correlation = products / np.where(squares > 0, squares, 1)
+        weight = (n - lag) * (n - lag - 1) * (n - lag - 2)
+        total += np.where(np.abs(correlation) > chance, weight * correlation, 0.0)
     found: Floats = np.maximum(1.0, 1 + 2 * total / (n * (n - 1) * (n - 2)))
     return found
 
@@ -126,19 +120,9 @@ def variance_inflation(around_trend: Floats) -> Floats:
 def _ranks(values: Floats) -> tuple[Floats, Floats]:
     """The rank of each value in its row, from 1, where equal values share the middle of theirs; and how many values are
     equal to it, itself included."""
-    order = np.argsort(values, axis=-1, kind="stable")
-    rising = np.take_along_axis(values, order, axis=-1)
-    new = rising[..., 1:] != rising[..., :-1]
-    edge = np.ones((*values.shape[:-1], 1), dtype=bool)
-    places = np.arange(values.shape[-1])
-    first = np.where(np.concatenate([edge, new], axis=-1), places, 0)
-    first = np.maximum.accumulate(first, axis=-1)
-    last = np.where(np.concatenate([new, edge], axis=-1), places, places[-1])
-    last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
-    ranks, ties = np.empty(values.shape), np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, axis=-1)
-    np.put_along_axis(ties, order, last - first + 1.0, axis=-1)
-    return ranks, ties
+    each, others = values[..., np.newaxis], values[..., np.newaxis, :]
+    ties = (each == others).sum(axis=-1)
+    return (each > others).sum(axis=-1) + (ties + 1) / 2, ties
 
 
 def _pairs(n: int) -> int:
@@ -155,29 +139,24 @@ def _score(values: Floats) -> Floats:
     return score
 
 
-def _score_variance(ties: Floats) -> Floats:
-    """Variance of Kendall's S where there is no trend, with ties: see `_ranks`."""
-    n = ties.shape[-1]
-    # Each of t equal values adds its part of t (t - 1) (2 t + 5).
-    tied = ((ties - 1) * (2 * ties + 5)).sum(axis=-1)
-    found: Floats = (n * (n - 1) * (2 * n + 5) - tied) / 18
-    return found
-
-
 def _score_p(score: Floats, ties: Floats, inflation: Floats) -> Floats:
     """Two-sided p of Kendall's S: exact for few values without ties, else by its normal limit. Where `inflation` makes
-    its variance larger, by that limit with continuity."""
+    its variance larger, by that limit with continuity. `ties` are those of `_ranks`."""
     n = ties.shape[-1]
     sizes = np.abs(score)
-    variance = _score_variance(ties)
+    # Each of t equal values adds its part of t (t - 1) (2 t + 5) to the variance where there is no trend.
+    tied = ((ties - 1) * (2 * ties + 5)).sum(axis=-1)
+    variance = (n * (n - 1) * (2 * n + 5) - tied) / 18
     p_values = 2 * scipy.special.ndtr(-sizes / np.sqrt(variance))
-    lower_pairs = (_pairs(n) - sizes.astype(np.int64)) // 2
-    exact = (ties == 1).all(axis=-1) & ((n <= _EXACT_RUNS) | (lower_pairs <= 1))
-    for inversions in np.unique(lower_pairs[exact]):
-        places = exact & (lower_pairs == inversions)
-        p_values[places] = _exact_score_p(int(inversions), n)
+    inversions = (_pairs(n) - sizes.astype(np.int64)) // 2
+    exact = (ties == 1).all(axis=-1) & ((n <= _EXACT_RUNS) | (inversions <= 1))
+    for place in np.flatnonzero(exact):
+        p_values[place] = _exact_score_p(int(inversions[place]), n)
     corrected = np.maximum(0.0, sizes - 1) / np.sqrt(variance * inflation)
-    return np.where(inflation != 1, 2 * scipy.special.ndtr(-corrected), p_values)
+    found: Floats = np.where(
+        inflation != 1, 2 * scipy.special.ndtr(-corrected), p_values
+    )
+    return found
 
 
 @cache
@@ -199,10 +178,9 @@ def _exact_score_p(inversions: int, n: int) -> float:
 
 def theil_sen(values: Floats) -> Floats:
     """Median of the slopes of all pairs, per step of the index, along the last axis."""
-    positions: NDArray[Any] = np.arange(values.shape[-1])
-    if len(positions) > _SLOPE_RUNS:
-        evenly = np.linspace(0, len(positions) - 1, _SLOPE_RUNS)
-        positions = evenly.round().astype(np.int64)
+    n = values.shape[-1]
+    evenly = np.linspace(0, n - 1, min(n, _SLOPE_RUNS))
+    positions = evenly.round().astype(np.int64)
     earlier, later = np.triu_indices(len(positions), 1)
     chosen = values[..., positions]
     rises = chosen[..., later] - chosen[..., earlier]
@@ -210,8 +188,7 @@ def theil_sen(values: Floats) -> Floats:
     return found
 
 
-@dataclass(frozen=True)
-class FittedLine:
+class FittedLine(NamedTuple):
     """A least-squares line; `r_squared` is the share of the variation that it explains."""
 
     slope: float

@@ -19,24 +19,33 @@ from sparkpub.review.physics import (
 )
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.column import (
+    Column,
+    Columns,
+    TableRow,
+    rows,
+    shared,
+    table_of,
+)
 
 OUTPUT = "output_throughput_tok_s"
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of a workload of one request at once"),
+    **shared("campaign", "model", "environment", "workload"),
     "weights": Column("text", "Format of the weights"),
     "bytes_per_token": Column("number", "Bytes of weights that a token reads"),
     "expert_bytes_per_token": Column("number", "Of them those of routed experts"),
-    "source": Column("text", "Who says how many; where nobody does, that they are not known for this format"),
+    "source": Column(
+        "text",
+        "Who says how many; where nobody does, that they are not known for this format",
+    ),
     "output_throughput_tok_s": Column("number", "Output throughput"),
     "milliseconds_per_token": Column("number", "Its inverse"),
     "bandwidth_bytes_s": Column("number", "Nominal bandwidth of the machine's memory"),
     "share_percent": Column("number", "Of it, what the throughput needs"),
-    "is_plausible": Column("answer", "Whether engines come that close, by the rule of the check roofline"),
-}  # fmt: skip
+    "is_plausible": Column(
+        "answer", "Whether engines come that close, by the rule of the check roofline"
+    ),
+}
 
 
 UNKNOWN = "not known for this format"

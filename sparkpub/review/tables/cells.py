@@ -29,11 +29,13 @@ from sparkpub.review.statistics.estimate import (
 from sparkpub.review.statistics.order import Units, by_unit, server_blocks
 from sparkpub.review.statistics.series import trends
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     Places,
     by_size,
+    columns,
     groups,
+    interval,
+    shared,
     table,
     texts,
 )
@@ -43,40 +45,57 @@ Family = Literal["primary", "secondary"]
 CELL = ["campaign", "model", "environment", "workload"]
 _BOOTSTRAP = ("ci95_bootstrap_low", "ci95_bootstrap_high")
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the figures"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "n": Column("integer", "Runs that count"),
-    "mean": Column("number", "Their mean; over several machines, each of which counts with its own error"),
-    "sd": Column("number", "Standard deviation, by n - 1; over several machines that within them"),
-    "sd_population": Column("number", "Standard deviation, by n"),
-    "min": Column("number", "Smallest value"),
-    "max": Column("number", "Largest value"),
-    "p50": Column("number", "Median"),
-    "p95": Column("number", "95th percentile"),
-    "p99": Column("number", "99th percentile"),
-    "p95_supported": Column("boolean", "Whether n is large enough for the 95th percentile"),
-    "p99_supported": Column("boolean", "Whether n is large enough for the 99th percentile"),
-    "cv_percent": Column("number", "Standard deviation in percent of the mean"),
-    "ci95_low": Column("number", "Lower end of the 95 % interval of the mean"),
-    "ci95_high": Column("number", "Upper end of it"),
-    "ci95_bootstrap_low": Column("number", "Lower end of the 95 % bootstrap-t interval"),
-    "ci95_bootstrap_high": Column("number", "Upper end of it"),
-    "autocorrelation": Column("number", "Lag-1 autocorrelation in run order"),
-    "n_effective": Column("number", "What n is worth if neighbouring runs are alike or shared a server"),
-    "trend_slope": Column("number", "Change per run, in the unit of the metric (Theil-Sen)"),
-    "trend_p_value": Column("number", "p of no trend (Mann-Kendall)"),
-    "trend_p_adjusted": Column("number", "The same, corrected over the primary metrics"),
-    "trend_inflation": Column("number", "Factor on the test's variance where neighbours are alike (Hamed-Rao)"),
-    "trend_n": Column("count", "Runs in which a trend was looked for; empty where none was"),
-    "runs": Column("list", "Ids of the runs, in order of time"),
-    "machines": Column("list", "Ids of the machines, in a campaign that ran on several"),
-    "n_by_machine": Column("list", "Runs on each of them"),
-}  # fmt: skip
+    **shared(
+        "campaign", "model", "environment", "workload", "metric", "unit", "family"
+    ),
+    **columns(
+        "integer",
+        n="Runs that count",
+    ),
+    **columns(
+        "number",
+        mean="Their mean; over several machines, each of which counts with its own error",
+        sd="Standard deviation, by n - 1; over several machines that within them",
+        sd_population="Standard deviation, by n",
+        min="Smallest value",
+        max="Largest value",
+        p50="Median",
+        p95="95th percentile",
+        p99="99th percentile",
+    ),
+    **columns(
+        "boolean",
+        p95_supported="Whether n is large enough for the 95th percentile",
+        p99_supported="Whether n is large enough for the 99th percentile",
+    ),
+    **columns(
+        "number",
+        cv_percent="Standard deviation in percent of the mean",
+    ),
+    **interval(
+        ci95="the 95 % interval of the mean",
+        ci95_bootstrap="the 95 % bootstrap-t interval",
+    ),
+    **columns(
+        "number",
+        autocorrelation="Lag-1 autocorrelation in run order",
+        n_effective="What n is worth if neighbouring runs are alike or shared a server",
+        trend_slope="Change per run, in the unit of the metric (Theil-Sen)",
+        trend_p_value="p of no trend (Mann-Kendall)",
+        trend_p_adjusted="The same, corrected over the primary metrics",
+        trend_inflation="Factor on the test's variance where neighbours are alike (Hamed-Rao)",
+    ),
+    **columns(
+        "count",
+        trend_n="Runs in which a trend was looked for; empty where none was",
+    ),
+    **columns(
+        "list",
+        runs="Ids of the runs, in order of time",
+        machines="Ids of the machines, in a campaign that ran on several",
+        n_by_machine="Runs on each of them",
+    ),
+}
 
 
 def cells(

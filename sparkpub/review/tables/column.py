@@ -38,6 +38,39 @@ TableRow: TypeAlias = Any
 """A row of a table: each column is an attribute, see `rows`."""
 
 
+def columns(kind: ColumnKind, **meanings: str) -> dict[str, Column]:
+    """Columns of one kind, by name."""
+    return {name: Column(kind, meaning) for name, meaning in meanings.items()}
+
+
+_ABOUT = columns(
+    "text",
+    campaign="The campaign, or the first of several",
+    model="Key of the model",
+    environment="Key of the environment",
+    workload="Key of the workload",
+    metric="Name of the metric",
+    unit="Unit of the figures",
+    family="primary, or secondary for exploratory metrics",
+    baseline="The environment that is compared with",
+    candidate="The environment that is compared",
+)
+
+
+def shared(*names: str) -> dict[str, Column]:
+    """Columns that several tables have: what a row is about."""
+    return {name: _ABOUT[name] for name in names}
+
+
+def interval(**meanings: str) -> dict[str, Column]:
+    """Two columns for the ends of each interval, `NAME_low` and `NAME_high`."""
+    found = {}
+    for name, meaning in meanings.items():
+        found[f"{name}_low"] = Column("number", f"Lower end of {meaning}")
+        found[f"{name}_high"] = Column("number", "Upper end of it")
+    return found
+
+
 def table(columns: Columns, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """A table of these columns, in their order and with their types."""
     series = {}

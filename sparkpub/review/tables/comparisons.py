@@ -25,12 +25,12 @@ a campaign, and of each machine of a campaign that ran on several; secondary one
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -72,85 +72,116 @@ from sparkpub.review.tables.cells import (
     rows_with_values,
 )
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     Places,
     TableRow,
+    columns,
     groups,
+    interval,
+    shared,
     table_of,
     texts,
 )
 from sparkpub.review.tables.reasons import why
 
 FIGURES: Columns = {
-    "order": Column("text", "The order in which the runs were really made"),
-    "analysis": Column("text", "paired, welch, description, or machines for within each and then over them"),
-    "machines": Column("integer", "Machines within which both are compared"),
-    "servers": Column("count", "Servers a side that the errors rest on; empty where no two runs shared one"),
-    "n_baseline": Column("integer", "Runs of the baseline, or complete rounds"),
-    "n_candidate": Column("integer", "Runs of the candidate, or complete rounds"),
-    "left_out": Column("integer", "Runs outside of complete rounds"),
-    "n_effective": Column("number", "What the runs are worth if neighbours are alike"),
-    "df": Column("number", "Degrees of freedom of the difference"),
-    "mean_baseline": Column(
-        "number",
-        "Mean of the baseline over the runs compared; over several machines the mean of their means",
+    **columns(
+        "text",
+        order="The order in which the runs were really made",
+        analysis="paired, welch, description, or machines for within each and then over them",
     ),
-    "mean_candidate": Column(
-        "number",
-        "Mean of the candidate over the runs compared; over several machines that of the baseline and the difference",
+    **columns(
+        "integer",
+        machines="Machines within which both are compared",
     ),
-    "difference": Column("number", "Candidate minus baseline"),
-    "difference_percent": Column("number", "The same in percent of the baseline"),
-    "ci95_difference_low": Column("number", "Lower end of the 95 % interval of the difference"),
-    "ci95_difference_high": Column("number", "Upper end of it"),
-    "ci90_difference_low": Column("number", "Lower end of the 90 % interval of the difference"),
-    "ci90_difference_high": Column("number", "Upper end of it"),
-    "ratio": Column("number", "Candidate by baseline"),
-    "inverse_ratio": Column("number", "Baseline by candidate"),
-    "ci95_ratio_low": Column("number", "Lower end of the 95 % interval of the ratio"),
-    "ci95_ratio_high": Column("number", "Upper end of it"),
-    "ci90_ratio_low": Column("number", "Lower end of the 90 % interval of the ratio"),
-    "ci90_ratio_high": Column("number", "Upper end of it"),
-    "overhead_percent": Column("number", "Increase of execution time in percent"),
-    "p_value": Column("number", "p of no difference"),
-    "p_adjusted": Column("number", "The same, corrected over the family"),
-    "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
-    "margin_declared": Column("boolean", "Whether the margin was declared before the first run"),
-    "equivalence_p": Column("number", "p of a difference beyond the margin"),
-    "equivalence_p_adjusted": Column("number", "The same, corrected over the family"),
-    "power_10_percent": Column("number", "Power to detect a difference of 10 %"),
-    "detectable_percent": Column("number", "Difference in percent that is detected with a power of 0.8"),
-    "unseen_percent": Column("number", "Share of slow runs below which so many runs may well have none"),
-    "days": Column("integer", "Days on which the runs were made; of several machines, on the one with the most"),
-    "better": Column("text", "The side with the better mean; empty where no direction is better"),
-    "verdict": Column("text", "higher, lower, equivalent, undecided or confounded"),
-    "why": Column("text", "What the verdict rests on"),
-}  # fmt: skip
+    **columns(
+        "count",
+        servers="Servers a side that the errors rest on; empty where no two runs shared one",
+    ),
+    **columns(
+        "integer",
+        n_baseline="Runs of the baseline, or complete rounds",
+        n_candidate="Runs of the candidate, or complete rounds",
+        left_out="Runs outside of complete rounds",
+    ),
+    **columns(
+        "number",
+        n_effective="What the runs are worth if neighbours are alike",
+        df="Degrees of freedom of the difference",
+        mean_baseline="Mean of the baseline over the runs compared; over several machines the mean of their means",
+        mean_candidate="Mean of the candidate over the runs compared; over several machines that of both others",
+        difference="Candidate minus baseline",
+        difference_percent="The same in percent of the baseline",
+    ),
+    **interval(
+        ci95_difference="the 95 % interval of the difference",
+        ci90_difference="the 90 % interval of the difference",
+    ),
+    **columns(
+        "number",
+        ratio="Candidate by baseline",
+        inverse_ratio="Baseline by candidate",
+    ),
+    **interval(
+        ci95_ratio="the 95 % interval of the ratio",
+        ci90_ratio="the 90 % interval of the ratio",
+    ),
+    **columns(
+        "number",
+        overhead_percent="Increase of execution time in percent",
+        p_value="p of no difference",
+        p_adjusted="The same, corrected over the family",
+        equivalence_margin_percent="Margin within which a difference does not matter",
+    ),
+    **columns(
+        "boolean",
+        margin_declared="Whether the margin was declared before the first run",
+    ),
+    **columns(
+        "number",
+        equivalence_p="p of a difference beyond the margin",
+        equivalence_p_adjusted="The same, corrected over the family",
+        power_10_percent="Power to detect a difference of 10 %",
+        detectable_percent="Difference in percent that is detected with a power of 0.8",
+        unseen_percent="Share of slow runs below which so many runs may well have none",
+    ),
+    **columns(
+        "integer",
+        days="Days on which the runs were made; of several machines, on the one with the most",
+    ),
+    **columns(
+        "text",
+        better="The side with the better mean; empty where no direction is better",
+        verdict="higher, lower, equivalent, undecided or confounded",
+        why="What the verdict rests on",
+    ),
+}
 """What a comparison found."""
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of means and differences"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "baseline": Column("text", "The environment that is compared with"),
-    "candidate": Column("text", "The environment that is compared"),
-    "machine": Column("text", "The machine within which both are compared; empty over all of them"),
+    **shared(
+        "campaign",
+        "model",
+        "workload",
+        "metric",
+        "unit",
+        "family",
+        "baseline",
+        "candidate",
+    ),
+    **columns(
+        "text",
+        machine="The machine within which both are compared; empty over all of them",
+    ),
     **FIGURES,
-}  # fmt: skip
+}
 _COMPARED = ["run", "model", "workload", "iteration", "order", "started", "machine"]
 _COMPARED += ["server", "repeat_of", "value"]
 """Columns of a table of runs that a comparison looks at."""
-Pair = tuple[Places, Places]
-"""Where the values of baseline and candidate stand in some rows."""
 Compared = tuple[TableRow, list[TableRow]]
 """What two sides show over all machines of either, and within each machine that ran both."""
 
 
-@dataclass(frozen=True)
-class Margin:
+class Margin(NamedTuple):
     """Within how many percent a difference does not matter, and whether that was declared before the first run."""
 
     percent: float
@@ -162,6 +193,15 @@ class Margin:
         return cls(campaign.margin_percent, campaign.margin_declared)
 
 
+class Asked(NamedTuple):
+    """A comparison that is asked for: where the values of baseline and candidate stand in some rows, in order of
+    time."""
+
+    sides: tuple[Places, ...]
+    metric: Metric
+    margin: Margin
+
+
 def comparisons(
     runs: pd.DataFrame,
     campaigns: Mapping[str, ReviewedCampaign],
@@ -170,19 +210,15 @@ def comparisons(
     """Every comparison of the campaigns of a table of runs, cells in the order of the matrix.
 
     Behind those of a campaign that ran on several machines stand the comparisons within each machine."""
-    rows = rows_with_values(runs, include)
-    compared = against_baselines(rows, campaigns)
-    by_campaign = grouped(compared, lambda one: str(one[0].campaign))
+    compared = against_baselines(rows_with_values(runs, include), campaigns)
     found: list[TableRow] = []
     for name, reviewed in campaigns.items():
-        mine = by_campaign.get(name, [])
+        mine = [pair for pair in compared if pair[0].campaign == name]
         found += adjusted([overall for overall, _ in mine])
         machines = machines_of(reviewed, include)
-        by_machine = grouped(
-            chain(*(within for _, within in mine)), attrgetter("machine")
-        )
         for machine in machines if len(machines) > 1 else ():
-            found += adjusted(by_machine.get(machine, []))
+            within = chain(*(within for _, within in mine))
+            found += adjusted([row for row in within if row.machine == machine])
     return table_of(COLUMNS, map(vars, found))
 
 
@@ -202,11 +238,14 @@ def adjusted(found: Sequence[TableRow]) -> Sequence[TableRow]:
     """The comparisons, each with Holm's correction of its tests of difference and, apart, of equivalence within its
     family: exploratory ones are many, and by chance some of them would always differ."""
     for family in grouped(found, attrgetter("family")).values():
-        for name in ("p", "equivalence_p"):
-            plain = [getattr(one, "p_value" if name == "p" else name) for one in family]
-            for one, p in zip(family, holm(plain), strict=True):
-                setattr(one, f"{name}_adjusted", p)
-    return [judged(one) for one in found]
+        for plain, corrected in _CORRECTED.items():
+            p_values = holm([getattr(row, plain) for row in family])
+            for row, p in zip(family, p_values, strict=True):
+                setattr(row, corrected, p)
+    return [judged(row) for row in found]
+
+
+_CORRECTED = {"p_value": "p_adjusted", "equivalence_p": "equivalence_p_adjusted"}
 
 
 def judged(found: TableRow) -> TableRow:
@@ -259,18 +298,10 @@ def compare(
     if baseline.empty or candidate.empty:
         return None
     rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
-    machines, n = texts(rows["machine"]), len(baseline)
-    sides = [
-        {
-            machine: first + np.flatnonzero(machines[first:last] == machine)
-            for machine in dict.fromkeys(machines[first:last])
-        }
-        for first, last in ((0, n), (n, len(rows)))
-    ]
+    sides = tuple(np.split(np.arange(len(rows)), [len(baseline)]))
     metric = campaign.metrics[candidate["metric"].iloc[0]]
-    ((overall, _),) = _compare_sides(
-        rows, [sides], [metric], [margin or Margin.of(campaign)]
-    )
+    asked = Asked(sides, metric, margin or Margin.of(campaign))
+    ((overall, _),) = _over_and_within_machines(rows, [asked])
     return judged(overall)
 
 
@@ -280,135 +311,97 @@ def against_baselines(
     """Every metric of every cell of some rows with values against its baseline, where that has some, too: over all
     machines, and within each machine that ran both. P-values are uncorrected."""
     rows = in_matrix_order(rows, campaigns)
-    by = [*CELL, "metric", "machine"]
-    columns = [texts(rows[name]) for name in by]
-    known: dict[tuple[str, ...], dict[str, Places]] = {}
-    for part in groups(rows, by):
-        *key, machine = (column[part[0]] for column in columns)
-        known.setdefault(tuple(key), {})[machine] = part
-    sides = []
-    for (name, model, environment, workload, metric), candidate in known.items():
-        against = campaigns[name].campaign.baseline
-        baseline = known.get((name, model, against, workload, metric))
-        if environment != against and baseline is not None:
-            sides.append((baseline, candidate))
-    first = [next(iter(candidate.values()))[0] for _, candidate in sides]
-    about = about_metrics(rows.iloc[first], campaigns)
-    data = [campaigns[name].campaign for name in about["campaign"]]
-    metrics = [
-        each.metrics[name] for each, name in zip(data, about["metric"], strict=True)
-    ]
-    about["candidate"] = about.pop("environment")
-    about["baseline"] = [each.baseline for each in data]
-    found = _compare_sides(rows, sides, metrics, list(map(Margin.of, data)))
-    for number, (overall, within) in enumerate(found):
-        for row in (overall, *within):
-            vars(row).update({name: column[number] for name, column in about.items()})
+    parts = groups(rows, [*CELL, "metric"])
+    about = pd.DataFrame(
+        about_metrics(rows.iloc[[part[0] for part in parts]], campaigns)
+    ).rename(columns={"environment": "candidate"})
+    keys = about[["campaign", "model", "candidate", "workload", "metric"]]
+    part_of = dict(zip(keys.itertuples(index=False, name=None), parts, strict=True))
+    asked, told = [], []
+    for candidate, row in zip(parts, about.to_dict("records"), strict=True):
+        data = campaigns[row["campaign"]].campaign
+        row["baseline"] = data.baseline
+        against = tuple((row | {"candidate": data.baseline})[name] for name in keys)
+        if row["candidate"] != data.baseline and against in part_of:
+            metric = data.metrics[row["metric"]]
+            asked.append(Asked((part_of[against], candidate), metric, Margin.of(data)))
+            told.append(row)
+    found = _over_and_within_machines(rows, asked)
+    for (overall, within), row in zip(found, told, strict=True):
+        for each in (overall, *within):
+            vars(each).update(row)
     return found
 
 
-def _compare_sides(
-    rows: pd.DataFrame,
-    sides: Sequence[Sequence[Mapping[str, Places]]],
-    metrics: Sequence[Metric],
-    margins: Sequence[Margin],
+def _over_and_within_machines(
+    rows: pd.DataFrame, asked: Sequence[Asked]
 ) -> list[Compared]:
-    """Each baseline against its candidate, of both the places in the rows by machine."""
-    places = [
-        (number, machine)
-        for number, (baseline, candidate) in enumerate(sides)
-        for machine in baseline
-        if machine in candidate
-    ]
-    compared = compare_pairs(
-        rows,
-        [
-            (sides[number][0][machine], sides[number][1][machine])
-            for number, machine in places
-        ],
-        [metrics[number] for number, _ in places],
-        [margins[number] for number, _ in places],
-    )
-    within: list[list[TableRow]] = [[] for _ in sides]
-    for (number, machine), row in zip(places, compared, strict=True):
+    """Each baseline against its candidate."""
+    machines = texts(rows["machine"])
+    on_one: list[tuple[int, str, Asked]] = []
+    for number, one in enumerate(asked):
+        for machine in dict.fromkeys(machines[one.sides[0]]):
+            sides = tuple(side[machines[side] == machine] for side in one.sides)
+            if all(map(len, sides)):
+                on_one.append((number, machine, one._replace(sides=sides)))
+    compared = compare_pairs(rows, [one for *_, one in on_one])
+    within: list[list[TableRow]] = [[] for _ in asked]
+    for (number, machine, _), row in zip(on_one, compared, strict=True):
         row.machine = machine
         within[number].append(row)
     return [
-        (_overall(rows, both, mine, metric, margin), mine)
-        for both, mine, metric, margin in zip(
-            sides, within, metrics, margins, strict=True
-        )
+        (_overall(rows, one, mine), mine)
+        for one, mine in zip(asked, within, strict=True)
     ]
 
 
-def _overall(
-    rows: pd.DataFrame,
-    sides: Sequence[Mapping[str, Places]],
-    within: Sequence[TableRow],
-    metric: Metric,
-    margin: Margin,
-) -> TableRow:
+def _overall(rows: pd.DataFrame, asked: Asked, within: Sequence[TableRow]) -> TableRow:
     """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
     difference between machines cannot be told from one between the sides."""
-    machines = {machine for side in sides for machine in side}
-    if within:
+    runs = np.concatenate(asked.sides)
+    if len(within) > 1:
+        found = _with_direction(over_machines(within), asked.metric)
+    elif within:
         found = SimpleNamespace(**vars(within[0]))
-        if len(within) > 1:
-            found = _with_direction(over_machines(within), metric)
-        runs = sum(len(part) for side in sides for part in side.values())
-        found.left_out = runs - found.n_baseline - found.n_candidate
     else:
-        parts = [np.concatenate([*side.values()]) for side in sides]
-        one, other = (part[np.argsort(rows.index[part])] for part in parts)
-        (found,) = compare_pairs(
-            rows, [(one, other)], [metric], [margin], declared="blocked"
-        )
-        found.machines = len(machines)
+        (found,) = compare_pairs(rows, [asked], declared="blocked")
+        found.machines = len(set(texts(rows["machine"])[runs]))
+    found.left_out = len(runs) - found.n_baseline - found.n_candidate
     found.machine = None
     return found
 
 
 def compare_pairs(
     rows: pd.DataFrame,
-    pairs: Sequence[Pair],
-    metrics: Sequence[Metric],
-    margins: Sequence[Margin],
+    asked: Sequence[Asked],
     *,
     declared: DeclaredOrder | None = None,
 ) -> list[TableRow]:
-    """Each baseline against its candidate, both places in order of time, p-values uncorrected. Pairs of one design are
-    worked out at once. Where an order is `declared`, neither rounds nor times are looked at."""
+    """Each baseline against its candidate, p-values uncorrected. Those of one design are worked out at once. Where an
+    order is `declared`, neither rounds nor times are looked at."""
     runs = rows["run"].cat.codes.to_numpy()
     timeline = _timelines(rows, is_timed=declared is None)
-    orders = texts(rows["order"])
-    designs: dict[tuple[bytes, bytes], _Design] = {}
+    orders, started = texts(rows["order"]), texts(rows["started"])
+    designs: dict[tuple[bytes, ...], _Design] = {}
     of_design: dict[_Design, list[int]] = {}
-    for number, (one, other) in enumerate(pairs):
+    for number, (sides, *_) in enumerate(asked):
         # The rounds and times of runs are those of every metric that has values in the same runs.
-        key = runs[one].tobytes(), runs[other].tobytes()
+        key = tuple(runs[side].tobytes() for side in sides)
         if key not in designs:
-            asked: set[DeclaredOrder] = {*orders[one], *orders[other]}
-            told = asked.pop() if len(asked) == 1 else "as-published"
-            designs[key] = _design(timeline(one), timeline(other), declared or told)
+            told: set[DeclaredOrder] = set(orders[np.concatenate(sides)])
+            order = declared or (told.pop() if len(told) == 1 else "as-published")
+            one, other = map(timeline, sides)
+            designs[key] = _design(one, other, order)
         of_design.setdefault(designs[key], []).append(number)
-    found: dict[int, TableRow] = {}
-    values, started = rows["value"].to_numpy(), texts(rows["started"])
+    found: list[TableRow] = [None] * len(asked)
     for design, numbers in of_design.items():
-        same = zip(
-            numbers,
-            _of_design(
-                values,
-                design,
-                [pairs[number] for number in numbers],
-                [metrics[number] for number in numbers],
-                [margins[number] for number in numbers],
-            ),
-            strict=True,
-        )
-        found |= same
-    for number, pair in enumerate(pairs):
-        found[number].days = len({text[:10] for part in pair for text in started[part]})
-    return [found[number] for number in range(len(pairs))]
+        mine = [asked[number] for number in numbers]
+        compared = _of_design(rows["value"].to_numpy(), design, mine)
+        for number, row in zip(numbers, compared, strict=True):
+            times = started[np.concatenate(asked[number].sides)]
+            row.days = len({text[:10] for text in times})
+            found[number] = row
+    return found
 
 
 _Design = tuple[OrderAsRun, str, Units, Units]
@@ -447,65 +440,60 @@ def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Time
 
 
 def _of_design(
-    values: Floats,
-    design: _Design,
-    pairs: Sequence[Pair],
-    metrics: Sequence[Metric],
-    margins: Sequence[Margin],
+    values: Floats, design: _Design, asked: Sequence[Asked]
 ) -> Iterator[TableRow]:
     """Comparisons of one design, in the order given."""
     order, analysis, *sides = design
     one, other = (
-        np.stack([by_unit(values[pair[side]], sides[side]) for pair in pairs])
+        np.stack([by_unit(values[each.sides[side]], sides[side]) for each in asked])
         for side in (0, 1)
     )
-    steps = [resolution_of(values[np.concatenate(pair)]) for pair in pairs]
+    steps = [resolution_of(values[np.concatenate(each.sides)]) for each in asked]
     apart, columns = two_means(one, other, np.array(steps), paired=analysis == "paired")
     if order == "interleaved" and analysis != "paired":  # no complete round
         apart = Estimate(apart.value, np.nan * apart.error, np.nan)
         columns["n_effective"] = 0.0
-    nothing = np.full(len(pairs), np.nan)
-    is_scaled = np.array([metric.unit != "°C" for metric in metrics])
+    is_scaled = np.array([each.metric.unit != "°C" for each in asked])
     mean = columns["mean_baseline"]
-    base = np.where(is_scaled & (mean > 0), mean, nothing)
+    base = np.where(is_scaled & (mean > 0), mean, np.nan)
     for name in ("ci95_ratio", "ci90_ratio"):
-        columns[name] = [
-            np.where(np.isnan(base * apart.error), nothing, end)
-            for end in columns[name]
-        ]
-    margin = np.array([each.percent for each in margins])
-    can_test = analysis != "description"
-    columns |= tested(
-        apart if can_test else replace(apart, error=nothing), base, margin
-    )
-    columns |= {
-        "df": apart.df,
-        "difference": apart.value,
-        "difference_percent": 100 * apart.value / base,
-        "ratio": columns["mean_candidate"] / base,
-        "ci95_difference": apart.ends(1 - ALPHA),
-        "ci90_difference": apart.ends(1 - 2 * ALPHA),
-        "equivalence_margin_percent": margin,
-    }
+        ends = columns[name]
+        columns[name] = [end + 0 * base * apart.error for end in ends]
+    margin = np.array([each.margin.percent for each in asked])
+    columns |= _figures(apart, base, margin, can_test=analysis != "description")
+    columns["ratio"] = columns["mean_candidate"] / base
     n = [sum(map(len, side)) for side in sides]
-    shared = max(len(unit) for side in sides for unit in side) > 1
-    for place, (pair, metric, each) in enumerate(
-        zip(pairs, metrics, margins, strict=True)
-    ):
+    servers = min(map(len, sides))
+    for place, each in enumerate(asked):
         found = SimpleNamespace(
             **{name: _figure(column, place) for name, column in columns.items()},
             order=order,
             analysis=analysis,
             machines=1,
-            servers=min(map(len, sides)) if shared else None,
-            unseen_percent=unseen_percent(min(map(len, sides))),
+            servers=servers if n != [*map(len, sides)] else None,
+            unseen_percent=unseen_percent(servers),
             n_baseline=n[0],
             n_candidate=n[1],
-            left_out=sum(map(len, pair)) - sum(n),
-            margin_declared=each.declared,
+            left_out=sum(map(len, each.sides)) - sum(n),
+            margin_declared=each.margin.declared,
         )
-        found.inverse_ratio = 1 / found.ratio if found.ratio else None
-        yield _with_direction(found, metric)
+        yield _with_direction(found, each.metric)
+
+
+def _figures(
+    apart: Estimate, base: Any, margin_percent: Any, *, can_test: bool = True
+) -> dict[str, Any]:
+    """What follows from a difference, a column each. `base` is what a percentage is of, NaN where it is of nothing."""
+    error = apart.error if can_test else np.nan * apart.error
+    return {
+        "df": apart.df,
+        "difference": apart.value,
+        "difference_percent": 100 * apart.value / base,
+        "ci95_difference": apart.ends(1 - ALPHA),
+        "ci90_difference": apart.ends(1 - 2 * ALPHA),
+        "equivalence_margin_percent": margin_percent,
+        **tested(replace(apart, error=error), base, margin_percent),
+    }
 
 
 def _figure(column: Any, place: int) -> Any:
@@ -518,7 +506,8 @@ def _figure(column: Any, place: int) -> Any:
 
 
 def _with_direction(found: TableRow, metric: Metric) -> TableRow:
-    """A comparison of a metric, with what follows from which way is better."""
+    """A comparison of a metric, with what follows from its ratio and from which way is better."""
+    found.inverse_ratio = 1 / found.ratio if found.ratio else None
     found.overhead_percent = overhead(found.ratio, metric)
     found.better = better_of(found.difference, metric)
     return found
@@ -576,38 +565,24 @@ def over_machines(within: Sequence[TableRow]) -> TableRow:
     name = "difference_percent" if relative else "difference"
     mean = float(np.mean([getattr(row, name) for row in within]))
     effect = over(known) if known else Estimate(mean, np.nan, np.nan)
-    ends = {90: effect.interval(1 - 2 * ALPHA), 95: effect.interval(1 - ALPHA)}
-    figures: dict[str, Any] = {
-        "n_effective": min(row.n_effective for row in within),
-        "df": effect.df if known else None,
+    apart = Estimate(scale * effect.value, scale * effect.error, effect.df)
+    of = base if relative else np.nan
+    figures = _figures(apart, np.float64(of), first.equivalence_margin_percent)
+    figures |= {
         "mean_baseline": base,
-        "mean_candidate": base + scale * effect.value,
-        "difference": scale * effect.value,
-        "difference_percent": effect.value if relative else None,
-        "ratio": 1 + effect.value / 100 if relative else None,
-        "equivalence_margin_percent": first.equivalence_margin_percent,
+        "mean_candidate": base + apart.value,
+        "ratio": 1 + apart.value / of,
+        "ci95_ratio": [1 + end / of for end in figures["ci95_difference"]],
+        "ci90_ratio": [1 + end / of for end in figures["ci90_difference"]],
+        "n_effective": min(row.n_effective for row in within),
+        "unseen_percent": unseen_percent(sum(map(_units, within))),
     }
-    for level, interval in ends.items():
-        low, high = interval or (np.nan, np.nan)
-        absolute = scale * low, scale * high
-        share = (1 + low / 100, 1 + high / 100) if relative else (np.nan, np.nan)
-        figures[f"ci{level}_difference"] = _figure(absolute, 0)
-        figures[f"ci{level}_ratio"] = _figure(share, 0)
-    tests = tested(
-        effect,
-        np.array([100.0 if relative else np.nan]),
-        first.equivalence_margin_percent,
-    )
-    figures |= {name: _figure(column, 0) for name, column in tests.items()}
-    ratio = figures["ratio"]
     return SimpleNamespace(
-        **figures,
-        inverse_ratio=1 / ratio if ratio else None,
+        **{name: _figure(column, 0) for name, column in figures.items()},
         order=order_over_machines(row.order for row in within),
         analysis="machines",
         machines=len(within),
         servers=None,
-        unseen_percent=unseen_percent(sum(map(_units, within))),
         days=max(row.days for row in within),
         n_baseline=sum(row.n_baseline for row in within),
         n_candidate=sum(row.n_candidate for row in within),

@@ -11,19 +11,31 @@ import pandas as pd
 from sparkpub.review.checks.spread import HIGH_VARIATION_PERCENT
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.statistics.estimate import DETECTABLE_PERCENT, WANTED_POWER
-from sparkpub.review.tables.column import Column, Columns, TableRow, rows, table_of
+from sparkpub.review.tables.column import Columns, TableRow, columns, rows, table_of
 from sparkpub.review.tables.over import REPEAT_PERCENT
 
 COLUMNS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "criterion": Column("text", "variation, power, repeatability or completeness"),
-    "cell": Column("text", "model/environment/workload, for power the candidate's; empty for a whole campaign"),
-    "metric": Column("text", "Name of the metric"),
-    "value": Column("number", "What is held against the limit"),
-    "threshold": Column("number", "The limit"),
-    "met": Column("answer", "Whether it is met; empty where the data do not decide"),
-    "why": Column("text", "What this rests on"),
-}  # fmt: skip
+    **columns(
+        "text",
+        campaign="The campaign",
+        criterion="variation, power, repeatability or completeness",
+        cell="model/environment/workload, for power the candidate's; empty for a whole campaign",
+        metric="Name of the metric",
+    ),
+    **columns(
+        "number",
+        value="What is held against the limit",
+        threshold="The limit",
+    ),
+    **columns(
+        "answer",
+        met="Whether it is met; empty where the data do not decide",
+    ),
+    **columns(
+        "text",
+        why="What this rests on",
+    ),
+}
 
 
 def criteria(

@@ -29,16 +29,19 @@ from sparkpub.review.tables.cells import (
     rows_with_values,
 )
 from sparkpub.review.tables.column import (
-    Column,
     Columns,
     TableRow,
+    columns,
     groups,
+    interval,
     rows_by,
+    shared,
     table_of,
     texts,
 )
 from sparkpub.review.tables.comparisons import (
     FIGURES,
+    Asked,
     Margin,
     adjusted,
     compare_pairs,
@@ -62,69 +65,88 @@ _SPREAD = (
     "prediction95_low",
     "prediction95_high",
 )
-_ABOUT: Columns = {
-    "campaign": Column("text", "The campaign, or the first of several"),
-    "model": Column("text", "Key of the model"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the metric"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-}
+_ABOUT = shared("campaign", "model", "workload", "metric", "unit", "family")
 POOLED: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of the effect: the metric's own for memory, else % of each cell's baseline"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "baseline": Column("text", "The environment that is compared with"),
-    "candidate": Column("text", "The environment that is compared"),
-    "cells": Column("integer", "Cells that are pooled"),
-    "left_out": Column("integer", "Cells whose runs are worth too few"),
-    "effect": Column("number", "The difference that the cells show together"),
-    "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
-    "ci95_effect_high": Column("number", "Upper end of it"),
-    "error": Column("number", "Standard error of the effect"),
-    "df": Column("number", "Degrees of freedom behind the error"),
-    "t": Column("number", "Their quotient"),
-    "p_value": Column("number", "p of no difference"),
-    "q": Column("number", "Cochran's Q"),
-    "heterogeneity_p": Column("number", "p of the cells having one difference"),
-}  # fmt: skip
+    **shared("campaign", "metric", "unit", "family", "baseline", "candidate"),
+    **columns(
+        "integer",
+        cells="Cells that are pooled",
+        left_out="Cells whose runs are worth too few",
+    ),
+    **columns(
+        "number",
+        effect="The difference that the cells show together",
+    ),
+    **interval(
+        ci95_effect="its 95 % interval",
+    ),
+    **columns(
+        "number",
+        error="Standard error of the effect",
+        df="Degrees of freedom behind the error",
+        t="Their quotient",
+        p_value="p of no difference",
+        q="Cochran's Q",
+        heterogeneity_p="p of the cells having one difference",
+    ),
+}
 REPEATS: Columns = {
-    "campaign": Column("text", "The campaign"),
-    "model": Column("text", "Key of the model"),
-    "workload": Column("text", "Key of the workload"),
-    "metric": Column("text", "Name of the metric"),
-    "unit": Column("text", "Unit of means and differences"),
-    "family": Column("text", "primary, or secondary for exploratory metrics"),
-    "against": Column("text", "The earlier campaign"),
-    "environment": Column("text", "Key of the environment"),
-    "same_specification": Column("answer", "Whether both measured the same; empty where records do not say"),
+    **shared("campaign", "model", "workload", "metric", "unit", "family"),
+    **columns(
+        "text",
+        against="The earlier campaign",
+    ),
+    **shared("environment"),
+    **columns(
+        "answer",
+        same_specification="Whether both measured the same; empty where records do not say",
+    ),
     **FIGURES,
-}  # fmt: skip
+}
 REPLICATIONS: Columns = {
     **_ABOUT,
-    "campaigns": Column("list", "The campaigns whose sessions these are"),
-    "baseline": Column("text", "The environment that is compared with"),
-    "candidate": Column("text", "The environment that is compared"),
-    "machines": Column("integer", "Machines, or sessions, together"),
-    "effect": Column("number", "The difference, in the unit of the effect"),
-    "effect_unit": Column("text", "% of the machine's own baseline, or the metric's unit without a true zero"),
-    "ci95_effect_low": Column("number", "Lower end of its 95 % interval"),
-    "ci95_effect_high": Column("number", "Upper end of it"),
-    "prediction95_low": Column("number", "Lower end of where one more machine is expected"),
-    "prediction95_high": Column("number", "Upper end of it"),
-    "p_adjusted": Column("number", "p of no difference, corrected over the primary rows"),
-    "equivalence_margin_percent": Column("number", "Margin within which a difference does not matter"),
-    "equivalence_p_adjusted": Column("number", "p of a difference beyond the margin, corrected"),
-    "between_sd": Column("number", "Spread of the true effects between machines"),
-    "i2_percent": Column("number", "Its share in the spread of the effects found"),
-    "q": Column("number", "Cochran's Q"),
-    "heterogeneity_p": Column("number", "p of the machines having one effect"),
-    "verdicts": Column("list", "The verdicts of the single machines"),
-    "verdict": Column("text", "The verdict on the mean over machines like these"),
-    "replication": Column("text", "replicates, does not replicate or undecided"),
-    "why": Column("text", "What the replication rests on"),
-}  # fmt: skip
+    **columns(
+        "list",
+        campaigns="The campaigns whose sessions these are",
+    ),
+    **shared("baseline", "candidate"),
+    **columns(
+        "integer",
+        machines="Machines, or sessions, together",
+    ),
+    **columns(
+        "number",
+        effect="The difference, in the unit of the effect",
+    ),
+    **columns(
+        "text",
+        effect_unit="% of the machine's own baseline, or the metric's unit without a true zero",
+    ),
+    **interval(
+        ci95_effect="its 95 % interval",
+        prediction95="where one more machine is expected",
+    ),
+    **columns(
+        "number",
+        p_adjusted="p of no difference, corrected over the primary rows",
+        equivalence_margin_percent="Margin within which a difference does not matter",
+        equivalence_p_adjusted="p of a difference beyond the margin, corrected",
+        between_sd="Spread of the true effects between machines",
+        i2_percent="Its share in the spread of the effects found",
+        q="Cochran's Q",
+        heterogeneity_p="p of the machines having one effect",
+    ),
+    **columns(
+        "list",
+        verdicts="The verdicts of the single machines",
+    ),
+    **columns(
+        "text",
+        verdict="The verdict on the mean over machines like these",
+        replication="replicates, does not replicate or undecided",
+        why="What the replication rests on",
+    ),
+}
 
 
 def pooled(comparisons: pd.DataFrame) -> pd.DataFrame:
@@ -187,16 +209,13 @@ def repeats(
     for number, campaign in enumerate(about["campaign"]):
         (earlier if campaign == against else later)[keys[number]] = number
     pairs = [(earlier[key], later[key]) for key in later if key in earlier]
-    found = compare_pairs(
-        rows,
-        [(parts[one], parts[other]) for one, other in pairs],
-        [
-            campaigns[about["campaign"][other]].campaign.metrics[about["metric"][other]]
-            for _, other in pairs
-        ],
-        [Margin(REPEAT_PERCENT, declared=False)] * len(pairs),
-        declared="as-published",
-    )
+    margin = Margin(REPEAT_PERCENT, declared=False)
+    asked = []
+    for one, other in pairs:
+        data = campaigns[about["campaign"][other]].campaign
+        metric = data.metrics[about["metric"][other]]
+        asked.append(Asked((parts[one], parts[other]), metric, margin))
+    found = compare_pairs(rows, asked, declared="as-published")
     specifications = texts(rows["specification"])
     for (one, other), row in zip(pairs, found, strict=True):
         vars(row).update({name: column[other] for name, column in about.items()})

@@ -12,39 +12,63 @@ from sparkpub.record.derived import derived
 from sparkpub.record.record import Record
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.setup import setup_of
-from sparkpub.review.tables.column import Column, Columns, table, table_of
+from sparkpub.review.tables.column import Columns, columns, shared, table, table_of
 
 COLUMNS: Columns = {
-    "run": Column("text", "Id of the run"),
-    "campaign": Column("text", "The campaign that the run belongs to"),
-    "model": Column("text", "Key of the model"),
-    "environment": Column("text", "Key of the environment"),
-    "workload": Column("text", "Key of the workload"),
-    "iteration": Column("integer", "Which repetition of its cell the run is, from 1"),
-    "position": Column("integer", "Place in the planned order, from 0"),
-    "order": Column("text", "The planned order: interleaved, random or blocked; as-published where nobody planned one"),
-    "started": Column("text", "Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone"),
-    "machine": Column("text", "Id of the machine; empty where it is not known"),
-    "server": Column("text", "The server that served the run, by machine and start; empty where none is recorded"),
-    "status": Column("text", "ok, failed, timeout, interrupted or invalid"),
-    "repeat_of": Column("text", "Id of the run that this one repeats"),
-    "specification": Column("text", "What was to be measured, as a digest; empty where the record does not say"),
-    "quarantined": Column("boolean", "Whether people excluded the run"),
-    "metric": Column("text", "Name of the metric"),
-    "value": Column("number", "The value in its unit; empty where it is not available"),
-    "unit": Column("text", "Unit of the value"),
-    "source": Column("text", "Where the value was read: log, report, sampler or published; or derived from others"),
-    "reason": Column("text", "Why there is no value"),
-    "excluded": Column("text", "Why the run is not in the figures; empty where it is"),
-    "counts": Column("boolean", "Whether the value is in the figures"),
-    "model_id": Column("text", "The model as its publisher names it"),
-    "weights": Column("text", "Format of the weights"),
-    "engine": Column("text", "The inference engine"),
-    "engine_version": Column("text", "Version of the engine"),
-    "hardware": Column("text", "What the machine is, in words"),
-    "tool": Column("text", "The tool that measured, and its mode"),
-    "load": Column("text", "What was asked of the engine, in words"),
-}  # fmt: skip
+    **columns(
+        "text",
+        run="Id of the run",
+    ),
+    **shared("campaign", "model", "environment", "workload"),
+    **columns(
+        "integer",
+        iteration="Which repetition of its cell the run is, from 1",
+        position="Place in the planned order, from 0",
+    ),
+    **columns(
+        "text",
+        order="The planned order: interleaved, random or blocked; as-published where nobody planned one",
+        started="Start as ISO 8601; in UTC where it ends in Z, else in an unknown zone",
+        machine="Id of the machine; empty where it is not known",
+        server="The server that served the run, by machine and start; empty where none is recorded",
+        status="ok, failed, timeout, interrupted or invalid",
+        repeat_of="Id of the run that this one repeats",
+        specification="What was to be measured, as a digest; empty where the record does not say",
+    ),
+    **columns(
+        "boolean",
+        quarantined="Whether people excluded the run",
+    ),
+    **columns(
+        "text",
+        metric="Name of the metric",
+    ),
+    **columns(
+        "number",
+        value="The value in its unit; empty where it is not available",
+    ),
+    **columns(
+        "text",
+        unit="Unit of the value",
+        source="Where the value was read: log, report, sampler or published; or derived from others",
+        reason="Why there is no value",
+        excluded="Why the run is not in the figures; empty where it is",
+    ),
+    **columns(
+        "boolean",
+        counts="Whether the value is in the figures",
+    ),
+    **columns(
+        "text",
+        model_id="The model as its publisher names it",
+        weights="Format of the weights",
+        engine="The inference engine",
+        engine_version="Version of the engine",
+        hardware="What the machine is, in words",
+        tool="The tool that measured, and its mode",
+        load="What was asked of the engine, in words",
+    ),
+}
 
 
 def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:

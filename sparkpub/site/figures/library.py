@@ -39,8 +39,9 @@ def of_metric(campaign: StudiedCampaign, metric: Metric) -> Iterator[tuple[str, 
     """Name and maker of the figures of a metric."""
     name = slug(metric.name)
     yield name, lambda part: metrics.every_run(part, metric)
-    yield f"{name}-box", lambda part: metrics.box(part, metric)
-    yield f"{name}-bars", lambda part: metrics.bars(part, metric)
+    if campaign.statistics(metric):
+        yield f"{name}-box", lambda part: metrics.box(part, metric)
+        yield f"{name}-bars", lambda part: metrics.bars(part, metric)
     if metrics.has_order(campaign, metric):
         yield f"{name}-order", lambda part: metrics.in_order(part, metric)
     for axis in sweeps.AXES:
@@ -77,7 +78,7 @@ def of_campaign(campaign: StudiedCampaign) -> Iterator[tuple[str, Make]]:
         yield "effect-per-machine", others.per_machine
     if campaign.cells_here:
         yield "coverage", others.coverage
-    if campaign.firsts("telemetry"):
+    if any(others.busy(run) for run in others.sampled(campaign)):
         yield "gpu-utilisation", others.utilisation
 
 

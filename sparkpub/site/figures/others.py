@@ -349,12 +349,17 @@ STRETCHES, MOST_RUNS = 48, 60
 """Into which a run is divided, and cells at most whose runs are read."""
 
 
+def sampled(campaign: StudiedCampaign) -> list[Stored]:
+    """The first run with telemetry of each cell, as many as are read."""
+    return campaign.firsts("telemetry")[:MOST_RUNS]
+
+
 def utilisation(campaign: StudiedCampaign) -> Figure:
     """`gpu-utilisation`: how busy the GPU was over time, one run of each cell. Stretches of one shade are one."""
     found: list[dict[str, Any]] = []
     body: list[list[Any]] = []
-    for run in campaign.firsts("telemetry")[:MOST_RUNS]:
-        stretches = _stretches(run)
+    for run in sampled(campaign):
+        stretches = busy(run)
         if not stretches:
             continue
         mean = sum(value for *_, value in stretches) / len(stretches)
@@ -376,10 +381,10 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
         shades=LIMITS,
         unit="GPU utilisation (%)",
     )
-    busy = between(rows["mean"].min(), rows["mean"].max(), 0)
+    share = between(rows["mean"].min(), rows["mean"].max(), 0)
     return Figure(
         title="GPU utilisation over time",
-        says=f"The GPU was busy {busy} % of the time from launch to exit.",
+        says=f"The GPU was busy {share} % of the time from launch to exit.",
         sample=f"The first run of {counted(len(body), 'cell')}.{note}",
         chart=Chart(shape, plain(shown)),
         table=Table(("Run", "Seconds", "Mean utilisation"), body),
@@ -387,8 +392,9 @@ def utilisation(campaign: StudiedCampaign) -> Figure:
     )
 
 
-def _stretches(stored: Stored) -> list[tuple[float, float, float]]:
-    """(start, end, mean GPU utilisation in %) of equal stretches of a run, in seconds since launch."""
+def busy(stored: Stored) -> list[tuple[float, float, float]]:
+    """(start, end, mean GPU utilisation in %) of equal stretches of a run, in seconds since launch.
+    Empty where the telemetry knows of no GPU."""
     telemetry = samples.read(stored)
     points = [] if telemetry is None else telemetry.timed("gpu_utilization_percent")
     if len(points) < 2 or points[-1][0] <= points[0][0]:

@@ -117,7 +117,7 @@ def _leading(first: RankedModel, board: Board) -> str:
 def _named(row: RankedModel) -> str:
     """`Nemotron-3-Nano-30B-A3B in NVFP4`; speculative decoding is said, since it is most of such a figure."""
     best = row.best.speed
-    name = row.title
+    name = row.model.name
     if best.setup.quantization is not None:
         name += f" in {best.setup.quantization}"
     if best.is_speculative:

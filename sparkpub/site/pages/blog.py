@@ -14,7 +14,7 @@ from sparkpub.site.content import POSTS, Content, Picture
 from sparkpub.site.pages.citation import Work, bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
-from sparkpub.site.sources import labels, moment, names
+from sparkpub.site.sources import moment
 
 _FENCE = "---\n"
 _LONGEST_SLUG = 200
@@ -148,9 +148,9 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
         description=str(meta.get("description", "")),
         created=created,
         updated=updated,
-        authors=names(uri, meta, "authors"),
-        categories=labels(uri, meta, "categories"),
-        tags=labels(uri, meta, "tags"),
+        authors=tuple(map(str, meta.get("authors") or ())),
+        categories=tuple(map(str, meta.get("categories") or ())),
+        tags=tuple(map(str, meta.get("tags") or ())),
         meta=meta,
         body=body,
     )

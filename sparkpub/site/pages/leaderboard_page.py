@@ -87,7 +87,7 @@ def _board(publication: Publication, board: Board) -> dict[str, Any]:
         ]
         rows.append(
             {
-                "model": row.title,
+                "model": row.model.name,
                 "href": model_links.page(row.model),
                 "size": size_name(row),
                 "cells": cells,

@@ -4,6 +4,8 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -36,7 +38,9 @@ from sparkpub.review.names import Names
 from sparkpub.review.physics import bytes_per_step
 from sparkpub.review.reviewed import ReviewedCampaign
 from sparkpub.review.vocabulary import STATISTICS
-from sparkpub.site.pages import simulation
+
+SIMULATED = Path(__file__).parent / "simulated.md"
+"""Size and power of the verdicts, as they were simulated."""
 
 
 def plain(text: str) -> str:
@@ -53,12 +57,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
-def of(name: str) -> str:
-    """One of the references below by name: `{{ reference("metrics") }}`."""
+def of(name: str, own: Mapping[str, Metric]) -> str:
+    """One of the references below by name: `{{ reference("metrics") }}`, with campaigns' `own` metrics."""
+    if name == "metrics":
+        return metrics({**own, **METRICS})
+    if name in _simulated():
+        return _simulated()[name]
     if name not in _REFERENCES:
+        known = sorted(["metrics", *_simulated(), *_REFERENCES])
         raise ClaimError(
-            f"no reference {name!r}",
-            remedy=f"known are {', '.join(sorted(_REFERENCES))}",
+            f"no reference {name!r}", remedy=f"known are {', '.join(known)}"
         )
     return _REFERENCES[name]()
 
@@ -70,10 +78,10 @@ _BETTER = {
 }
 
 
-def metrics(own: Iterable[Metric] = ()) -> str:
-    """The definition of every metric under an anchor of its name; those of campaigns of their `own` come last."""
+def metrics(known: Mapping[str, Metric]) -> str:
+    """The definition of every metric under an anchor of its name; those of campaigns alone come last."""
     lines = []
-    for metric in (*METRICS.values(), *own):
+    for metric in sorted(known.values(), key=lambda metric: metric.name not in METRICS):
         line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} "
         line += f"`{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
         if metric.derived_from:
@@ -253,41 +261,18 @@ def entry_of_catalogue(kind: CatalogueFile, name: str) -> str:
     return folded(name, table(("fact", "value", "source"), rows))
 
 
-def _simulated(*, required: bool, kinds: Sequence[simulation.Simulated]) -> str:
-    """Tables of a simulation in percent of campaigns, each under what it counts."""
-    parts = []
-    for kind in kinds:
-        found = simulation.table(kind, required=required)
-        heading = simulation.HEADINGS[kind]
-        parts.append(
-            f"Percent of campaigns: {heading}, before → now.\n\n{table(found.header, found.rows)}"
-        )
-    return "\n\n".join(parts)
-
-
-def _over_machines() -> str:
-    """The table of the simulation of several machines."""
-    found = simulation.over_machines()
-    return f"Percent of campaigns:\n\n{table(found.header, found.rows)}"
+@cache
+def _simulated() -> Mapping[str, str]:
+    """Parts of the page that `benchmarks.simulated` writes, by name."""
+    _, *parts = re.split(r"^# ", SIMULATED.read_text(encoding="utf-8"), flags=re.M)
+    split = (part.partition("\n") for part in parts)
+    return {name: text.strip() for name, _, text in split}
 
 
 _REFERENCES: Mapping[str, Callable[[], str]] = {
-    "metrics": metrics,
     "statistics": _statistics,
     "checks": _checks,
     "thresholds": _thresholds,
-    "size": lambda: _simulated(
-        required=True, kinds=("false_equivalent", "false_difference")
-    ),
-    "power": lambda: _simulated(
-        required=True, kinds=("shown_equivalent", "shown_difference")
-    ),
-    "size-beyond": lambda: _simulated(
-        required=False, kinds=("false_equivalent", "false_difference")
-    ),
-    "simulation": simulation.how,
-    "simulation-machines": simulation.how_over_machines,
-    "size-machines": _over_machines,
     "telemetry": _telemetry,
     "gates": _gates,
     "workloads": lambda: _options(

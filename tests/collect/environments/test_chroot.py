@@ -11,7 +11,6 @@ from sparkpub.collect.environments.chroot import Chroot
 from sparkpub.collect.machine import processes
 from sparkpub.collect.workdir import SHARED
 from sparkpub.plan.environments import ChrootOptions
-from sparkpub.record.errors import CollectError
 from tests.collect.environments.launching import a_launch
 from tests.collect.environments.rootfs import BINDS, content, mounts
 
@@ -138,22 +137,6 @@ def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
     assert running.isolation.work_folder == SHARED
 
 
-def test_the_exit_status_and_a_timeout_are_those_of_the_command(
-    tmp_path: Path, root: Path
-) -> None:
-    running = Chroot().launch(
-        a_launch(tmp_path, "sh", "-c", "exit 9")[0], options(root)
-    )
-    ended = running.wait(30)
-    running.close()
-    assert ended is not None
-    assert ended.code == 9
-    running = Chroot().launch(a_launch(tmp_path, "sleep", "600")[0], options(root))
-    assert running.wait(0.2) is None
-    assert running.stop(1).code == -signal.SIGTERM
-    running.close()
-
-
 def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> None:
     assert Chroot().obstacles(options(root)) == []
     missing = Chroot().obstacles(
@@ -168,15 +151,3 @@ def test_obstacles_are_named_before_the_night(tmp_path: Path, root: Path) -> Non
         "no root file system"
         in Chroot().obstacles(options(tmp_path / "absent"))[0].what
     )
-
-
-def test_a_mount_point_that_cannot_be_made_is_one_clear_error(
-    tmp_path: Path, root: Path
-) -> None:
-    (root / "models").write_text("a file")
-    (tmp_path / "data").mkdir()
-    with pytest.raises(CollectError, match="mount point"):
-        Chroot().launch(
-            a_launch(tmp_path, "true")[0],
-            options(root, binds=[f"{tmp_path / 'data'}:/models/deep"]),
-        )

@@ -1,12 +1,8 @@
 """Containers of a real engine: `DOCKER_HOST` says which."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -115,57 +111,6 @@ def test_a_container_of_another_user_works_in_the_folder_of_its_run(
     assert running.isolation.control_group == "the engine's, for this container"
 
 
-COLLECTING = """
-import os, sys
-from pathlib import Path
-from sparkpub.collect import workdir
-from sparkpub.collect.environments.docker import Docker
-from tests.collect.environments.launching import a_launch
-from tests.collect.environments.test_docker import WORKER, WORKING, options
-# What it imports only now may lie where the other user cannot read.
-assert Docker().obstacles(options(WORKER)) == []
-os.setgroups([int(sys.argv[2])]); os.setgid(4322); os.setuid(4322)
-place = Path(sys.argv[1])
-work = workdir.new(place)
-(work / "given").write_text("5\\n")
-launch, log = a_launch(work, "sh", "-c", WORKING)
-running = Docker().launch(launch, options(WORKER))
-ended = running.wait(60)
-running.close()
-print(log.text, ended.code, (work / "made").read_text(), sep="")
-print(running.isolation.work_folder)
-workdir.remove(place)
-print(place.exists())
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_a_collector_without_root_lets_a_container_of_another_user_in(
-    client: Any, worker: str, own_state: Path
-) -> None:
-    """He is in the group of the engine's socket, and neither root nor the container's user."""
-    socket = Path(os.environ["DOCKER_HOST"].removeprefix("unix://"))
-    with TemporaryDirectory() as folder:
-        os.chown(folder, 4322, 4322)
-        done = subprocess.run(
-            [
-                *(sys.executable, "-c", COLLECTING),
-                *(f"{folder}/.run", str(socket.stat().st_gid)),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
-        "4321",
-        "05",
-        "",
-        SHARED,
-        "False",
-    ]
-
-
 def test_the_root_process_is_visible_on_the_host(tmp_path: Path, image: str) -> None:
     running = Docker().launch(a_launch(tmp_path, "sleep", "600")[0], options(image))
     assert processes.start_ticks(running.pid) is not None
@@ -188,13 +133,6 @@ def test_flags_have_their_effect(tmp_path: Path, image: str) -> None:
     assert lines[0].split()[1] == str(77 * 1024)
     assert lines[1].split()[1] == "0"
     assert lines[2:] == ["8192"]
-
-
-def test_host_namespaces_are_the_hosts(tmp_path: Path, image: str) -> None:
-    chosen = options(image, network="host", ipc="host")
-    links = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in ("net", "ipc")]
-    script = "readlink /proc/self/ns/net /proc/self/ns/ipc"
-    assert said(tmp_path, chosen, "sh", "-c", script) == (0, "\n".join(links) + "\n")
 
 
 def test_running_out_of_memory_is_told(tmp_path: Path, image: str) -> None:
@@ -276,15 +214,6 @@ def test_only_orphans_of_dead_collectors_are_removed(client: Any, image: str) ->
     finally:
         for container in (living, foreign):
             container.remove(force=True)
-
-
-def test_no_engine_is_an_obstacle_and_reaps_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
-    (obstacle,) = Docker().obstacles(options("any"))
-    assert "no Docker engine" in obstacle.what
-    assert Docker().reap() == []
 
 
 def test_a_container_removed_from_outside_ends_the_run(

@@ -68,17 +68,6 @@ def test_an_engine_that_may_be_elsewhere_is_an_obstacle(
     ]
 
 
-def test_the_image_that_would_run_has_the_engines_id(
-    monkeypatch: pytest.MonkeyPatch, a_socket: Path
-) -> None:
-    """None where there is no engine; the engine's word, else."""
-    assert Docker().image_id(options()) is None
-    engine = AnEngine()
-    engine.images.get = lambda name: SimpleNamespace(id=f"sha256:{name}")
-    monkeypatch.setattr(docker, "_client", lambda: engine)
-    assert Docker().image_id(options()) == "sha256:an-image:1"
-
-
 PODMAN = {"Components": [{"Name": "Podman Engine", "Version": "5.2"}]}
 
 
@@ -106,10 +95,10 @@ def refusal() -> str:
 
 
 def test_an_engine_that_is_not_there_is_said_in_words(a_socket: Path) -> None:
-    assert refusal() == "no Docker engine answers: there is no socket"
+    assert refusal() == "no Docker engine answers: No such file or directory"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(a_socket))
-    assert refusal() == "no Docker engine answers: nobody listens on its socket"
+    assert refusal() == "no Docker engine answers: Connection refused"
 
 
 def test_a_frozen_engine_is_asked_for_a_moment_only(
@@ -121,35 +110,11 @@ def test_a_frozen_engine_is_asked_for_a_moment_only(
         frozen.bind(str(a_socket))
         frozen.listen()
         began = time.monotonic()
-        assert refusal() == "no Docker engine answers: it does not answer in time"
+        assert "timed out" in refusal()
         assert Docker().reap() == []
         assert (
             time.monotonic() - began < 30
         )  # not a measurement: two questions, and not two minutes each
-
-
-def test_an_engine_that_hangs_up_is_said_in_words(a_socket: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as rude:
-        rude.bind(str(a_socket))
-        rude.listen()
-
-        def hang_up() -> None:
-            for _ in range(2):
-                rude.accept()[0].close()
-
-        threading.Thread(target=hang_up, daemon=True).start()
-        assert refusal() == "no Docker engine answers: it ended the connection"
-
-
-def test_an_engines_own_words_are_one_short_line() -> None:
-    error = Exception(
-        "500 Server Error for http+docker://localhost/v1.44/containers/create: Internal Server Error"
-    )
-    error.explanation = "driver failed\n  programming " + "x" * 1000  # type: ignore[attr-defined]
-    text = docker._explained(error)
-    assert text.startswith("driver failed programming xxx")
-    assert len(text) == docker.LONGEST_ERROR
-    assert text.endswith("…")
 
 
 # -- with an engine of the test's own, that it may freeze and stop ---------------------------------------------------

@@ -58,15 +58,6 @@ def test_a_command_runs_in_its_folder_with_its_variables_and_its_output_is_kept(
     assert running.argv[0] == sys.executable
 
 
-def test_waiting_ends_at_its_time_while_the_command_runs_on(tmp_path: Path) -> None:
-    running = Host().launch(a_launch(tmp_path, "sleep", "600")[0], HostOptions())
-    assert running.wait(0.05) is None
-    ended = running.stop(grace=5)
-    running.close()
-    assert ended.code == -signal.SIGTERM
-    assert "SIGTERM" in (ended.error or "")
-
-
 def test_stopping_ends_processes_that_left_their_session(tmp_path: Path) -> None:
     launch, log = a_launch(tmp_path, "{python}", "-c", ESCAPE + "time.sleep(600)")
     running = Host().launch(launch, HostOptions())

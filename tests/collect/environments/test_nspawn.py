@@ -134,16 +134,3 @@ def test_a_user_inside_is_not_root_and_may_write_to_the_folder(
     running.close()
     assert log.text.splitlines()[:2] == ["65534", "/sparkpub"]
     assert (work / "made").read_text() == "5\n"
-
-
-def test_obstacles_are_named_before_the_night(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert Nspawn().obstacles(options(root)) == []
-    absent = options(tmp_path / "absent", devices=["/dev/nvidia99"])
-    monkeypatch.setenv("PATH", "")
-    assert [item.what for item in Nspawn().obstacles(absent)] == [
-        "the program systemd-nspawn is missing",
-        "no device /dev/nvidia99",
-        f"no root file system {absent.rootfs}",
-    ]

@@ -128,7 +128,7 @@ def test_the_doctor_says_what_each_machine_can_measure(nodes: Nodes) -> None:
     assert len({entry["machine"] for entry in found["nodes"]}) == 3
     for entry in found["nodes"]:
         names = {check["name"] for check in entry["checks"]}
-        assert {"fleet", "memory", "docker", "environment native"} <= names
+        assert {"memory", "docker", "environment native"} <= names
         assert "git" not in names
 
 

@@ -5,20 +5,26 @@ from typing import Any
 
 import pytest
 
+from sparkpub.collect.doctor import Diagnosis
 from sparkpub.collect.fleet.cluster import Node
-from sparkpub.collect.fleet.node import NodeState, own_sparkpub
-from sparkpub.collect.fleet.roster import apart, most_frequent, refusals
+from sparkpub.collect.fleet.node import (
+    NodeState,
+    most_frequent,
+    own_sparkpub,
+    refusals,
+    unknown,
+)
 from sparkpub.collect.fleet.session import Head, refuse_nobody
 from sparkpub.collect.interruption import Interruption
 from sparkpub.record.errors import CollectError
-from tests.collect.collecting import a_matrix
 
 FACTS = {"sparkpub": own_sparkpub(), "GPU driver": "580.1", "model a with files": "1"}
 
 
-def a_state(machine: str | None, *obstacles: str, **facts: str) -> NodeState:
+def a_state(machine: str | None, *missing: str, **facts: str) -> NodeState:
     named = {name.replace("_", " "): value for name, value in facts.items()}
-    return NodeState(machine, FACTS | named, obstacles)
+    checks = tuple(Diagnosis("workload", "missing", item) for item in missing)
+    return NodeState(machine, FACTS | named, checks)
 
 
 @pytest.mark.parametrize(
@@ -26,15 +32,14 @@ def a_state(machine: str | None, *obstacles: str, **facts: str) -> NodeState:
     [
         (a_state("o", sparkpub="0.0.1 (source f)"), "has sparkpub 0.0.1 (source f)"),
         (a_state("o", GPU_driver="570"), "GPU driver 570, and the others have 580.1"),
-        (a_state("o", model_a_with_files="2"), "model a with files 2, and the others"),
         (a_state("o", "no model at /x"), "no model at /x"),
-        ("does not say what it is: it was killed", "it was killed"),
+        (unknown("it was killed"), "does not say what it is: it was killed"),
         # A model that is not there has its own line: an obstacle.
         (NodeState("n", {"GPU driver": "580.1"}), None),
     ],
 )
 def test_a_machine_that_differs_from_most_is_refused_in_one_line(
-    odd: NodeState | str, words: str | None
+    odd: NodeState, words: str | None
 ) -> None:
     wanted = most_frequent([odd, a_state("m"), a_state("n")])
     assert wanted == FACTS
@@ -49,14 +54,15 @@ def test_a_machine_is_set_to_work_once_and_its_twin_when_it_is_gone() -> None:
     progress: Any = SimpleNamespace(line=said.append)
     head = Head({}, cluster, None, FACTS, progress, Interruption())
     first, twin = (Node(name, "h", 1, 0) for name in ("first", "twin"))
-    machines = head.enlist({first: a_state("m"), twin: a_state("m")})
-    assert (machines, [*head.works]) == (["m"], ["work on first"])
+    head.enlist({first: a_state("m"), twin: a_state("m")})
+    assert [*head.works] == ["work on first"]
     assert head.known == {first}  # the twin is asked again, and told once
     head.enlist({twin: a_state("m")})
     (line,) = said
     assert line.startswith("node h (twin) is the same machine as node h (first): two")
     head.works.clear()
-    assert head.enlist({twin: a_state("m")}) == ["m"]
+    head.enlist({twin: a_state("m")})
+    assert [*head.works] == ["work on twin"]
 
 
 def test_where_nobody_may_measure_each_reason_is_said() -> None:
@@ -64,31 +70,8 @@ def test_where_nobody_may_measure_each_reason_is_said() -> None:
     with pytest.raises(CollectError) as caught:
         refuse_nobody({there: a_state("o", "no GPU", "no model")}, FACTS, "h:1")
     first, second = caught.value.lines()
-    assert first.startswith("node 10.0.0.1 (01234567) no GPU, cluster h:1; see")
-    assert second == "node 10.0.0.1 (01234567) no model"
+    assert first.startswith("node 10.0.0.1 (01234567) workload: no GPU")
+    assert first.endswith("cluster h:1; see sparkpub doctor --on")
+    assert "no model" in second
     with pytest.raises(CollectError, match="no node of the cluster offers --resources"):
         refuse_nobody({}, FACTS, "h:1")
-
-
-@pytest.mark.parametrize(
-    ("models", "environments", "there", "machines", "told"),
-    [
-        (2, 1, 2, "split", 1),
-        (2, 1, 2, "replicate", 0),
-        (2, 2, 2, "split", 0),
-        (1, 1, 2, "split", 0),
-        (2, 1, 1, "split", 0),
-    ],
-)
-def test_a_ranking_over_machines_is_told_before_it_is_measured(
-    models: int, environments: int, there: int, machines: str, told: int
-) -> None:
-    matrix = a_matrix(
-        models={f"m{number}": {"id": "x/m"} for number in range(models)},
-        environments={f"e{number}": {"type": "host"} for number in range(environments)},
-        baseline="e0",
-        machines=machines,
-    )
-    lines = apart(matrix, [str(number) for number in range(there)])
-    assert len(lines) == told
-    assert all("machines: replicate" in line for line in lines)

@@ -89,7 +89,7 @@ SHARED = {"own/cgroup.controllers": "cpu memory", "own/cgroup.procs": "{me}\n1\n
         (SHARED | {"own/memory.max": "1024\n"}, "processes of others"),
         (SHARED | {"own/cpuset.cpus": "0-3\n"}, "processes of others"),
     ],
-)  # fmt: skip
+)
 def test_a_limit_of_the_collectors_is_not_escaped_and_the_reason_is_said(
     tmp_path: Path, files: dict[str, str], said: str
 ) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sparkpub.collect import obstacles
-from sparkpub.collect.machine import inventory, nvml
-from sparkpub.collect.machine.nvml import Gpus, NoGpuError
+from sparkpub.collect.machine import nvml
+from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.plan.environments import DockerOptions
 from sparkpub.plan.plan import plan
 from sparkpub.record.telemetry import VISIBLE
@@ -50,36 +50,11 @@ def test_the_gpus_that_cuda_shows_are_read(
     assert Gpus().handles == handles
 
 
-@pytest.mark.parametrize(
-    ("variable", "why"),
-    [
-        ("9", "NVML lists none"),
-        ("GPU-30000000-1234", "by their indices"),
-    ],
-)
-def test_no_gpu_is_read_where_the_variable_names_none_by_its_index(
-    variable: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(VISIBLE, variable)
-    with pytest.raises(NoGpuError, match=why):
-        Gpus()
-
-
 def test_gpus_that_the_matrix_names_are_those_of_the_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(VISIBLE, "3")
     assert Gpus([1, 7]).handles == [1]
-
-
-def test_two_nodes_of_one_machine_are_two_where_their_gpus_differ(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def machine(variable: str) -> Any:
-        monkeypatch.setenv(VISIBLE, variable)
-        return inventory.machine_id()
-
-    assert len({machine("0"), machine("1"), machine("0,1")}) == 3
 
 
 @pytest.mark.parametrize(

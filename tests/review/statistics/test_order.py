@@ -190,9 +190,3 @@ def test_errors_by_server_are_statsmodels_clustered_ones(seed: int) -> None:
     assert found.value == pytest.approx((b - a).mean())
     worth = beside["n_effective"] / 5
     assert found.error == pytest.approx(clustered(b - a) / math.sqrt(worth))
-
-
-def test_servers_of_two_runs_each_count_as_their_means() -> None:
-    values = np.array([100.0, 102.0, 99.0, 101.0, 98.0, 100.0])
-    found = by_unit(values, ((0, 1), (2, 3), (4, 5)))
-    assert found == pytest.approx([101.0, 100.0, 99.0])

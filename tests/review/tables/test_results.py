@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,21 +40,6 @@ CELLS: Cells = {
     },
     ("m", "vm"): {TPUT: noise(7, 80)},
 }
-
-
-def test_each_cell_and_metric_is_described_in_the_order_of_the_matrix() -> None:
-    found = unreviewed(a_dataset(a_campaign("c", CELLS)))
-    assert [(row.environment, row.metric) for row in found.cell_rows][:4] == [
-        ("native", TPUT),
-        ("native", PEAK),
-        ("native", "gpu_temp_end_celsius"),
-        ("container", TPUT),
-    ]
-    row = found.cell("c", ("m", "container", "w"), PEAK)
-    assert row is not None
-    assert row.unit == "GiB"
-    assert len(row.runs) == 6
-    assert found.cell("c", ("m", "vm", "w"), PEAK) is None
 
 
 def test_every_other_environment_is_compared_with_the_baseline_where_both_measured() -> (
@@ -239,25 +223,6 @@ def test_a_campaign_repeats_another_within_five_percent_or_does_not(
     )
     assert judged.met is met
     assert row.difference_percent == pytest.approx(100 * (change - 1), abs=1)
-
-
-def test_runs_that_shared_a_server_are_no_more_runs_against_another_campaign() -> None:
-    """Eight runs on two servers a side are worth two, and a verdict needs four."""
-    parts = []
-    for name, seed in (("first", 1), ("second", 2)):
-        part = a_campaign(name, {("m", "native"): {TPUT: noise(seed, 100, 8)}})
-        runs = []
-        for number, stored in enumerate(part.runs):
-            observed = stored.record.observed.model_copy(
-                update={"settings": {"server": f"{name}-{number // 4}"}}
-            )
-            record = stored.record.model_copy(update={"observed": observed})
-            runs.append(replace(stored, record=record))
-        parts.append(replace(part, runs=tuple(runs)))
-    found = unreviewed(a_dataset(*parts), campaign="second", against="first")
-    (row,) = rows(found.repeats)
-    assert row.verdict == "undecided"
-    assert "servers" in row.why
 
 
 def test_a_repeat_says_whether_the_same_was_specified() -> None:
@@ -469,11 +434,6 @@ def test_equivalence_over_sessions_is_held_against_the_margin() -> None:
     error = (row.ci95_effect[1] - row.ci95_effect[0]) / 2 / 12.70620474
     t = (2 - abs(row.effect)) / error
     assert row.equivalence_p_adjusted == pytest.approx(0.5 - math.atan(t) / math.pi)
-
-
-def test_a_campaign_on_one_machine_has_no_replications() -> None:
-    data = a_dataset(a_campaign("one", CELLS))
-    assert unreviewed(data).replications.empty
 
 
 def test_cells_of_a_campaign_are_pooled_in_percent_and_memory_as_it_is() -> None:

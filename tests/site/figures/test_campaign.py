@@ -1,14 +1,15 @@
 """Figures of a campaign's metrics: which rows are drawn and in what order, what the sentence and the table say."""
 
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 import pandas as pd
 import pytest
 
-from sparkpub.record.campaign import Campaign
+from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import MetricValue, Moment, Plan
@@ -23,6 +24,7 @@ from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Entry, Figure
 from sparkpub.site.figures.library import Library
 from tests.building import a_record
+from tests.site.conftest import run_of, to_json, write_run
 
 THROUGHPUT, TTFT, MEMORY = (
     "output_throughput_tok_s",
@@ -59,6 +61,65 @@ def a_library(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> L
 def library(data: Path, options: SiteOptions) -> Library:
     """The figures of the small campaign, named and not drawn."""
     return Library(publish(load(data), options))
+
+
+def without_gpu(data: Path) -> None:
+    """Telemetry of a machine without one."""
+    (telemetry,) = (data / "c").glob("*.telemetry.csv")
+    telemetry.write_text("elapsed_seconds,cpu_percent\n0,10\n1,20\n")
+
+
+def without_runs_that_count(data: Path) -> None:
+    """All of them are taken out."""
+    found = [
+        Quarantine(run=run.run_id, reason="wrong cable") for run in load(data).runs
+    ]
+    campaign = Campaign(campaign="c", title="t", quarantined=tuple(found))
+    (data / "c" / "campaign.json").write_text(to_json(campaign))
+
+
+def without_common_metrics(data: Path) -> None:
+    """Every run has one metric alone."""
+    shutil.rmtree(data / "c")
+    for iteration, metric in enumerate((THROUGHPUT, TTFT, MEMORY), 1):
+        value = {"value": 10.0, "unit": METRICS[metric].unit}
+        record = run_of("m", "native", iteration, metrics={metric: value})
+        write_run(data / "c", record)
+    campaign = Campaign(campaign="c", title="t")
+    (data / "c" / "campaign.json").write_text(to_json(campaign))
+
+
+def without_success(data: Path) -> None:
+    """The failed run alone."""
+    for path in (data / "c").glob("*iter0[123]*"):
+        path.unlink()
+
+
+def without_runs(data: Path) -> None:
+    """Begun and not measured."""
+    for path in (data / "c").glob("*iter*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "poor",
+    [
+        without_gpu,
+        without_runs_that_count,
+        without_common_metrics,
+        without_success,
+        without_runs,
+    ],
+)
+def test_every_figure_of_a_poor_campaign_can_be_made(
+    poor: Callable[[Path], None], data: Path, options: SiteOptions
+) -> None:
+    """What has nothing to show is not offered, or says so."""
+    poor(data)
+    library = Library(publish(load(data), options))
+    found = {name: library.figure(name) for name in library.makers("c")}
+    assert ("gpu-utilisation" in found) == (poor is without_runs_that_count)
+    assert all(figure.says.endswith(".") for figure in found.values())
 
 
 def names(figure: Figure) -> list[str]:

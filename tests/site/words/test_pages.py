@@ -14,9 +14,9 @@ from sparkpub.review.claims.facts import read as read_facts
 from sparkpub.review.results import Results
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import manual
+from sparkpub.site.build import facts_of
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
-from sparkpub.site.spoken import known_facts
 from sparkpub.site.words import Words
 from tests.published import MEASURED
 from tests.review.claims.campaigns import verdict_on
@@ -45,7 +45,7 @@ def rendered(
         Results(reviewed),
         reviewed,
         [verdict],
-        known_facts(tmp_path_factory.mktemp("no-facts")),
+        facts_of(tmp_path_factory.mktemp("no-facts")),
         lambda *_, **__: "",
     )
     shipped = manual.pages(has_claims=True, has_runs=True)

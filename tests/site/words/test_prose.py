@@ -6,8 +6,8 @@ import pytest
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.site import prose
+from sparkpub.site.proofreading import read_page
 from sparkpub.site.prose import Passage, line_of, typed, uses
-from sparkpub.site.reading import read_page
 
 HEAD = "---\ntitle: A page\ndescription: What it says.\n---\n\n"
 

@@ -1,13 +1,15 @@
-"""Size and power of the verdicts, as the method page shows them: from the simulation in `benchmarks/verdicts.py`."""
+"""Size and power of the verdicts as the method pages show them: `python -m benchmarks.simulated` writes it from
+what `benchmarks.verdicts` and `benchmarks.machines` found."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Literal
 
+from benchmarks import harness
 from sparkpub.review.statistics.estimate import ALPHA
+from sparkpub.site.pages import reference
 
 Simulated = Literal[
     "false_equivalent", "false_difference", "shown_equivalent", "shown_difference"
@@ -30,11 +32,7 @@ class SimulationTable:
 
 def results(name: str = "size") -> dict[str, Any]:
     """The committed results: see `benchmarks.verdicts.document`, and for `machines` `benchmarks.machines.simulated`."""
-    text = (
-        files("sparkpub.review.statistics")
-        .joinpath(f"{name}.json")
-        .read_text(encoding="utf-8")
-    )
+    text = (harness.RESULTS / "simulated" / f"{name}.json").read_text()
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -126,3 +124,33 @@ def how_over_machines() -> str:
         f"machines. Where half of the machines have an effect of {found['opposite_percent']:g} % and the others the "
         f"opposite, `replicates` was said of {_percent(opposite)} % of campaigns at most."
     )
+
+
+def page() -> str:
+    """Every part of it under the name by which a page asks for it."""
+    wrong: Sequence[Simulated] = ("false_equivalent", "false_difference")
+    shown: Sequence[Simulated] = ("shown_equivalent", "shown_difference")
+    machines = over_machines()
+    parts = {
+        "simulation": how(),
+        "size": _tables(wrong, required=True),
+        "power": _tables(shown, required=True),
+        "size-beyond": _tables(wrong, required=False),
+        "simulation-machines": how_over_machines(),
+        "size-machines": f"Percent of campaigns:\n\n{reference.table(machines.header, machines.rows)}",
+    }
+    return "\n\n".join(f"# {name}\n\n{text}" for name, text in parts.items()) + "\n"
+
+
+def _tables(kinds: Sequence[Simulated], *, required: bool) -> str:
+    """Tables in percent of campaigns, each under what it counts."""
+    parts = []
+    for kind in kinds:
+        found = table(kind, required=required)
+        heading = f"Percent of campaigns: {HEADINGS[kind]}, before → now."
+        parts.append(f"{heading}\n\n{reference.table(found.header, found.rows)}")
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    reference.SIMULATED.write_text(page(), encoding="utf-8")
