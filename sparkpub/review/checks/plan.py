@@ -32,6 +32,7 @@ from sparkpub.review.checks.view import (
     label,
     listed,
 )
+from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
 LENGTH_TOLERANCE = Threshold(
@@ -396,10 +397,12 @@ def unbalanced(view: View) -> Iterator[Finding]:
     """Cells with more or fewer good iterations than the matrix declares. Further records of an iteration have a finding
     of their own."""
     matrix, machines = view.campaign.matrix, 1
+    if matrix is None:
+        return
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
     others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell, runs in view.recorded.items() if matrix is not None else ():
+    for cell, runs in view.recorded.items():
         good = sum(
             run.record.status == "ok"
             and run.record.repeat_of is None
@@ -444,6 +447,8 @@ def time_consistency(view: View) -> Iterator[Finding]:
     attempt = "{} was|were repeated, but an earlier record is missing"
     lost = list(_lost_attempts(view))
     yield from view.tell("time-consistency", "error", attempt, lost)
+    hole = "{} follows|follow an iteration without a record: it was deleted, or never committed"
+    yield from view.tell("time-consistency", "error", hole, _holes(view))
     yield from _altered(view)
 
 
@@ -502,6 +507,25 @@ def _altered(view: View) -> Iterator[Finding]:
                 files=records,
                 what=f"records that were {is_so}",
             )
+
+
+def _holes(view: View) -> list[Case]:
+    """Runs of which an earlier iteration, on the same machine, left no record, not even of a failure. Whoever collects
+    some cells only leaves out whole cells; machines that share a campaign share its iterations too, in any order."""
+    ours = [run for run in view.runs if is_planned(run.record)]
+    is_shared = len({run.record.machine.id for run in ours}) > 1
+    if view.campaign.matrix is None or (is_shared and not view.reviewed.replicated):
+        return []
+    cases: dict[object, Case] = {}
+    series = grouped(ours, lambda run: (*run.record.cell, run.record.machine.id))
+    for place, runs in series.items():
+        in_order = sorted(runs, key=lambda run: run.record.iteration)
+        for before, after in pairwise(in_order):
+            lost = before.record.iteration + 1
+            if after.record.iteration > lost:
+                cases.setdefault(place, (after, f"iteration {lost} has none"))
+    # A damaged record is told of as such.
+    return [] if view.damage else list(cases.values())
 
 
 CHECKS = (

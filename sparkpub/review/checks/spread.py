@@ -239,25 +239,26 @@ def _tell(
 
 def outlier(view: View) -> Iterator[Finding]:
     """Runs that a test able to fire at their n calls outliers, corrected for every cell and metric tested; in many
-    runs, those of the methodology's rule, where they are more than it allows. One finding for each cause."""
+    runs, those of the methodology's rule, where they are more than it allows."""
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    for key, places in view.once(outlying).items():
+        metric, values = view.metrics[key[1]], view.figures[key]
+        rest = np.delete(values, places)
+        others = f"{metric.format(rest.mean())} ± {metric.format(rest.std(ddof=1))}"
+        for place in places:
+            said[view.cells[key].runs[place]][metric.name] = (
+                f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
+            )
     runs = {run.run_id: run for run in view.happened}
-    found = view.once(outlying)
-    for keys in grouped(found, lambda key: cause(view, key[1])).values():
-        said: dict[str, list[str]] = defaultdict(list)
-        for key in keys:
-            metric, values = view.metrics[key[1]], view.figures[key]
-            rest = np.delete(values, found[key])
-            others = f"{metric.format(rest.mean())} ± {metric.format(rest.std(ddof=1))}"
-            for place in found[key]:
-                said[view.cells[key].runs[place]].append(
-                    f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
-                )
-        names = list(dict.fromkeys(name for _, name in keys))
+    causes = {run: frozenset(cause(view, name) for name in said[run]) for run in said}
+    # What is odd in the same things has one cause.
+    for alike in grouped(said, causes.__getitem__).values():
+        names = list(dict.fromkeys(name for run in alike for name in said[run]))
         yield from view.tell(
             "outlier",
             severity_of(view, names),
             "{} stands|stand apart from the others",
-            [(runs[run], "; ".join(texts)) for run, texts in said.items()],
+            [(runs[run], "; ".join(said[run].values())) for run in alike],
             **about_metrics(names),
         )
 

@@ -336,7 +336,7 @@ FAULTS = [
     ),
     Fault("mixed-machines", "a gate was raised after half of the runs", raised_gate),
     Fault(
-        "unbalanced",
+        "time-consistency",
         "a run in the middle of a cell was deleted",
         lambda runs: runs.remove(cell(runs)[3]),
     ),
