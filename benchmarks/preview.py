@@ -97,10 +97,10 @@ def times(page: Any, address: str, edit: Edit) -> list[float]:
     return found
 
 
-def rows(project: Path, what: str, wanted: Sequence[Edit], *options: str) -> list[Row]:
+def rows(project: Path, what: str, wanted: Sequence[Edit]) -> list[Row]:
     """A line for each edit, all under one server."""
     found = []
-    with sync_playwright() as playwright, served(project, *options) as address:
+    with sync_playwright() as playwright, served(project) as address:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page()
         for edit in wanted:
@@ -120,9 +120,7 @@ def main() -> None:
         post = edits(everything)[:1]
         found = [
             *rows(one, "60 runs", every_kind),
-            *rows(one, "60 runs, --dirty", every_kind, "--dirty"),
             *rows(everything, "all runs", post),
-            *rows(everything, "all runs, --dirty", post, "--dirty"),
         ]
     harness.save(
         "preview",

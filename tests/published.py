@@ -5,11 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-    read_about,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.plan import matrix
 
 DATA = Path(__file__).parent / "data"

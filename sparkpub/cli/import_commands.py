@@ -13,7 +13,7 @@ from sparkpub.cli.printing import finish, next_step, on_data, print_as
 
 
 class _Format(click.ParamType[str]):
-    """A format that can be imported. The importers are loaded only where one is asked for."""
+    """A format that can be imported. What reads them is loaded only where one is asked for."""
 
     name = "format"
 
@@ -39,7 +39,7 @@ class _Format(click.ParamType[str]):
 
     def known(self) -> list[str]:
         """Every format."""
-        from sparkpub.collect.importers import IMPORTERS
+        from sparkpub.collect.imports import IMPORTERS
 
         return sorted(IMPORTERS)
 
@@ -113,8 +113,8 @@ def import_(
 
     Example: sparkpub import results/ --machine dgx-spark --campaign mine
     """
-    from sparkpub.collect import importers
-    from sparkpub.collect.importers.base import Given
+    from sparkpub.collect import imports
+    from sparkpub.collect.imports.given import Given
     from sparkpub.tools.asked import as_key
 
     how = {name: more.pop(name) for name in ("originals", "preview")}
@@ -122,12 +122,12 @@ def import_(
     given = Given(
         campaign or as_key(path.resolve().name.partition(".")[0]),
         declared_in(matrix_file),
-        importers.about(about_file, path),
+        imports.about(about_file, path),
         typed=typed(),
         say=partial(click.echo, err=True),
         **more,
     )
-    outcome = importers.import_results(kind, path, data, given, **how)
+    outcome = imports.import_results(kind, path, data, given, **how)
     print_as(as_json, outcome.document, partial(outcome.lines, verbose=verbose))
     if not how["preview"]:
         next_step(f"sparkpub check{on_data(data)} && sparkpub serve")

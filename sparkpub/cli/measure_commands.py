@@ -101,12 +101,11 @@ def quick_(
 
     say = partial(click.echo, err=as_json)
     alone = _alone() if open_page else None
-    quick.refuse_without_client()
     found = quick.look(url, model, random=random_weights)
     for line in found.lines:
         say(coloured(line))
     wanted = quick.Wanted(**load)
-    left_out = found.left_out(wanted, quick.fitting(found, wanted))
+    left_out = found.left_out(wanted)
     if left_out is not None:
         say(left_out)
     document = quick.declare(

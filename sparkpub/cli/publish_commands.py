@@ -174,13 +174,13 @@ def render(
     dataset = load(*folders)
     refuse(dataset, options)
     tree = build(dataset, options)
-    written = disk.write(tree, out)
+    files, written = disk.write(tree, out)
     assets = disk.page_assets(tree)
     print_as(
         as_json,
-        lambda: {"files": len(tree), "written": written, "assets": list(assets)},
+        lambda: {"files": files, "written": written, "assets": list(assets)},
         lambda: [
-            f"{out}: {len(tree)} files, {written} of them new or changed",
+            f"{out}: {files} files, {written} of them new or changed",
             f"every page needs {' and '.join(assets)}",
         ],
     )

@@ -66,14 +66,14 @@ def init(
             click.echo(f"first: {command}")
         click.echo(f"{there} sparkpub collect {starter.DEMO} && sparkpub serve")
         return
-    from sparkpub.collect import importers
-    from sparkpub.collect.importers.base import Given
+    from sparkpub.collect import imports
+    from sparkpub.collect.imports.given import Given
 
     starter.refuse(folder, title)
-    about = importers.about(None, source)
+    about = imports.about(None, source)
     say = partial(click.echo, err=True)
     given = Given(campaign, None, about, typed=typed(), say=say, **names)
-    outcome = importers.import_results(None, source, folder / DEFAULT_DATA, given)
+    outcome = imports.import_results(None, source, folder / DEFAULT_DATA, given)
     starter.write(folder, title, campaign=campaign)
     schemas.write_into(folder)
     print_as(False, outcome.document, outcome.lines)

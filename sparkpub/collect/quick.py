@@ -16,19 +16,15 @@ from typing import Any
 
 import yaml
 
-from sparkpub.collect import endpoints
 from sparkpub.collect.books import Outcome, known_records
-from sparkpub.collect.environments import ENVIRONMENTS
 from sparkpub.collect.gates import NONE
 from sparkpub.collect.obstacles import refuse_obstacles
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.address import LOOPBACK, base_of
-from sparkpub.plan.environments import HostOptions
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
 from sparkpub.plan.recipes import key_of
 from sparkpub.plan.workloads import server_pages
-from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
 from sparkpub.record.errors import CollectError, UsageError
 from sparkpub.record.record import Record
@@ -116,11 +112,10 @@ class FoundServer:
         """The model's key in the matrix."""
         return key_of(self.model)
 
-    def left_out(self, wanted: Wanted, lengths: Sequence[int]) -> str | None:
+    def left_out(self, wanted: Wanted) -> str | None:
         """Which prompts of those wanted are too long for the context; None where all of them fit."""
-        long = [
-            f"{tokens:,}" for tokens in wanted.input_tokens if tokens not in lengths
-        ]
+        fit = fitting(self, wanted)
+        long = [f"{tokens:,}" for tokens in wanted.input_tokens if tokens not in fit]
         if not long:
             return None
         return (
@@ -146,16 +141,6 @@ class FoundServer:
                 f"warning: the answer makes no sense: {problem}; the figures will say so and are not ranked"
             )
         return found
-
-
-def refuse_without_client() -> None:
-    """Raise CollectError where nothing here makes the load."""
-    options = HostOptions()
-    lines = endpoints.no_client(
-        ENVIRONMENTS[options.type], options, LlamaBenchyOptions(), ENVIRONMENT
-    )
-    for line in lines:
-        raise CollectError(line)
 
 
 def look(
@@ -217,10 +202,8 @@ def answering() -> list[int]:
 
 def elsewhere(ports: Sequence[int]) -> str:
     """What to type where servers answer at other ports of this machine."""
-    commands = " or ".join(f"sparkpub quick localhost:{port}" for port in ports)
-    if len(ports) == 1:
-        return f"one answers at http://{LOOPBACK}:{ports[0]}: {commands}"
-    return f"{len(ports)} answer on this machine: {commands}"
+    commands = [f"sparkpub quick localhost:{port}" for port in ports]
+    return f"this machine has a server elsewhere: {' or '.join(commands)}"
 
 
 def _chosen(url: str, names: list[str]) -> str:

@@ -27,10 +27,6 @@ Readers = Mapping[str, TypeAdapter[Any]]
 """Option to what reads it."""
 _REQUEST_COUNT = re.compile(r"-n\d+$")
 """Ends the key of an imported workload."""
-_MOST_KEPT = 4096
-"""Different loads that are read once: the runs of a cell share one."""
-
-
 AMOUNTS = (
     *("requests", "repetitions", "batches", "batch_size", "max_batch_size"),
     *("max_num_seqs", "concurrency", "max_concurrency", "request_rate"),
@@ -43,17 +39,13 @@ _NUMBER = TypeAdapter[Any](Number | None)
 def options_of(record: Record) -> Mapping[str, Any]:
     """The options of a run's workload: numbers as numbers, however they were written. Without those that should be
     numbers and are not, as an import may have them."""
-    return _options(json.dumps(record.requested.workload))
-
-
-@lru_cache(_MOST_KEPT)
-def _options(written: str) -> Mapping[str, Any]:
-    options: dict[str, Any] = json.loads(written)
-    readers = _of_workload(options.get("type"))
+    options = record.requested.workload
     found = dict(options)
-    for name in options.keys() & readers.keys():
+    for name, reader in _of_workload(options.get("type")).items():
+        if name not in options:
+            continue
         try:
-            value = readers[name].validate_python(options[name])
+            value = reader.validate_python(options[name])
         except ValidationError:
             if name in AMOUNTS:
                 del found[name]

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -13,6 +13,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from sparkpub.record import outside
 from sparkpub.record.errors import SparkpubError, worded
 from sparkpub.record.record import Declared
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class ListEntry(Declared):
@@ -32,13 +35,6 @@ MOST_PARTS = 100_000
 """Values and keys of a YAML document, aliases written out."""
 MOST_CHARACTERS = 20_000
 """Characters of one text in a YAML document."""
-_TEXT_TAG = "tag:yaml.org,2002:str"
-_NUMBER = re.compile(
-    r"[-+]?(?:0[xb][0-9a-fA-F_]+|\d[\d_:]*(?:\.[\d_]*)?(?:[eE][-+]?\d+)?)"
-)
-"""What YAML reads as a number: decimal, hexadecimal, binary, or in parts of sixty."""
-_EXPONENT = re.compile(r"^[^x:]*[eE]")
-_ENDLESS = re.compile(r"[-+]?\.(?:inf|nan)", re.IGNORECASE)
 
 
 class Lines:
@@ -92,80 +88,64 @@ class Lines:
         """
         texts = []
         for item in error.errors(include_url=False)[:MOST_PROBLEMS]:
-            loc = [part for part in item["loc"] if part != "[key]"]
-            inside, part = _located(model, loc)
-            path: tuple[str, ...] = (*prefix, *inside)
+            path = self._path_of(item, prefix)
+            around = _models_at(model, item["loc"])
             name = ".".join(path) or document
             context = item.get("ctx", {})
-            if item["type"] == "extra_forbidden":
-                what = f"unknown key {name}"
-                remedy = suggestion(path[-1], list(part.model_fields))
-            elif item["type"] == "missing":
-                what, remedy = f"{name} is missing", f"add {path[-1]}:"
-                path = path[:-1]
-            elif item["type"] == "union_tag_not_found":
-                tag = _unquoted(context["discriminator"])[0]
-                what = f"{name}.{tag} is missing"
-                remedy = f"add {tag}: {' | '.join(_tags(model, loc))}"
-            elif item["type"] == "union_tag_invalid":
-                tag = _unquoted(context["discriminator"])[0]
-                what = f"unknown {tag} {context['tag']!r} of {name}"
-                remedy = suggestion(context["tag"], _unquoted(context["expected_tags"]))
-                path = (*path, tag)
-            else:
-                message = worded(item)
-                what = f"{name}: {message[:1].lower()}{message[1:]}"
-                remedy = f"correct {path[-1] if path else document}"
+            tag = str(context.get("discriminator")).strip("'")
+            match item["type"]:
+                case "extra_forbidden":
+                    what = f"unknown key {name}"
+                    known = [key for part in around for key in part.model_fields]
+                    remedy = suggestion(path[-1], known)
+                case "missing":
+                    what, remedy = f"{name} is missing", f"add {path[-1]}:"
+                case "union_tag_not_found":
+                    what = f"{name}.{tag} is missing"
+                    remedy = f"add {tag}: {' | '.join(_tags(around))}"
+                case "union_tag_invalid":
+                    what = f"unknown {tag} {context['tag']!r} of {name}"
+                    known = re.findall(r"'([^']+)'", context["expected_tags"])
+                    remedy = suggestion(context["tag"], known)
+                    path = (*path, tag)
+                case _:
+                    message = worded(item)
+                    what = f"{name}: {message[:1].lower()}{message[1:]}"
+                    remedy = f"correct {path[-1] if path else document}"
             texts.append(self.problem(path, what, remedy))
         return texts
 
+    def _path_of(self, item: "ErrorDetails", prefix: Sequence[str]) -> tuple[str, ...]:
+        """Where an error lies in the document: pydantic names the member of a union in its path as well."""
+        path = tuple(prefix)
+        for key in item["loc"]:
+            if (*path, str(key)) in self._lines:
+                path = (*path, str(key))
+        if item["type"] == "missing":
+            path = (*path, str(item["loc"][-1]))
+        return path
 
-def _unquoted(text: str) -> list[str]:
-    """The words of `'host', 'docker'`, as pydantic lists tags."""
-    return re.findall(r"'([^']+)'", text)
 
-
-def _located(
-    model: type[BaseModel], loc: Sequence[int | str]
-) -> tuple[list[str], type[BaseModel]]:
-    """Where an error lies in the document, and the innermost model around it.
-
-    pydantic names the member of a discriminated union in an error's path, and the document does not.
-    """
-    path: list[str] = []
-    members: list[type[BaseModel]] = []
-    keys_ahead = 0
+def _models_at(model: type[BaseModel], loc: Iterable[object]) -> list[type[BaseModel]]:
+    """The models of which one holds the place of an error: several, where none of a union is chosen."""
+    found = members = [model]
     for key in loc:
-        member = next((member for member in members if _tag(member) == key), None)
-        if keys_ahead == 0 and member is not None:
-            model, members = member, []
-            continue
-        path.append(str(key))
-        if keys_ahead:
-            keys_ahead -= 1
-            continue
-        field = model.model_fields.get(str(key))
-        if field is None:
-            continue
-        members = _models_in(field.annotation)
-        keys_ahead = 1 if get_origin(field.annotation) in (dict, tuple, list) else 0
-        if len(members) == 1:
-            model, members = members[0], []
-    return path, model
+        tagged = [member for member in members if _tag(member) == key]
+        fields = [member.model_fields.get(str(key)) for member in found]
+        inner = _models_in(fields[0].annotation) if fields[0] else []
+        if tagged:
+            found = tagged
+        elif inner:
+            found = members = inner
+    return found
 
 
-def _tags(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """The tags of the members of the union at `loc`, but for deprecated ones."""
-    for key in loc:
-        field = model.model_fields.get(str(key))
-        members = _models_in(field.annotation) if field else []
-        members = [
-            part for part in members if not part.model_config.get("json_schema_extra")
-        ]
-        found = [tag for tag in map(_tag, members) if tag is not None]
-        if found:
-            return found
-    return []
+def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
+    """The tags of the members of a union, but for deprecated ones."""
+    current = [
+        part for part in models if not part.model_config.get("json_schema_extra")
+    ]
+    return [tag for tag in map(_tag, current) if tag is not None]
 
 
 def _tag(model: type[BaseModel]) -> str | None:
@@ -209,107 +189,89 @@ def refuse(problems: Iterable[str], error: type[SparkpubError]) -> None:
 def parse(text: str, name: str, error: type[SparkpubError]) -> tuple[Any, Lines]:
     """A YAML document and its lines. Raises `error` with file and line where it is not YAML, or beyond the bounds."""
     line: int | None = None
-    remedy = "write it as plain YAML"
+    remedy = "fix the syntax there"
     try:
-        refuse_unbounded(text)
-        node = yaml.compose(text, Loader=LOADER)
-        document = yaml.load(text, Loader=LOADER)  # noqa: S506 - either is a safe loader
-        return document, Lines(node, name)
-    except _UnboundedError as problem:
-        what, line = str(problem), problem.line
+        _refuse_unbounded(text)
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        lines = Lines(node, name)  # before what `<<` merges is written out
+        return None if node is None else loader.construct_document(node), lines
     except yaml.MarkedYAMLError as problem:
-        what, remedy = f"not YAML: {problem.problem}", "fix the syntax there"
+        what = f"not YAML: {problem.problem}"
+        if isinstance(problem, _UnboundedError):
+            what, remedy = str(problem.problem), "write it as plain YAML"
         if problem.problem_mark is not None:
             line = problem.problem_mark.line + 1
     except (yaml.YAMLError, ValueError, OverflowError) as problem:
-        what, remedy = f"not YAML: {problem}", "fix the syntax there"
+        what = f"not YAML: {problem}"
     where = name if line is None else f"{name}:{line}"
     raise error(what, where=where, remedy=remedy)
 
 
-class _UnboundedError(ValueError):
-    """YAML that is not read; the text says why, `line` where."""
+class _UnboundedError(yaml.MarkedYAMLError):
+    """YAML that is not read; the text says why, and the mark where."""
 
-    def __init__(self, what: str, event: yaml.Event) -> None:
-        super().__init__(what)
-        mark = event.start_mark
-        self.line: int | None = None if mark is None else mark.line + 1
+    def __init__(self, what: str, part: Any) -> None:
+        super().__init__(problem=what, problem_mark=part.start_mark)
 
 
-def refuse_unbounded(text: str) -> None:
-    """Raise a ValueError for YAML that would take more than it seems to: nested too deep, aliases that multiply or
-    contain themselves, tags, numbers without bounds, control characters. Reads events only, which builds nothing."""
-    size = _Size()
+def _refuse_unbounded(text: str) -> None:
+    """Raise _UnboundedError for YAML nested too deep, and for aliases that multiply or contain themselves. Reads events
+    only, which builds nothing."""
+    parts = 0
+    around: list[tuple[str | None, int]] = []
+    """The lists and mappings around the present place: anchor, and parts before it."""
+    anchored: dict[str | None, int] = {}
     for event in yaml.parse(text, Loader=LOADER):
-        if isinstance(event, yaml.CollectionStartEvent):
-            size.enter(event)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            size.leave(event)
-        elif isinstance(event, yaml.AliasEvent):
-            size.repeat(event)
-        elif isinstance(event, yaml.ScalarEvent):
-            _refuse_scalar(event)
-            size.add(1, event.anchor, event)
-
-
-class _Size:
-    """How many parts a document has when every alias is written out."""
-
-    def __init__(self) -> None:
-        self._around: list[tuple[str | None, int]] = []
-        """The lists and mappings around the present place: anchor, and parts so far."""
-        self._anchored: dict[str, int] = {}
-
-    def enter(self, event: yaml.CollectionStartEvent) -> None:
-        _refuse_tag(event, event.tag, event.implicit)
-        self._around.append((event.anchor, 1))
-        if len(self._around) > outside.DEEPEST:
+        match event:
+            case yaml.CollectionStartEvent():
+                around.append((event.anchor, parts))
+                parts += 1
+            case yaml.CollectionEndEvent():
+                anchor, before = around.pop()
+                anchored[anchor] = parts - before
+            case yaml.ScalarEvent():
+                anchored[event.anchor] = 1
+                parts += 1
+            case yaml.AliasEvent():
+                if event.anchor not in anchored:
+                    is_around = event.anchor in dict(around)
+                    what = "contains itself" if is_around else "is not defined"
+                    raise _UnboundedError(f"*{event.anchor} {what}", event)
+                parts += anchored[event.anchor]
+        if len(around) > outside.DEEPEST:
             raise _UnboundedError(f"nested deeper than {outside.DEEPEST} levels", event)
-
-    def leave(self, event: yaml.Event) -> None:
-        anchor, parts = self._around.pop()
-        self.add(parts, anchor, event)
-
-    def repeat(self, event: yaml.AliasEvent) -> None:
-        if event.anchor not in self._anchored:
-            anchors = [anchor for anchor, _ in self._around]
-            what = "contains itself" if event.anchor in anchors else "is not defined"
-            raise _UnboundedError(f"*{event.anchor} {what}", event)
-        self.add(self._anchored[event.anchor], None, event)
-
-    def add(self, parts: int, anchor: str | None, event: yaml.Event) -> None:
-        if anchor is not None:
-            self._anchored[anchor] = parts
-        if not self._around:
-            return
-        outer, before = self._around[-1]
-        self._around[-1] = outer, before + parts
-        if before + parts > MOST_PARTS:
+        if parts > MOST_PARTS:
             raise _UnboundedError(f"more than {MOST_PARTS:,} parts", event)
 
 
-def _refuse_tag(event: yaml.Event, tag: str | None, implicit: bool) -> None:
-    if tag not in (None, "!", _TEXT_TAG) and not implicit:
-        raise _UnboundedError(f"tag {str(tag)[:80]} has no meaning here", event)
+class _Loader(LOADER):  # type: ignore[misc,valid-type]
+    """Texts without control characters, and texts and numbers within bounds."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> str:
+        """The characters of a text or a number."""
+        value = str(super().construct_scalar(node))
+        if len(value) > MOST_CHARACTERS:
+            raise _UnboundedError(f"a text of {len(value):,} characters", node)
+        if node.tag in _NUMBERS and len(value) > outside.MOST_DIGITS:
+            raise _UnboundedError(f"a number with {len(value)} digits", node)
+        # Lines that end as on Windows are text: sparkrun exports a CSV within its YAML.
+        unwanted = outside.CONTROL.search(value.replace("\r\n", "\n"))
+        if unwanted is not None:
+            code = f"U+{ord(unwanted[0]):04X}"
+            raise _UnboundedError(f"a control character, {code}", node)
+        return value
 
 
-def _refuse_scalar(event: yaml.ScalarEvent) -> None:
-    plain, quoted = event.implicit
-    _refuse_tag(event, event.tag, plain or quoted)
-    value = event.value
-    if len(value) > MOST_CHARACTERS:
-        raise _UnboundedError(f"a text of {len(value):,} characters", event)
-    # Lines that end as on Windows are text: sparkrun exports a CSV within its YAML.
-    unwanted = outside.CONTROL.search(value.replace("\r\n", "\n"))
-    if unwanted is not None:
-        raise _UnboundedError(f"a control character, U+{ord(unwanted[0]):04X}", event)
-    if plain and _NUMBER.fullmatch(value):
-        if len(value) > outside.MOST_DIGITS:
-            raise _UnboundedError(f"a number with {len(value)} digits", event)
-        if _EXPONENT.search(value) and math.isinf(float(value.replace("_", ""))):
-            raise _UnboundedError(f"{value} is larger than any number here", event)
-    if plain and _ENDLESS.fullmatch(value):
-        raise _UnboundedError(f"{value} is not a number here", event)
+def _finite(loader: _Loader, node: yaml.ScalarNode) -> float:
+    value = float(loader.construct_yaml_float(node))
+    if not math.isfinite(value):
+        raise _UnboundedError(f"{node.value} is not a number here", node)
+    return value
+
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_Loader.add_constructor("tag:yaml.org,2002:float", _finite)
 
 
 def text_of(path: Path, error: type[SparkpubError]) -> str:

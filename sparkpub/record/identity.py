@@ -93,17 +93,14 @@ def _other_configuration(requested: Requested) -> list[str]:
 
 def _other_format(seen: Observed) -> list[str]:
     """Weights that take less than their parameters do in the format that they are said to have."""
-    bits = _bits(seen.dtype)
-    if None in (bits, seen.parameters, seen.weight_bytes) or seen.quantization:
+    bits, parameters, taken = _bits(seen.dtype), seen.parameters, seen.weight_bytes
+    if bits is None or parameters is None or taken is None or seen.quantization:
         return []
-    assert bits is not None
-    assert seen.parameters is not None
-    assert seen.weight_bytes is not None
-    want = seen.parameters * bits // 8
-    if seen.weight_bytes >= (1 - WEIGHTS_TOLERANCE) * want:
+    want = parameters * bits // 8
+    if taken >= (1 - WEIGHTS_TOLERANCE) * want:
         return []
     return [
-        f"{seen.parameters:,} parameters in {seen.dtype} take {want:,} bytes, not {seen.weight_bytes:,}"
+        f"{parameters:,} parameters in {seen.dtype} take {want:,} bytes, not {taken:,}"
     ]
 
 

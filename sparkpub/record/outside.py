@@ -35,7 +35,6 @@ WHOLE_BELOW = 10**18
 """Whole numbers of ours: below it they fit into 64 bits, also with a sign."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Characters that mean something to a terminal or turn text around, all but tab and line feed."""
-_NESTING = frozenset({dict, list})
 _UNWANTED = re.compile(rf"{CONTROL.pattern}|[\ud800-\udfff]")
 """The same, and halves of characters, which UTF-8 does not have."""
 _ESCAPED_CONTROL = re.compile(
@@ -44,13 +43,6 @@ _ESCAPED_CONTROL = re.compile(
     re.IGNORECASE,
 )
 """The same in the bytes of a JSON document; a carriage return is one of them."""
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 class UnfitError(ValueError):
@@ -82,10 +74,11 @@ def opened(path: Path) -> IO[bytes]:
     """An ordinary file, open for reading. Raises OSError where it cannot be opened, UnfitError where it is none."""
     # A named pipe would wait for a writer: it is opened without waiting, and then refused.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    kind = stat.S_IFMT(os.fstat(handle).st_mode)
-    if kind != stat.S_IFREG:
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
-        raise UnfitError(f"{_KINDS.get(kind, 'something else')} and not a file")
+        kind = "folder" if stat.S_ISDIR(mode) else "device, pipe or socket"
+        raise UnfitError(f"a {kind} and not a file")
     return os.fdopen(handle, "rb")
 
 
@@ -142,31 +135,22 @@ def json_document(data: bytes) -> Any:
 
 def refuse_depth(document: Any) -> None:
     """Raise UnfitError where lists and mappings lie deeper in each other than is read."""
-    level = [document]
-    for _ in range(DEEPEST):
-        inner: list[Any] = []
-        for part in level:
-            inner += _nested(part)
-        if not inner:
+    level: list[Any] = [[document]]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for part in level
+            for inner in (part.values() if isinstance(part, dict) else part)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
             return
-        level = inner
     raise too_deep()
 
 
 def too_deep() -> UnfitError:
     """What is said of a document whose lists and mappings lie too deep in each other."""
     return UnfitError(f"nested deeper than {DEEPEST} levels")
-
-
-def _nested(part: Any) -> list[Any]:
-    """The lists and mappings that lie in another; most lists hold numbers alone, of which there may be many."""
-    if isinstance(part, dict):
-        part = part.values()
-    elif not isinstance(part, list):
-        return []
-    if _NESTING.isdisjoint(map(type, part)):
-        return []
-    return [inner for inner in part if type(inner) in _NESTING]
 
 
 def _refuse_constant(name: str) -> float:

@@ -7,7 +7,6 @@ in `direct_url.json` (PEP 610); a clone knows it from its remote.
 import json
 import re
 import sys
-from collections import defaultdict
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,9 +19,13 @@ from sparkpub.record import repository
 UNKNOWN = "git+https://github.com/OWNER/sparkpub"
 """What a page says where the repository has no public address."""
 _SSH = re.compile(r"(?:ssh://)?git@(?P<host>[^:/]+)[:/](?P<path>.+)")
-
-_OF_EXTRA = re.compile(r"(?P<name>[\w.-]+).*\bextra == ['\"](?P<extra>\w+)['\"]")
-"""A requirement of an extra, as the metadata of a package have it."""
+EXTRAS = {
+    "site": "mkdocs",
+    "demo": "ctranslate2",
+    "quick": "llama_benchy",
+    "fleet": "ray",
+}
+"""The extras for users, each with a module that it brings."""
 _OF_UVX = re.compile(r"/(archive|environments)-v\d+/")
 """Folders of uv's cache: what is installed there is for one command."""
 
@@ -43,25 +46,8 @@ def install_command(extras: str) -> str:
 
 
 def installed_extras() -> list[str]:
-    """The extras for users of which every package is installed."""
-    try:
-        required = distribution("sparkpub").requires or []
-    except PackageNotFoundError:
-        return []
-    needs: dict[str, list[str]] = defaultdict(list)
-    for line in required:
-        found = _OF_EXTRA.match(line)
-        if found is not None and found["extra"] != "dev":
-            needs[found["extra"]].append(found["name"])
-    return [extra for extra, names in needs.items() if all(map(_is_there, names))]
-
-
-def _is_there(name: str) -> bool:
-    try:
-        distribution(name)
-    except PackageNotFoundError:
-        return False
-    return True
+    """The extras for users that are installed."""
+    return [extra for extra, module in EXTRAS.items() if find_spec(module) is not None]
 
 
 def requirement(extras: str = "") -> str:
@@ -95,41 +81,25 @@ def source() -> str | None:
     if noted is None:
         return None
     origin: dict[str, Any] = json.loads(noted)
-    url = _without_login(str(origin["url"]))
+    url = str(origin["url"])
     if "vcs_info" in origin:
-        return f"git+{url}@{origin['vcs_info']['commit_id']}"
-    if "dir_info" in origin:
-        return _of_folder(Path(unquote(urlsplit(url).path)))
-    hashes = origin.get("archive_info", {}).get("hashes", {})
-    digest = hashes.get("sha256")
-    if digest:
-        return f"{url}#sha256={digest}"
-    return url
-
-
-def _of_folder(folder: Path) -> str:
-    """The address of a clone at its commit: its remote, or the folder where it has none."""
+        return f"git+{_public(url)}@{origin['vcs_info']['commit_id']}"
+    if "dir_info" not in origin:
+        return _public(url)
+    # A clone, at its commit: its remote, or the folder where it has none.
+    folder = Path(unquote(urlsplit(url).path))
     commit = repository.told(folder, "rev-parse", "HEAD")
     if commit is None:
         return folder.as_uri()
-    remote = repository.told(folder, "config", "--get", "remote.origin.url")
-    address = folder.as_uri()
-    if remote is not None:
-        address = _as_https(remote)
+    remote = repository.told(folder, "config", "--get", "remote.origin.url") or "/"
+    address = folder.as_uri() if remote.startswith("/") else _public(remote)
     return f"git+{address}@{commit}"
 
 
-def _as_https(remote: str) -> str:
-    """A remote as anybody can fetch it: `git@github.com:you/sparkpub.git` needs a key."""
-    by_ssh = _SSH.fullmatch(remote)
+def _public(url: str) -> str:
+    """An address as anybody can fetch it: without a login, and by no key as `git@github.com:you/sparkpub.git`."""
+    by_ssh = _SSH.fullmatch(url)
     if by_ssh is not None:
         return f"https://{by_ssh['host']}/{by_ssh['path']}"
-    if remote.startswith("/"):
-        return Path(remote).as_uri()
-    return _without_login(remote)
-
-
-def _without_login(url: str) -> str:
-    """A URL without user name and password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -26,11 +26,11 @@ def metrics(
     """
     found = _of_run(telemetry, duration)
     if served:
-        found["system_peak_gib"] = _null(
-            "system_peak_gib", "the server was loaded before the run"
+        found["system_peak_gib"] = _value(
+            "system_peak_gib", None, "the server was loaded before the run"
         )
     if isinstance(phase, str):
-        found |= {name: _null(name, phase) for name in OF_MEASURED_PHASE}
+        found |= {name: _value(name, None, phase) for name in OF_MEASURED_PHASE}
     else:
         found |= _of_phase(telemetry, phase)
     return found
@@ -49,33 +49,23 @@ OF_MEASURED_PHASE = (
 
 def _of_run(telemetry: Telemetry, duration: float) -> dict[str, MetricValue]:
     """Peaks, temperatures and energy from the launch to the end."""
+    drop = None
     available = telemetry.during("mem_available_gib")
     baseline = telemetry.before("mem_available_gib")
-    drop = None
     if available and baseline is not None:
         drop = max(0.0, baseline - min(available))
     charged = telemetry.during("cgroup_peak_gib") or telemetry.during(
         "cgroup_current_gib"
     )
+    used = telemetry.during("gpu_memory_used_gib")
+    heat = "gpu_temp_celsius"
     found: dict[str, tuple[float | None, str]] = {
-        "gpu_memory_peak_gib": (
-            max(telemetry.during("gpu_memory_used_gib"), default=None),
-            "gpu_memory_used_gib",
-        ),
+        "gpu_memory_peak_gib": (max(used, default=None), "gpu_memory_used_gib"),
         "system_peak_gib": (drop, "mem_available_gib"),
         "cgroup_peak_gib": (max(charged, default=None), "cgroup_peak_gib"),
-        "gpu_temp_start_celsius": (
-            telemetry.before("gpu_temp_celsius"),
-            "gpu_temp_celsius",
-        ),
-        "gpu_temp_end_celsius": (
-            telemetry.last("gpu_temp_celsius"),
-            "gpu_temp_celsius",
-        ),
-        "gpu_temp_max_celsius": (
-            max(telemetry.during("gpu_temp_celsius"), default=None),
-            "gpu_temp_celsius",
-        ),
+        "gpu_temp_start_celsius": (telemetry.before(heat), heat),
+        "gpu_temp_end_celsius": (telemetry.last(heat), heat),
+        "gpu_temp_max_celsius": (max(telemetry.during(heat), default=None), heat),
         "run_energy_joule": (energy(telemetry, 0.0, duration), "gpu_power_watt"),
     }
     return {
@@ -87,26 +77,30 @@ def _of_run(telemetry: Telemetry, duration: float) -> dict[str, MetricValue]:
 def _of_phase(telemetry: Telemetry, phase: Phase) -> dict[str, MetricValue]:
     """Means and energy over the measured phase, and what came before it."""
     start, end = phase.start_seconds, phase.end_seconds
-    energy_column = "gpu_energy_joule" if _has_counter(telemetry) else "gpu_power_watt"
-    joule = None
-    mean_power = None
-    if len(telemetry.within(energy_column, phase)) >= LEAST_SAMPLES:
+    counter = "gpu_energy_joule" if _has_counter(telemetry) else "gpu_power_watt"
+    use, clock = "gpu_utilization_percent", "gpu_clock_sm_mhz"
+    joule = mean_power = None
+    if len(telemetry.within(counter, phase)) >= LEAST_SAMPLES:
         joule = energy(telemetry, start, end)
     if joule is not None:
         mean_power = joule / (end - start)
-    utilisation = telemetry.within("gpu_utilization_percent", phase)
-    clocks = telemetry.under_load("gpu_clock_sm_mhz", phase)
-    why_no_energy = _why_empty(telemetry, energy_column, phase)
+    why_no_energy = _why_empty(telemetry, counter, phase)
+    why_no_clock = _why_empty(telemetry, clock, phase)
+    if telemetry.within(clock, phase):
+        why_no_clock = "no sample was taken under load"
     found = {
         "startup_seconds": (start, ""),
         "startup_energy_joule": (energy(telemetry, 0.0, start), why_no_energy),
         "gpu_power_mean_watt": (mean_power, why_no_energy),
         "gpu_energy_joule": (joule, why_no_energy),
         "gpu_utilization_mean_percent": (
-            _mean(utilisation),
-            _why_empty(telemetry, "gpu_utilization_percent", phase),
+            _mean(telemetry.within(use, phase)),
+            _why_empty(telemetry, use, phase),
         ),
-        "gpu_clock_sm_mean_mhz": (_mean(clocks), _why_no_clock(telemetry, phase)),
+        "gpu_clock_sm_mean_mhz": (
+            _mean(telemetry.under_load(clock, phase)),
+            why_no_clock,
+        ),
     }
     return {
         name: _value(name, value, reason) for name, (value, reason) in found.items()
@@ -121,23 +115,10 @@ def _why_empty(telemetry: Telemetry, column: str, phase: Phase) -> str:
     return telemetry.reason(column)
 
 
-def _why_no_clock(telemetry: Telemetry, phase: Phase) -> str:
-    if telemetry.within("gpu_clock_sm_mhz", phase):
-        return "no sample was taken under load"
-    return _why_empty(telemetry, "gpu_clock_sm_mhz", phase)
-
-
 def _value(name: str, value: float | None, reason: str) -> MetricValue:
     """A known metric of the sampler; `reason` is why it has no value."""
-    if value is None:
-        return _null(name, reason)
-    return MetricValue(value=value, unit=METRICS[name].unit, source="sampler")
-
-
-def _null(name: str, reason: str) -> MetricValue:
-    return MetricValue(
-        value=None, unit=METRICS[name].unit, source="sampler", reason=reason
-    )
+    unit, why = METRICS[name].unit, reason if value is None else None
+    return MetricValue(value=value, unit=unit, source="sampler", reason=why)
 
 
 def energy(telemetry: Telemetry, start: float, end: float) -> float | None:
@@ -217,16 +198,17 @@ def ledger(telemetry: Telemetry, total_gib: float) -> MemoryLedger | None:
     )
 
 
+_MEASURED = ("free", "available", "cached", "shmem")
+"""Columns of the machine's memory that a ledger has under the same names."""
+
+
 def _memory(telemetry: Telemetry, moment: float, total_gib: float) -> Memory:
     def at(column: str) -> float | None:
         return dict(telemetry.timed(column)).get(moment)
 
     return Memory(
         total_gib=total_gib,
-        free_gib=at("mem_free_gib") or 0.0,
-        available_gib=at("mem_available_gib") or 0.0,
-        cached_gib=at("mem_cached_gib") or 0.0,
-        shmem_gib=at("mem_shmem_gib") or 0.0,
+        **{f"{name}_gib": at(f"mem_{name}_gib") or 0.0 for name in _MEASURED},
         swap_used_gib=max(0.0, at("swap_used_gib") or 0.0),
         gpu_used_gib=at("gpu_memory_used_gib"),
         cgroup_gib=at("cgroup_current_gib"),

@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sparkpub.record.metrics import unit_of
 
@@ -116,32 +116,29 @@ class Telemetry:
 
     columns: Mapping[str, Sequence[str]]
     notes: Mapping[str, str] = field(default_factory=dict)
-    _read: dict[str, tuple[float | None, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
     _timed: dict[str, Sequence[tuple[float, float]]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def numbers(self, column: str) -> tuple[float | None, ...]:
-        """A numeric column, None where a sensor gave nothing; empty where the file has no such column.
+        """A numeric column, None where a sensor gave nothing; empty where the file has no such column."""
+        known = _OF_ONE_GPU.sub("gpu_", column)
+        is_number = known in COLUMNS and known not in TEXT_COLUMNS
+        texts = self.columns.get(column, ())
+        return tuple([_number(text) if is_number else None for text in texts])
+
+    def timed(self, column: str) -> Sequence[tuple[float, float]]:
+        """(seconds since the launch, value) of every sample that has both; empty where there is no such column.
 
         Read at its first use: few of thirty columns are asked for.
         """
-        if column not in self._read:
-            self._read[column] = _numbers(column, self.columns.get(column, ()))
-        return self._read[column]
-
-    def timed(self, column: str) -> Sequence[tuple[float, float]]:
-        """(seconds since the launch, value) of every sample that has both; empty where there is no such column."""
-        if column not in self.columns:
-            return ()
         if column not in self._timed:
             times, values = self.numbers("elapsed_seconds"), self.numbers(column)
-            pairs = list(zip(times, values, strict=False))
-            if None in times or None in values:
-                pairs = [pair for pair in pairs if None not in pair]
-            self._timed[column] = cast(list[tuple[float, float]], pairs)
+            self._timed[column] = [
+                (time, value)
+                for time, value in zip(times, values, strict=False)
+                if time is not None and value is not None
+            ]
         return self._timed[column]
 
     def during(self, column: str) -> list[float]:
@@ -197,7 +194,7 @@ def parse(text: str) -> Telemetry:
         elif line:
             rows.append(line)
     try:
-        table = _table(rows)
+        table = list(csv.reader(rows))
     except csv.Error:  # a field of more than 128 KiB: no sensor gives one
         table = []
     if not table:
@@ -207,32 +204,8 @@ def parse(text: str) -> Telemetry:
     return Telemetry(dict(zip(header, columns, strict=True)), notes)
 
 
-def _table(rows: Sequence[str]) -> list[list[str]]:
-    """The fields of each row; the sampler writes none in quotes, and without them a row is cut in half the time."""
-    longest = max(map(len, rows), default=0)
-    if longest > csv.field_size_limit() or any('"' in row for row in rows):
-        return list(csv.reader(rows))
-    return [row.split(",") for row in rows]
-
-
-def _numbers(name: str, texts: Sequence[str]) -> tuple[float | None, ...]:
-    """What a column says in numbers; nothing where it is not one of numbers."""
-    column = _OF_ONE_GPU.sub("gpu_", name)
-    if column in TEXT_COLUMNS or column not in COLUMNS:
-        return (None,) * len(texts)
-    try:
-        values = tuple(map(float, texts))
-    except ValueError:  # a sensor gave nothing
-        return tuple([_number(text) for text in texts])
-    if all(map(math.isfinite, values)):
-        return values
-    return tuple([_number(text) for text in texts])
-
-
 def _number(text: str) -> float | None:
     """The number in a cell; None where there is none, and where it is not finite."""
-    if not text:
-        return None
     try:
         value = float(text)
     except ValueError:

@@ -22,7 +22,7 @@ from sparkpub.review.dataset import Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
-Document = Mapping[str, Any]
+ChangeDocument = Mapping[str, Any]
 _CELL = ("campaign", "model", "environment", "workload", "metric", "unit")
 _COMPARISON = ("campaign", "model", "workload", "metric", "baseline", "candidate")
 """Columns that tell one row of a table from the others."""
@@ -38,7 +38,7 @@ class _Side(NamedTuple):
     results: Results
 
 
-def changes(base: Path, data: Path, claims: Path | None = None) -> Document:
+def changes(base: Path, data: Path, claims: Path | None = None) -> ChangeDocument:
     """What is different in the data folder `data` from the data folder `base`, as `sparkpub changes --json` prints it;
     with a file of `claims`, also which of them get another verdict.
 
@@ -98,7 +98,7 @@ def _side(folder: Path, names: Sequence[str]) -> _Side:
     return _Side(whole, found, Results(found))
 
 
-def _campaign(name: str, before: _Side, after: _Side) -> Document:
+def _campaign(name: str, before: _Side, after: _Side) -> ChangeDocument:
     (old, decided, had), (new, decides, has) = (
         _about(name, side) for side in (before, after)
     )
@@ -147,7 +147,7 @@ def _about(
     return {stored.run_id: stored.sha256 for stored in data.runs}, decided, counts
 
 
-def _findings(side: _Side, *, without: _Side) -> list[Document]:
+def _findings(side: _Side, *, without: _Side) -> list[ChangeDocument]:
     """What a side finds and the other does not."""
     known = set(map(_FINDING, without.review.findings))
     return [
@@ -159,7 +159,7 @@ def _differing(
     sides: Iterable[Iterable[TableRow]],
     columns: Sequence[str],
     shown: Callable[[TableRow], Any],
-) -> Iterator[Document]:
+) -> Iterator[ChangeDocument]:
     """Rows of which the sides do not show the same, in the order of the second, then those that only the first has."""
     old, new = ({attrgetter(*columns)(row): row for row in side} for side in sides)
     for name in dict.fromkeys((*new, *old)):
@@ -175,7 +175,7 @@ def _differing(
 
 def _judged(
     file: Path | None, names: Sequence[str], sides: Sequence[_Side]
-) -> Iterator[Document]:
+) -> Iterator[ChangeDocument]:
     """The claims about a campaign that differs, as far as their verdict differs too. Both sides are asked the same."""
     asked = [] if file is None else ledger.read(file)
     asked = [one for one in asked if {one.campaign, *one.repeated_in} & set(names)]
@@ -207,7 +207,7 @@ _Section = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 """A table: title, headings, rows."""
 
 
-def as_text(found: Document) -> Iterator[str]:
+def as_text(found: ChangeDocument) -> Iterator[str]:
     """Lines for a terminal."""
     if not found["campaigns"]:
         yield "no campaign differs from the base"
@@ -217,7 +217,7 @@ def as_text(found: Document) -> Iterator[str]:
             yield "  " + "  ".join(filter(None, row))
 
 
-def as_markdown(found: Document) -> Iterator[str]:
+def as_markdown(found: ChangeDocument) -> Iterator[str]:
     """Markdown for the summary of a GitHub workflow, of the primary metrics. Text from the data cannot become markup, a
     link or a mention."""
     yield "## What this changes"
@@ -235,7 +235,7 @@ def as_markdown(found: Document) -> Iterator[str]:
             yield ""
 
 
-def _sections(found: Document, *, primary: bool) -> Iterator[_Section]:
+def _sections(found: ChangeDocument, *, primary: bool) -> Iterator[_Section]:
     """The tables that have rows, of all metrics or the primary ones. Of cells, those that readers know come first."""
     campaigns = found["campaigns"]
     cells, verdicts = (
@@ -305,12 +305,12 @@ def _sections(found: Document, *, primary: bool) -> Iterator[_Section]:
     return (section for section in sections if section[2])
 
 
-def _told(findings: Iterable[Document]) -> list[Sequence[str]]:
+def _told(findings: Iterable[ChangeDocument]) -> list[Sequence[str]]:
     found = [Finding(**one) for one in findings]
     return [(one.severity, one.check, one.where, one.message) for one in found]
 
 
-def _runs(item: Document) -> str:
+def _runs(item: ChangeDocument) -> str:
     """`12 runs, 10 counted (2 added, 1 removed)`."""
     told = "no run"
     if item["after"] is not None:
@@ -321,13 +321,13 @@ def _runs(item: Document) -> str:
     return f"{told} ({', '.join(parts)})" if parts else told
 
 
-def _covered(item: Document) -> str:
+def _covered(item: ChangeDocument) -> str:
     if item["after"] is None or item["after"]["planned"] is None:
         return "not declared"
     return "{done} of {planned} planned runs".format(**item["after"])
 
 
-def _cell(row: Document) -> tuple[str, ...]:
+def _cell(row: ChangeDocument) -> tuple[str, ...]:
     """A cell and its metric with `no value → 1,508.2 tok/s (n = 3)`."""
     name = row["metric"]
     metric = METRICS.get(name) or Metric(name, row["unit"], "neither", name, "")
@@ -339,7 +339,7 @@ def _cell(row: Document) -> tuple[str, ...]:
     return where, name, " → ".join(shown)
 
 
-def _arrow(change: Document, nothing: str) -> str:
+def _arrow(change: ChangeDocument, nothing: str) -> str:
     return f"{change['before'] or nothing} → {change['after'] or nothing}"
 
 

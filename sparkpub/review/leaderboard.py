@@ -158,15 +158,13 @@ def machines(speeds: Iterable[Speed], home: str) -> list[str]:
 
     `home` is a kind in the catalogue, or a machine's name.
     """
-    models: dict[str, set[str]] = {}
-    at_home: set[str] = set()
-    for speed in speeds:
-        models.setdefault(speed.machine, set()).add(speed.model.key)
-        if home in (speed.records[0].machine.kind, speed.machine):
-            at_home.add(speed.machine)
-    return sorted(
-        models, key=lambda name: (name not in at_home, -len(models[name]), name)
-    )
+    by_machine = grouped(speeds, lambda speed: speed.machine)
+
+    def place(name: str) -> tuple[bool, int, str]:
+        kinds = {speed.records[0].machine.kind for speed in by_machine[name]}
+        return home not in {name, *kinds}, -_models(by_machine[name]), name
+
+    return sorted(by_machine, key=place)
 
 
 def boards(

@@ -85,43 +85,34 @@ class Setup:
 
 def setup_of(record: Record) -> Setup:
     """What a run was made with."""
-    engine = record.observed.engine or _engine_of_tool(record)
-    environment_type = record.requested.environment.get("type")
+    asked, seen = record.requested, record.observed
+    engine = seen.engine or _engine_of_tool(record)
+    parameters, random = seen.parameters, seen.random_weights
+    if parameters is None and asked.architecture is not None:
+        parameters = asked.architecture.parameters
     return Setup(
-        model_id=record.requested.model_id,
+        model_id=asked.model_id,
         quantization=_quantization(record),
         engine=engine,
         engine_version=_engine_version(record, engine),
         machine=_machine(record),
         environment=record.environment,
-        options=canonical_json(record.requested.environment),
-        environment_type=_known_word(environment_type),
-        parameters=_parameters(record),
-        random_weights=_random_weights(record),
+        options=canonical_json(asked.environment),
+        environment_type=_known_word(asked.environment.get("type")),
+        parameters=parameters,
+        random_weights=asked.random_weights if random is None else random,
     )
 
 
 # -- the parts of a set-up ---------------------------------------------------------------------------------
 
 
-def _tool(record: Record) -> str:
-    return str(options_of(record).get("type", "unknown"))
-
-
 def _engine_of_tool(record: Record) -> str | None:
     """The engine that a tool always measures; a client, such as `vllm-bench serve`, measures any server."""
-    if options_of(record).get("mode") == "serve":
+    options = options_of(record)
+    if options.get("mode") == "serve":
         return None
-    return _ENGINES.get(_tool(record))
-
-
-def _parameters(record: Record) -> int | None:
-    if record.observed.parameters is not None:
-        return record.observed.parameters
-    architecture = record.requested.architecture
-    if architecture is None:
-        return None
-    return architecture.parameters
+    return _ENGINES.get(str(options.get("type")))
 
 
 def _quantization(record: Record) -> str | None:
@@ -168,20 +159,12 @@ def _machine(record: Record) -> str | None:
     machine = record.machine
     known = catalogue.machines().get(machine.kind or "")
     if known is not None:
-        several = machine.count is not None and machine.count > 1
-        return f"{machine.count} × {known.name}" if several else known.name
-    if machine.gpus:
-        name = machine.gpus[0].name
-        if len(machine.gpus) > 1:
-            return f"{len(machine.gpus)} × {name}"
-        return name
-    return machine.cpu or _known_word(record.observed.device)
-
-
-def _random_weights(record: Record) -> bool:
-    if record.observed.random_weights is not None:
-        return record.observed.random_weights
-    return record.requested.random_weights
+        count, name = machine.count or 1, known.name
+    elif machine.gpus:
+        count, name = len(machine.gpus), machine.gpus[0].name
+    else:
+        return machine.cpu or _known_word(record.observed.device)
+    return f"{count} × {name}" if count > 1 else name
 
 
 def _known_word(value: object) -> str | None:

@@ -135,11 +135,9 @@ def speeds(review: Review, cells: Iterable[Any], names: Names) -> list[Speed]:
 
 def _doubts(findings: Iterable[Finding]) -> tuple[str, ...]:
     """The checks that found a cell's figures not to mean what they seem to."""
-    checks = []
-    for finding in findings:
-        if finding.severity == "error" and CHECKS[finding.check].kind == "meaning":
-            checks.append(finding.check)
-    return tuple(dict.fromkeys(checks))
+    checks = (each.check for each in findings if each.severity == "error")
+    doubts = (check for check in checks if CHECKS[check].kind == "meaning")
+    return tuple(dict.fromkeys(doubts))
 
 
 def _questioned(cell: str, findings: Iterable[Finding]) -> dict[str, str]:

@@ -14,21 +14,19 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from sparkpub.record.errors import SiteError
-from sparkpub.record.store import Stored
 from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
 from sparkpub.site import manual, proofreading
 from sparkpub.site.browser import runtime
-from sparkpub.site.cache import WORK, Cache, key, program
+from sparkpub.site.cache import WORK, Cache, key
 from sparkpub.site.content import (
     SHELL,
     Content,
     LatePage,
-    MadeFile,
     SiteOptions,
-    packed_pieces,
+    packed,
     placeholder,
 )
 from sparkpub.site.figures import telemetry
@@ -43,11 +41,11 @@ from sparkpub.site.pages import (
     preview_pictures,
     programs,
     runs,
+    tree,
 )
 from sparkpub.site.pages.runs import RunPages
 from sparkpub.site.pages.templating import Templates
-from sparkpub.site.pages.tree import Pages
-from sparkpub.site.publication import Publication, run_address, run_file
+from sparkpub.site.publication import Publication, run_address
 from sparkpub.site.sources import (
     CLAIMS_FILE,
     FACTS_FILE,
@@ -81,36 +79,28 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 
         # What people wrote comes first, since pages of theirs take the place of generated ones.
         written, posts = _written(publication, library, templates)
-        pages = Pages(
-            publication, library, templates, addresses, frozenset(written), posts
-        )
+        made = tree.pages(publication, library, templates, addresses, posts)
         of_runs = RunPages(publication, templates)
-        generated = [*pages.all(), (SHELL, templates.page("view"))]
-        for form in _forms(publication, cache):
+        generated = [*made, (SHELL, templates.page("view"))]
+        for form in _forms(publication, of_runs, cache):
             library.add_later(form.key, form.chart)
 
-        tree: dict[str, Content] = {}
-        _add(tree, shared)
-        _add(tree, _evidence(publication))
-        _add(tree, [(uri, page) for uri, page in generated if uri not in written])
-        _add(tree, written)
-        _add(tree, downloads.contents(publication, templates))
-        _add(tree, preview_pictures.pictures(publication, posts, templates, cache))
-        atom = feed.feed(publication, posts, library, templates)
-        _add(tree, {feed.ADDRESS: Content(data=atom)})
+        found: dict[str, Content] = {}
+        _add(found, shared)
+        _add(found, _evidence(publication))
+        _add(found, [(uri, page) for uri, page in generated if uri not in written])
+        _add(found, written)
+        _add(found, downloads.contents(publication, templates))
+        _add(found, preview_pictures.pictures(publication, posts, templates, cache))
+        atom = feed.feed(publication, posts, templates)
+        browser = {feed.ADDRESS: atom} | runtime.files(cache).files
+        _add(found, {uri: Content(data=data) for uri, data in browser.items()})
 
         placed = placing.Placing(library, templates, drawings.finished())
-        tree = placed.tree(tree, cache)
-        _add(tree, _run_files(publication, of_runs, placed, cache))
-        _add(
-            tree,
-            {
-                address: Content(data=data)
-                for address, data in runtime.files(cache).files.items()
-            },
-        )
+        found = placed.tree(found, cache)
+        _add(found, _run_pages(publication, of_runs, placed, cache))
     cache.prune()
-    return tree
+    return found
 
 
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
@@ -214,24 +204,11 @@ def publish_tables(
     addresses: dict[str, str] = {}
     files: dict[str, Content] = {}
     for name, pieces in programs.tables(publication).items():
-        address, content = _published(name, pieces)
-        addresses[name] = address
-        files[address] = content
+        text = b"".join(pieces)
+        digest = hashlib.sha256(text).hexdigest()[:8]
+        addresses[name] = f"data/{name}.{digest}.packed"
+        files[addresses[name]] = Content(data=packed(text))
     return addresses, files
-
-
-def _published(name: str, pieces: Iterable[bytes]) -> tuple[str, Content]:
-    """Address and file of a table."""
-    digest = hashlib.sha256()
-    data = packed_pieces(_digested(pieces, digest))
-    return f"data/{name}.{digest.hexdigest()[:8]}.packed", Content(data=data)
-
-
-def _digested(pieces: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
-    """The pieces, each added to the digest as it passes."""
-    for piece in pieces:
-        digest.update(piece)
-        yield piece
 
 
 def _written(
@@ -242,26 +219,20 @@ def _written(
     sources = publication.options.sources
     words = words_of(publication)
     found: dict[str, Content] = {}
-    for path, uri in files(sources):
+    shipped = manual.pages(
+        has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
+    )
+    own = {uri: path for path, uri in files(sources)}
+    for uri, path in {**own, **shipped, **own}.items():
         if uri in (CLAIMS_FILE, FACTS_FILE):
             continue
-        refuse_outside(path, uri, sources)
+        if uri in own:
+            refuse_outside(path, uri, sources)
         if path.suffix != ".md" or uri == BLOG_INDEX:
             found[uri] = Content(copy_of=path)
         else:
             text = words.render(page_text(path, uri), uri)
-            found[uri] = Content(text=text, source=path)
-    shipped = manual.pages(
-        has_claims=bool(publication.verdicts), has_runs=bool(publication.dataset.runs)
-    )
-    for uri, path in shipped.items():
-        if uri in found:
-            continue
-        if path.suffix == ".md":
-            text = words.render(path.read_text(encoding="utf-8"), uri)
-            found[uri] = Content(text=text)
-        else:
-            found[uri] = Content(copy_of=path)
+            found[uri] = Content(text=text, source=path if uri in own else None)
     shown = "".join(content.text or "" for content in found.values())
     for mark, (name, part) in words.figures.items():
         if mark in shown:
@@ -273,12 +244,14 @@ def _written(
     return blog.with_series(found, posts, publication, templates), posts
 
 
-def _forms(publication: Publication, cache: Cache) -> Iterable[telemetry.SignalForm]:
+def _forms(
+    publication: Publication, pages: RunPages, cache: Cache
+) -> Iterable[telemetry.SignalForm]:
     """The forms of the charts that the pages of runs show: as many as there are kinds of machines, and read from all
     telemetry there is, so that those of a campaign are kept."""
     found: dict[telemetry.SignalForm, None] = {}
     for campaign in publication.campaigns:
-        name = key("forms", program(), _telemetry(publication, campaign))
+        name = key("forms", [pages.decided_by(stored) for stored in campaign.runs])
         known = cache.get(name)
         if known is None:
             traces = (telemetry.trace(run) for run in campaign.runs)
@@ -289,57 +262,39 @@ def _forms(publication: Publication, cache: Cache) -> Iterable[telemetry.SignalF
     return found
 
 
-def _telemetry(publication: Publication, campaign: CampaignData) -> list[object]:
-    """What the telemetry of a campaign is known by: its digests as recorded, and files that differ from them."""
-    digests = [
-        item.sha256
-        for stored in campaign.runs
-        if (item := stored.record.file("telemetry")) is not None
-    ]
-    differing = [
-        finding.document()
-        for finding in publication.findings_of(campaign)
-        if finding.check == "checksum"
-    ]
-    return [digests, differing]
-
-
-def _in_order(publication: Publication) -> Iterator[tuple[CampaignData, int]]:
-    """Every run as its campaign and its place there."""
-    for campaign in publication.campaigns:
-        for index in range(len(campaign.runs)):
-            yield campaign, index
-
-
-def _run_files(
+def _run_pages(
     publication: Publication, pages: RunPages, placed: placing.Placing, cache: Cache
 ) -> Iterator[tuple[str, Content]]:
-    """(address, file) of the page of every run, and of what its chart shows."""
-    for campaign, index in _in_order(publication):
-        stored = campaign.runs[index]
-        made = None
-        if stored.record.file("telemetry") is not None:
-            make = partial(_run_file, placed, stored)
-            made = MadeFile(pages.decided_by(stored), cache, make)
-            yield run_file(stored), Content(made=made)
-        late = partial(_run_page, pages, campaign, index, made)
-        yield f"{run_address(stored).rstrip('/')}.md", Content(late=late)
-
-
-def _run_file(placed: placing.Placing, stored: Stored) -> bytes:
-    """What the browser fetches of a run; empty where its telemetry has nothing to draw."""
-    found = telemetry.trace(stored)
-    if found is None:
-        return b""
-    figure = telemetry.figure(stored, found)
-    return runs.file(stored, found, placed.alone(figure))
+    """(address, page) of every run."""
+    for campaign in publication.campaigns:
+        for index, stored in enumerate(campaign.runs):
+            late = partial(_run_page, pages, placed, cache, campaign, index)
+            yield f"{run_address(stored).rstrip('/')}.md", Content(late=late)
 
 
 def _run_page(
-    pages: RunPages, campaign: CampaignData, index: int, made: MadeFile | None
+    pages: RunPages,
+    placed: placing.Placing,
+    cache: Cache,
+    campaign: CampaignData,
+    index: int,
 ) -> LatePage:
-    data = b"" if made is None else made()
-    return pages.page(campaign, index, runs.chart(data) if data else "")
+    """The page of a run with what its chart shows, which is read once."""
+    stored = campaign.runs[index]
+    data = b""
+    if stored.record.file("telemetry") is not None:
+        name = pages.decided_by(stored)
+        known = cache.get(name)
+        if known is None:
+            trace = telemetry.trace(stored)
+            # Empty where its telemetry has nothing to draw.
+            known = b""
+            if trace is not None:
+                chart = placed.alone(telemetry.figure(stored, trace))
+                known = runs.file(stored, trace, chart)
+            cache.put(name, known)
+        data = known
+    return pages.page(campaign, index, data)
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, Content]]:

@@ -3,15 +3,14 @@
 import gzip
 import hashlib
 import html
-import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from sparkpub.site.cache import Cache, user_folder
+from sparkpub.site.cache import user_folder
 
 ROOT = "\ue000/"
 """Stands at the beginning of an address in generated HTML for the way from a page back to the root of the site, e.g.
@@ -29,6 +28,8 @@ _PLACEHOLDER = re.compile(r'<div data-sp-block="([0-9a-f]{16})"></div>')
 POSTS = "blog/posts/"
 SHELL = "runs/view.md"
 """The page into which MkDocs puts every run."""
+RUN_FILE = "run.packed"
+"""Beside the page of a run: the samples of its chart."""
 LEVEL = 6
 """Of compression: a higher one takes twice the time for a hundredth of the bytes."""
 
@@ -53,33 +54,18 @@ class SearchAnswer(NamedTuple):
     words: str
 
 
-@dataclass(frozen=True)
-class MadeFile:
-    """The bytes of a file as it is written, from the cache where they were made before: of files that a site has by the
-    thousand, none lies in memory. `name` is a key of all that decides them."""
-
-    name: str
-    cache: Cache = field(compare=False)
-    make: Callable[[], bytes] = field(compare=False)
-
-    def __call__(self) -> bytes:
-        known = self.cache.get(self.name)
-        if known is None:
-            known = self.make()
-            self.cache.put(self.name, known)
-        return known
-
-
 class LatePage(NamedTuple):
-    """A page of which a site has thousands: its heading, and the HTML below it."""
+    """A page of which a site has thousands: its heading, the HTML below it, and the file beside it, which may be
+    empty."""
 
     title: str
     html: str
+    file: bytes = b""
 
 
 @dataclass(frozen=True)
 class Content:
-    """One file of the docs tree: exactly one of `text`, `data`, `copy_of`, `made` and `late` is set. `late` is a page
+    """One file of the docs tree: one of `text`, `data`, `copy_of` and `late` is set. `late` is a page
     that is made as it is written; MkDocs renders one shell for all of them.
 
     `blocks` holds the HTML of a page's placeholders, by key. Charts and tables stand in the page as placeholders,
@@ -91,7 +77,6 @@ class Content:
     text: str | None = None
     data: bytes | None = None
     copy_of: Path | None = None
-    made: MadeFile | None = None
     late: Callable[[], LatePage] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     source: Path | None = None
@@ -104,15 +89,20 @@ class Content:
 
     def inlined(self, uri: str) -> bytes:
         """The file as written to disk: placeholders replaced by their HTML."""
+        return self.files(uri)[uri]
+
+    def files(self, uri: str) -> dict[str, bytes]:
+        """Address to bytes of what is written to disk: the file, and what lies beside a page that is made late."""
         if self.copy_of is not None:
-            return self.copy_of.read_bytes()
+            return {uri: self.copy_of.read_bytes()}
         if self.data is not None:
-            return self.data
-        if self.made is not None:
-            return self.made()
-        if self.late is not None:
-            return _as_markdown(self.late(), uri).encode()
-        return fill(self.text or "", self.blocks, way_to_root(uri)).encode()
+            return {uri: self.data}
+        if self.late is None:
+            return {uri: fill(self.text or "", self.blocks, way_to_root(uri)).encode()}
+        page = self.late()
+        beside = {f"{uri.removesuffix('.md')}/{RUN_FILE}": page.file}
+        written = {uri: _as_markdown(page, uri).encode()}
+        return written | (beside if page.file else {})
 
 
 def _as_markdown(page: LatePage, uri: str) -> str:
@@ -147,17 +137,6 @@ class SiteOptions:
 def packed(data: bytes) -> bytes:
     """The content of a file that ends in `.packed`, for `json` of page.js; the same for the same bytes."""
     return gzip.compress(data, compresslevel=LEVEL, mtime=0)
-
-
-def packed_pieces(pieces: Iterable[bytes]) -> bytes:
-    """The same of content that comes in pieces, none of which is kept."""
-    found = io.BytesIO()
-    with gzip.GzipFile(
-        fileobj=found, mode="wb", compresslevel=LEVEL, mtime=0
-    ) as stream:
-        for piece in pieces:
-            stream.write(piece)
-    return found.getvalue()
 
 
 def block_key(text: str) -> str:

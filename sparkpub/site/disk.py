@@ -8,14 +8,15 @@ from pathlib import Path
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import write_atomic
 from sparkpub.site.browser import runtime
-from sparkpub.site.content import Content
+from sparkpub.site.content import RUN_FILE, Content
 
 MANIFEST = ".sparkpub-files.json"
 """What this program wrote into a folder: nothing else there is ever touched."""
 
 
-def write(tree: Mapping[str, Content], out: Path) -> int:
-    """Write the tree below `out` and remove what an earlier run wrote and this one did not; how many files changed.
+def write(tree: Mapping[str, Content], out: Path) -> tuple[int, int]:
+    """Write the tree below `out` and remove what an earlier run wrote and this one did not; how many files there are,
+    and how many changed.
 
     Files that are the same stay untouched, so a watching engine rebuilds only what is new. Raises SiteError where
     `out` holds files that somebody else wrote.
@@ -27,20 +28,22 @@ def write(tree: Mapping[str, Content], out: Path) -> int:
             where=str(out),
             remedy="name an empty or new folder",
         )
-    before = (
-        set(json.loads(listing.read_text(encoding="utf-8")))
-        if listing.is_file()
-        else set[str]()
-    )
+    before = json.loads(listing.read_text("utf-8")) if listing.is_file() else []
     out.mkdir(parents=True, exist_ok=True)
-    write_atomic(listing, json.dumps(sorted(before | set(tree)), indent=0))
-    changed = sum(
-        _write(out / uri, content.inlined(uri)) for uri, content in tree.items()
-    )
-    for uri in before - set(tree):
-        (out / uri).unlink(missing_ok=True)
-    write_atomic(listing, json.dumps(sorted(tree), indent=0))
-    return changed
+    beside = (f"{uri.removesuffix('.md')}/{RUN_FILE}" for uri in tree if tree[uri].late)
+    # Named before they are written, so that a run that is cut off leaves nothing unknown.
+    named = sorted({*before, *tree, *beside})
+    write_atomic(listing, json.dumps(named, indent=0))
+    there: list[str] = []
+    changed = 0
+    for uri, content in tree.items():
+        files = content.files(uri)
+        there += files
+        changed += sum(_write(out / name, data) for name, data in files.items())
+    for name in set(before) - set(there):
+        (out / name).unlink(missing_ok=True)
+    write_atomic(listing, json.dumps(sorted(there), indent=0))
+    return len(there), changed
 
 
 def page_assets(tree: Mapping[str, Content]) -> tuple[str, str]:

@@ -2,13 +2,13 @@
 
 import gc
 import html
-import itertools
 import logging
 import os
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment
 from jinja2.ext import Extension
 from jinja2.runtime import Context
+from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
@@ -33,15 +34,15 @@ from mkdocs.utils.templates import TemplateContext
 from sparkpub.record.errors import SiteError, SparkpubError
 from sparkpub.record.settings import DEFAULT_DATA
 from sparkpub.record.store import write_atomic
-from sparkpub.site import link_preview, manual, stamp
+from sparkpub.site import manual, stamp
 from sparkpub.site.browser import runtime, security
 from sparkpub.site.cache import user_folder
 from sparkpub.site.content import (
     POSTS,
+    RUN_FILE,
     SHELL,
     SITE_CARD,
     Content,
-    MadeFile,
     Picture,
     SiteOptions,
     block_key,
@@ -69,7 +70,7 @@ _ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
-_IN_NAV = re.compile(r"^(index\.md|(?!coverage/)[a-z-]+/index\.md)$")
+_IN_NAV = re.compile(r"^([a-z-]+/)?index\.md$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
@@ -105,35 +106,6 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
-class TreeFile(File):
-    """A file of the docs tree. A preview that keeps what it built (`mkdocs serve --dirty`) keeps one that is the same
-    as in the tree before."""
-
-    unchanged = False
-    made: MadeFile | None = None
-    """Makes the content of a file that is not a page, when it is written."""
-
-    def is_modified(self) -> bool:
-        """Whether the page has to be built again."""
-        if self.unchanged:
-            return not Path(self.abs_dest_path).is_file()
-        return super().is_modified()
-
-    def copy_file(self, dirty: bool = False) -> None:
-        """Put the file into the site."""
-        if dirty and not self.is_modified():
-            return
-        if self.made is None:
-            super().copy_file(dirty)
-            return
-        path = Path(self.abs_dest_path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            path.write_bytes(self.made())
-        except SparkpubError as error:
-            raise PluginError("\n".join(error.lines())) from None
-
-
 class WithoutIndents(Extension):
     """Templates without the spaces at the beginning of their lines."""
 
@@ -148,11 +120,11 @@ class WithoutIndents(Extension):
 class Additions:
     """What our templates in `theme/` ask for: `sparkpub.policy()` and so on. Addresses are from the site's root."""
 
-    policy: Callable[[Context], str]
-    open_graph: Callable[[Page | None], list[tuple[str, str]]]
-    linked_data: Callable[[Page | None], str | None]
+    policy: Callable[[Context], str] | None
+    """None in a preview, whose server adds a script of its own to every page."""
+    image: Callable[[Page], Picture]
+    linked_data: Callable[[Page], str | None]
     search: str
-    reload: str | None
     problems: Sequence[str]
     """What stops a build, in a preview: a line each."""
 
@@ -196,7 +168,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
     @event_priority(50)
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Add the docs tree. Bound pages of people take the place of their sources; damaged data stop a build."""
-        before = self._tree
         self._problems = []
         try:
             with _all_lasts():
@@ -210,48 +181,23 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             self._problems = [f"{line}; the last good pages stay" for line in lines]
             for line in self._problems:
                 log.error(line)  # noqa: TRY400 - one line, no traceback
-        self._blocks = {
-            key: text
-            for content in self._tree.values()
-            for key, text in content.blocks.items()
-        }
+        self._blocks = {}
         style, module = page_assets(self._tree)
         script = ExtraScriptValue(module)
         script.type = "module"
         config.extra_css.append(style)
         config.extra_javascript.append(script)
-        # Every page names both, so with new ones every page is new.
-        same_assets = style in before and module in before
-        self._put(files, config, before if same_assets else {})
-        if config.nav is not None:
-            config.nav = manual.navigation(config.nav, files.src_uris)
-        return files
-
-    def _put(
-        self, files: Files, config: MkDocsConfig, before: Mapping[str, Content]
-    ) -> None:
-        """Add the tree to the engine's files, and take from a preview what is no longer in it."""
         for uri, content in self._tree.items():
-            if content.late is not None:
-                continue
+            self._blocks |= content.blocks
             known = files.get_file_from_path(uri)
-            if known is not None and content.copy_of is not None:
+            if content.late is not None or (known and content.copy_of is not None):
                 continue
             if known is not None:
                 files.remove(known)
-            file = self._file(config, uri, content)
-            file.unchanged = before.get(uri) == content and not uri.startswith(POSTS)
-            files.append(file)
-        for uri in before.keys() - self._tree.keys():
-            if not uri.startswith(POSTS):
-                gone = Path(self._file(config, uri, before[uri]).abs_dest_path)
-                gone.unlink(missing_ok=True)
-        if self._preview is not None:
-            address, text = runtime.script(runtime.RELOAD)
-            reload = TreeFile.generated(config, address, content=text)
-            assert isinstance(reload, TreeFile)
-            reload.unchanged = bool(before)
-            files.append(reload)
+            files.append(self._file(config, uri, content))
+        if config.nav is not None:
+            config.nav = manual.navigation(config.nav, files.src_uris)
+        return files
 
     def _build(self, config: MkDocsConfig) -> Mapping[str, Content]:
         # These load pandas, which a build does not need where nothing changed.
@@ -282,42 +228,32 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             evidence_on_site=self.config.evidence == "site",
         )
 
-    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> TreeFile:
+    def _file(self, config: MkDocsConfig, uri: str, content: Content) -> File:
         inclusion = InclusionLevel.UNDEFINED
         if uri.endswith(".md") and not _IN_NAV.match(uri) and not uri.startswith(POSTS):
             inclusion = InclusionLevel.NOT_IN_NAV
-        place = content.copy_of
+        place, body = content.copy_of, content.text or ""
         if uri.startswith(POSTS) and place is None:
-            place = self._post(config, uri, content)
-        if place is not None:
-            file = TreeFile.generated(
-                config, uri, abs_src_path=str(place), inclusion=inclusion
-            )
-        else:
-            body = content.text or "" if content.data is None else content.data
-            file = TreeFile.generated(config, uri, content=body, inclusion=inclusion)
-        assert isinstance(file, TreeFile)
-        file.made = content.made
+            place = self._post(config, uri, body)
+        given: dict[str, Any] = {"abs_src_path": str(place)}
+        if place is None:
+            given = {"content": body if content.data is None else content.data}
+        file = File.generated(config, uri, inclusion=inclusion, **given)
         if content.source is not None and config.repo_url and config.edit_uri:
-            file.edit_uri = self._source_uri(config, content.source)
+            with suppress(ValueError):  # of a file that is elsewhere
+                path = content.source.resolve().relative_to(self._folder(config))
+                file.edit_uri = f"../{path.as_posix()}"
         return file
 
-    def _post(self, config: MkDocsConfig, uri: str, content: Content) -> Path:
+    def _post(self, config: MkDocsConfig, uri: str, text: str) -> Path:
         """A post as a file: the blog opens its posts itself, so they need a place, outside every watched folder."""
         folder = self._folder(config)
         posts = folder / self.config.cache / "posts" / block_key(str(folder))
         place = posts / Path(uri).name
-        text = (content.text or "").encode()
-        if not place.is_file() or place.read_bytes() != text:
+        if not place.is_file() or place.read_bytes() != text.encode():
             place.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(place, text, durable=False)
         return place
-
-    def _source_uri(self, config: MkDocsConfig, source: Path) -> str | None:
-        try:
-            return f"../{source.resolve().relative_to(self._folder(config)).as_posix()}"
-        except ValueError:
-            return None
 
     def on_page_markdown(self, markdown: str, *, page: Page, **_: Any) -> str:
         """Have the shell of runs hold what the title of each takes the place of."""
@@ -337,17 +273,21 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         # The blank lines and indents of templates are a fortieth of a page as it travels.
         env.trim_blocks = True
         env.add_extension(WithoutIndents)
+        policy = security.page_policy(env, self.config.allow)
         env.globals["sparkpub"] = Additions(
-            policy=security.page_policy(env, self.config.allow),
-            open_graph=lambda page: self._open_graph(page, config),
-            linked_data=self._linked_data,
+            policy=policy if self._preview is None else None,
+            image=lambda page: (
+                self._content(page).image or Picture(SITE_CARD, config.site_name)
+            ),
+            linked_data=lambda page: self._content(page).linked_data,
             search=runtime.script(runtime.SEARCH)[0],
-            reload=runtime.script(runtime.RELOAD)[0]
-            if self._preview is not None
-            else None,
             problems=self._problems,
         )
         return env
+
+    def _content(self, page: Page) -> Content:
+        """What a page is made of; nothing for one of the theme."""
+        return self._tree.get(page.file.src_uri, Content())
 
     def _refuse_twins(self, files: Files) -> None:
         """Stop a build where two files would be published at one address, and one of them lost."""
@@ -364,31 +304,6 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
                 raise PluginError(line)
             log.error(line)
 
-    def _open_graph(
-        self, page: Page | None, config: MkDocsConfig
-    ) -> list[tuple[str, str]]:
-        """OpenGraph properties; none for a page that is no page of the site, such as the one for a wrong address."""
-        if page is None:
-            return []
-        content = self._tree.get(page.file.src_uri)
-        image = None
-        if config.site_url:
-            image = Picture(SITE_CARD, config.site_name)
-            if content is not None and content.image is not None:
-                image = content.image
-            image = replace(image, address=config.site_url + image.address)
-        return link_preview.open_graph(
-            page,
-            site_name=config.site_name,
-            of_site=config.site_description or "",
-            image=image,
-        )
-
-    def _linked_data(self, page: Page | None) -> str | None:
-        """JSON about a page for search engines; None for most."""
-        content = None if page is None else self._tree.get(page.file.src_uri)
-        return None if content is None else content.linked_data
-
     @event_priority(-50)  # after the search, which has read the page by then
     def on_page_context(
         self,
@@ -399,7 +314,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         nav: Navigation,
     ) -> TemplateContext:
         """Give every page a description; the theme writes it and the title into the page as they are."""
-        text = link_preview.description(page, config.site_description or "")
+        text = description(page, config.site_description or "")
         page.meta["description"] = html.escape(text)
         if "title" in page.meta:
             title = html.unescape(str(page.meta["title"]))
@@ -409,41 +324,39 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def _add_to_search(self, page: Page, config: MkDocsConfig) -> None:
         """Give the search the words of a page that stand in its charts and tables, which are not there yet."""
-        content = self._tree.get(page.file.src_uri)
-        if content is None or not (content.found_by or content.answers):
+        content = self._content(page)
+        if not (content.found_by or content.answers):
             return
         # The theme's search has the theme's name before its own.
         for plugin in config.plugins.values():
-            index = getattr(plugin, "search_index", None)
-            entries = getattr(index, "entries", [])
-            found = (item for item in reversed(entries) if item["location"] == page.url)
-            for entry in itertools.islice(found, 1):
-                words = html.escape(content.found_by)
-                entry["text"] = f"{entry['text']} {words}".strip()
-                entries += [
-                    {
-                        **entry,
-                        "location": f"{page.url}#{answer.anchor}",
-                        "title": html.escape(answer.title),
-                        "text": html.escape(answer.words),
+            entries = getattr(getattr(plugin, "search_index", None), "entries", [])
+            own = [entry for entry in entries if entry["location"] == page.url]
+            for entry in own[-1:]:
+                words = f"{entry['text']} {html.escape(content.found_by)}"
+                entry["text"] = words.strip()
+                for anchor, title, said in content.answers:
+                    found = {
+                        "location": f"{page.url}#{anchor}",
+                        "title": html.escape(title),
+                        "text": html.escape(said),
                     }
-                    for answer in content.answers
-                ]
+                    entries.append(entry | found)
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
-        """Put figures and tables in."""
-        return fill(output, self._blocks, "../" * page.url.count("/"))
+        """Put figures and tables in: those of the page, and in a list of posts those of the posts."""
+        blocks = {**self._blocks, **self._content(page).blocks}
+        return fill(output, blocks, "../" * page.url.count("/"))
 
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Put every run into the shell. Warn of links that lead nowhere: a strict build stops there."""
+        site = Path(config.site_dir)
         try:
-            self._write_runs(Path(config.site_dir))
+            self._write_runs(site)
         except SparkpubError as error:
             raise PluginError("\n".join(error.lines())) from None
-        if self._preview is not None:
-            return
-        for line in dead_links(Path(config.site_dir), config.site_url or ""):
-            log.warning("%s%s", DEAD_LINK, line)
+        if self._preview is None:
+            for line in dead_links(site, config.site_url or ""):
+                log.warning("%s%s", DEAD_LINK, line)
 
     def _write_runs(self, site: Path) -> None:
         # This loads pandas: see `_build`.
@@ -453,11 +366,13 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
         shell = place.read_text(encoding="utf-8")
         for uri, content in self._tree.items():
             if content.late is not None:
-                address = uri.removesuffix(".md") + "/"
-                page = site / address / "index.html"
-                page.parent.mkdir(parents=True, exist_ok=True)
-                text = runs.in_shell(shell, content.late(), address)
-                page.write_text(text, encoding="utf-8")
+                run = content.late()
+                folder = site / uri.removesuffix(".md")
+                folder.mkdir(parents=True, exist_ok=True)
+                text = runs.in_shell(shell, run, f"{uri.removesuffix('.md')}/")
+                (folder / "index.html").write_text(text, encoding="utf-8")
+                if run.file:
+                    (folder / RUN_FILE).write_bytes(run.file)
         place.write_text(shell.replace(runs.STAND_IN, runs.TITLE), encoding="utf-8")
 
     def on_serve(
@@ -489,6 +404,20 @@ def _all_lasts() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+DESCRIPTION_LENGTH = 300
+"""Characters: search engines and chat programs cut what is longer."""
+_PARAGRAPH = re.compile(r"<p>(.+?)</p>", re.DOTALL)
+
+
+def description(page: Page, of_site: str) -> str:
+    """A page's own description, else its first paragraph, else that of the site, else its title; as plain text."""
+    own = html.unescape(str(page.meta.get("description") or ""))
+    first = _PARAGRAPH.search(page.content or "")
+    text = Markup(first[1]).striptags() if first else ""  # noqa: S704 - read, not written
+    shown = own or text or of_site or str(page.title)
+    return textwrap.shorten(shown, DESCRIPTION_LENGTH, placeholder=" …")
 
 
 def published_address(site_url: str | None) -> str:
@@ -532,39 +461,43 @@ _NO_TARGET = re.compile(
 )
 
 
-def _with_remedies(lines: list[str]) -> list[str]:
+def _with_remedies(lines: Sequence[str]) -> list[str]:
     """What MkDocs warned of as lines of ours. A dead link is said once, with its source, and not again for each page
     that shows it."""
     found = []
-    links = set()
+    links = {""}
     for line in lines:
         no_target = _NO_TARGET.match(line)
         if no_target is not None:
             page, link = no_target["page"], no_target["link"]
             links.add(link.rpartition("/")[2])
-            found.append(f"a link to {link} leads nowhere, {page}; correct it")
-        elif not line.startswith(DEAD_LINK):
-            found.append(line if "; " in line else f"{line.rstrip('.')}; correct it")
-    for line in lines:
+            line = f"a link to {link} leads nowhere, {page}"  # noqa: PLW2901 - said better
         target = line.removesuffix(NOT_THERE).rpartition("/")[2]
-        if line.startswith(DEAD_LINK) and target not in links:
-            found.append(f"{line}; correct it")
+        if not (line.startswith(DEAD_LINK) and target in links):
+            found.append(line if "; " in line else f"{line.rstrip('.')}; correct it")
     return found
 
 
-def serve_site(config_file: Path, address: str) -> None:
-    """Serve the site at `HOST:PORT` until Ctrl-C, and build it again as files change. Raises SiteError where it cannot
-    begin."""
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    """Whatever stops MkDocs meanwhile is a SiteError, with what it warned of."""
     problems = _Problems()
     engine = logging.getLogger("mkdocs")
     engine.addHandler(problems)
     try:
-        serve_docs(config_file=str(config_file), dev_addr=address)
+        yield
     except (MkDocsException, SystemExit) as error:
         first, *others = _with_remedies(problems.lines or [str(error)])
         raise SiteError(first, others=others) from None
     finally:
         engine.removeHandler(problems)
+
+
+def serve_site(config_file: Path, address: str) -> None:
+    """Serve the site at `HOST:PORT` until Ctrl-C, and build it again as files change. Raises SiteError where it cannot
+    begin."""
+    with _in_our_words():
+        serve_docs(config_file=str(config_file), dev_addr=address)
 
 
 def build_site(
@@ -580,15 +513,8 @@ def build_site(
     """
     given = {"site_dir": site_dir, "docs_dir": sources}
     paths = {name: str(path.resolve()) for name, path in given.items() if path}
-    problems = _Problems()
-    engine = logging.getLogger("mkdocs")
-    engine.addHandler(problems)
-    try:
-        config = load_config(
-            str(config_file),
-            strict=True,
-            **paths,
-        )
+    with _in_our_words():
+        config = load_config(str(config_file), strict=True, **paths)
         ours = _ours(config)
         if data:
             folders = os.pathsep.join(str(folder.resolve()) for folder in data)
@@ -600,10 +526,5 @@ def build_site(
         config.plugins.on_startup(command="build", dirty=False)
         build_docs(config)
         config.plugins.on_shutdown()
-    except (MkDocsException, SystemExit) as error:
-        first, *others = _with_remedies(problems.lines or [str(error)])
-        raise SiteError(first, others=others) from None
-    finally:
-        engine.removeHandler(problems)
     stamp.write(site, decided)
     return site, True

@@ -75,7 +75,15 @@ def _finding(
 ) -> Finding:
     where = {"file": str(page), "line": line}
     severity = CHECKS[check].severities[0]
-    return Finding(check, severity, campaign, None, None, message, where | evidence)
+    return Finding(
+        check,
+        severity,
+        campaign,
+        None,
+        None,
+        message,
+        where | evidence,
+    )
 
 
 # -- what cannot be read ---------------------------------------------------------------------------------------
@@ -125,7 +133,12 @@ def _of_claims(sources: Path, review: Review) -> Iterator[Finding]:
             verdict(claim, review)
         except ClaimError as error:
             line = _line_with(documents.text_of(path, ClaimError), claim.id)
-            yield _finding(UNREADABLE, path, line, error.lines()[0])
+            yield _finding(
+                UNREADABLE,
+                path,
+                line,
+                error.lines()[0],
+            )
 
 
 def _claims(sources: Path) -> list[Claim]:
@@ -187,7 +200,12 @@ def _problems(error: SparkpubError, path: Path, name: str) -> Iterator[Finding]:
     for text in error.lines():
         found = place.search(text)
         line = int(found[1]) if found and found[1] else 1
-        yield _finding(UNREADABLE, path, line, place.sub("", text))
+        yield _finding(
+            UNREADABLE,
+            path,
+            line,
+            place.sub("", text),
+        )
 
 
 def _line_with(source: str, text: str) -> int:
@@ -210,11 +228,26 @@ def unbound_number(
             passages = read_page(source, uri)
         for said in (said for passage in passages for said in prose.typed(passage)):
             text = f"{said.text!r} is typed into the text; {_advice(said, speak)}."
-            yield _finding(check, page, prose.line_of(source, said), text)
+            yield _finding(
+                check,
+                page,
+                prose.line_of(source, said),
+                text,
+            )
         if speak is not None:
-            say = partial(_said, page=source, uri=uri, speak=speak)
+            say = partial(
+                _said,
+                page=source,
+                uri=uri,
+                speak=speak,
+            )
             for place, text in against_sign(source, say):
-                yield _finding(check, page, source.count("\n", 0, place) + 1, text)
+                yield _finding(
+                    check,
+                    page,
+                    source.count("\n", 0, place) + 1,
+                    text,
+                )
     path = sources / CLAIMS_FILE
     for statement in _claims(sources):
         for said in prose.typed(Passage(statement.says or "")):
@@ -353,7 +386,12 @@ def dead_evidence(
             if "://" not in target and _dead(target, review.dataset):
                 line = text.count("\n", 0, found.start()) + 1
                 what = f"{target} leads to evidence that does not exist."
-                yield _finding("dead-evidence", page, line, what)
+                yield _finding(
+                    "dead-evidence",
+                    page,
+                    line,
+                    what,
+                )
 
 
 def _dead(target: str, dataset: Dataset) -> bool:

@@ -24,13 +24,11 @@ from sparkpub.review.results import Results
 from sparkpub.review.speeds import Speed, speeds
 from sparkpub.review.tables.column import rows
 from sparkpub.site import sweeps
-from sparkpub.site.content import SiteOptions
+from sparkpub.site.content import RUN_FILE, SiteOptions
 from sparkpub.site.pages.evidence import Published, published
 
 LEADING = 6
 """Metrics that lead the page of a campaign, at most."""
-RUN_FILE = "run.packed"
-"""See `run_file`."""
 SHARED = 0.5
 """Share of a campaign's runs that shared the machine beyond which it answers nothing."""
 
@@ -71,13 +69,11 @@ class Publication:
 
     def lines(self, campaign: CampaignData) -> Sequence[sweeps.Line]:
         """What a campaign varies: every line of it, axis by axis."""
-        if campaign.name not in self._lines:
-            self._lines[campaign.name] = sweeps.lines(campaign)
         return self._lines[campaign.name]
 
     @cached_property
-    def _lines(self) -> dict[str, Sequence[sweeps.Line]]:
-        return {}
+    def _lines(self) -> Mapping[str, Sequence[sweeps.Line]]:
+        return {campaign.name: sweeps.lines(campaign) for campaign in self.campaigns}
 
     @cached_property
     def speeds(self) -> list[Speed]:

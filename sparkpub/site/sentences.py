@@ -89,7 +89,7 @@ def _say(
     candidate, baseline = _sides(names, rows)
     return _SENTENCES[kind].format(
         subject=metric.subject,
-        measured=_measured(metric, rows),
+        measured=measured(metric, rows),
         candidate=candidate,
         baseline=baseline,
         than=f"{in_environment(candidate)} than {in_environment(baseline)}",
@@ -232,8 +232,8 @@ def _range(metric: Metric, rows: Sequence[TableRow], low: float, high: float) ->
     return spread([between(low, high, decimals, signed=True)], unit)
 
 
-def _measured(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """The differences that were measured."""
+def measured(metric: Metric, rows: Sequence[TableRow]) -> str:
+    """The least and the largest difference that was measured."""
     if _in_percent(rows):
         sizes = sorted(row.difference_percent for row in rows)
     else:

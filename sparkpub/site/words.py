@@ -109,10 +109,20 @@ class Words:
             self._scopes.default = campaign[1] if campaign else ""
             # A title is no place for a link.
             self._links = False
-            head = expressions.render(self._words, front, uri, 0)
+            head = expressions.render(
+                self._words,
+                front,
+                uri,
+                0,
+            )
             self._links = True
             body, lines = text[len(front) :], front.count("\n")
-            said = head + expressions.render(self._words, body, uri, lines)
+            said = head + expressions.render(
+                self._words,
+                body,
+                uri,
+                lines,
+            )
             self._rendered[text, uri] = said
         return self._rendered[text, uri]
 
@@ -206,7 +216,12 @@ class Words:
         chosen = self._scopes.measured(**runs)
         known: list[tuple[float, Quantity]] = []
         for name in dict.fromkeys(getattr(record, over) for record in chosen.records):
-            found = self._scopes.quantity(statistic, metric, **scope, **{over: name})
+            found = self._scopes.quantity(
+                statistic,
+                metric,
+                **scope,
+                **{over: name},
+            )
             if found.value is not None:
                 known.append((found.value, found))
         if not known:
@@ -299,7 +314,12 @@ class Words:
             if column.metric not in self._scopes.select(**runs).metrics:
                 return NOT_AVAILABLE
         statistic = column.statistic.removeprefix(INTERVAL)
-        return say(statistic, column.metric, decimals=decimals, **runs)
+        return say(
+            statistic,
+            column.metric,
+            decimals=decimals,
+            **runs,
+        )
 
     def _named(self, axis: str, key: str, scope: Mapping[str, Any]) -> str:
         """What readers call a key."""
@@ -540,7 +560,15 @@ def _columns(
         asked = [TableColumn(shown, name) for name in metrics]
     elif len(metrics) == 1:
         keys = _keys(chosen, axis)
-        asked = [TableColumn(shown, metrics[0], key, axis) for (key,) in keys]
+        asked = [
+            TableColumn(
+                shown,
+                metrics[0],
+                key,
+                axis,
+            )
+            for (key,) in keys
+        ]
     else:
         what = "a table has columns of one metric, or a column per metric"
         raise ClaimError(what, remedy="leave columns out, or name one metric")

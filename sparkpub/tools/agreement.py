@@ -115,13 +115,9 @@ def _statistic(name: str, values: NDArray[np.float64]) -> float | None:
 
 
 def equal(
-    name: str,
-    said: float | None,
-    product: str,
-    found: float | None,
-    tolerance: float = SAME,
+    name: str, said: float | None, product: str, found: float | None
 ) -> list[str]:
     """Where two figures that are one are not; nothing where one of them is unknown."""
-    if said is None or found is None or math.isclose(said, found, rel_tol=tolerance):
+    if said is None or found is None or math.isclose(said, found, rel_tol=SAME):
         return []
     return [f"{name} is {said:.6g}, and {product} is {found:.6g}"]

@@ -5,8 +5,7 @@ is: a value that is none becomes null, with its reason.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, Literal
 
@@ -52,13 +51,15 @@ def figures(mapping: ResultMapping, document: Any, source: FigureSource) -> Figu
         if len(values) > 1:
             found.samples[name] = values
         if not values and value.value is not None:
-            found.spreads.update(_spread(mapping, name, cell, document, scale))
+            spread = _spread(mapping, metric, cell, document, scale)
+            if spread is not None:
+                found.spreads[name] = spread
     for stem, times in mapping.requests.items():
         distribution = _distribution(stem, times, document, source)
         found.metrics.update(distribution)
         for name in distribution:
             found.spreads.pop(name, None)
-    return Figures(found.metrics, found.samples, found.spreads, tuple(_unequal(counts)))
+    return replace(found, notes=_unequal(counts))
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class PlacedValue:
             return reading.metric(name, said, self.source, scale=scale), scale
         reason = None
         if number is None:
-            reason = self.reason or f"the {_NAMES[self.source]} has no value"
+            where = "table" if self.source == "published" else self.source
+            reason = self.reason or f"the {where} has no value"
         else:
             number *= scale
             self._refuse_impossible(name, number)
@@ -144,13 +146,6 @@ class PlacedValue:
             raise CellError(f"{what}, and {name} can be {bounds}; correct cell or unit")
 
 
-_NAMES: Mapping[FigureSource, str] = {
-    "published": "table",
-    "report": "report",
-    "log": "log",
-}
-
-
 def _scale(mapping: ResultMapping, name: str, unit: str | None) -> float:
     """What a figure in that unit is multiplied with. Raises CellError for a metric that nobody knows, and for a unit
     that cannot be converted."""
@@ -175,25 +170,23 @@ def _known_like(name: str) -> list[str]:
 
 
 def _spread(
-    mapping: ResultMapping, name: str, cell: PlacedValue, document: Any, scale: float
-) -> Iterator[tuple[str, Spread]]:
-    """The deviation of a mean, by the name of its metric, where its cell or another place says it."""
-    metric = mapping.metrics[name]
-    apart = PlacedValue(
-        str(metric.deviation), at(document, metric.deviation), cell.source
-    )
+    mapping: ResultMapping,
+    metric: MetricPlace,
+    cell: PlacedValue,
+    document: Any,
+    scale: float,
+) -> Spread | None:
+    """The deviation of a mean, where its cell or another place says it."""
     deviation = cell.deviation
     if deviation is None:
-        deviation = apart.number
+        place = metric.deviation
+        deviation = PlacedValue(str(place), at(document, place), cell.source).number
     if deviation is None:
-        return
-    yield (
-        name,
-        Spread(
-            repetitions=_repetitions(metric, document, cell.source),
-            deviation=abs(scale * deviation),
-            divisor=mapping.divisor,
-        ),
+        return None
+    return Spread(
+        repetitions=_repetitions(metric, document, cell.source),
+        deviation=abs(scale * deviation),
+        divisor=mapping.divisor,
     )
 
 
@@ -252,8 +245,10 @@ _SPELLED = {"sec": "s"}
 """Units as tools spell them."""
 
 
-def _unequal(counts: set[int]) -> Iterator[str]:
+def _unequal(counts: set[int]) -> tuple[str, ...]:
     """What is to be said where the metrics of a run have not as many repetitions each."""
-    if len(counts) > 1:
-        fewest, most = min(counts), max(counts)
-        yield f"a rate has {fewest} repetitions and the other {most}: the tool leaves out what failed"
+    if len(counts) < 2:
+        return ()
+    few, many = min(counts), max(counts)
+    what = f"a rate has {few} repetitions and the other {many}"
+    return (f"{what}: the tool leaves out what failed",)

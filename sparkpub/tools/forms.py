@@ -105,6 +105,33 @@ def _of_lines(content: bytes, why_no_document: ValueError) -> list[Any]:
     raise FileError(unfit[0] if unfit else "not JSON, or cut short")
 
 
+def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The rows at a path below an object: each as the object is with that row in the place of all, without the lists
+    around it, and as it is with no other row."""
+    if not path:
+        row = {"value": item}  # a figure alone
+        yield item if isinstance(item, dict) else row if item is not None else {}, item
+        return
+    if not isinstance(item, dict):
+        return
+    step, *rest = path
+    if step == "*":
+        for name, value in item.items():
+            for row, alone in spread_out(value, rest):
+                yield {"key": name, **row}, {name: alone}
+        return
+    around = {
+        name: value
+        for name, value in item.items()
+        if name != step and not isinstance(value, list)
+    }
+    below = item.get(step)
+    for part in below if isinstance(below, list) else [below]:
+        for row, alone in spread_out(part, rest):
+            kept = [alone] if isinstance(below, list) else alone
+            yield {**around, step: row}, {**item, step: kept}
+
+
 def of_csv(text: str) -> list[dict[str, str]]:
     """The rows of a CSV by the names of its header. Raises FileError where one has other columns."""
     try:

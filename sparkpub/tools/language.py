@@ -260,7 +260,7 @@ class ResultMapping(Declared):
     """What is kept with the row of a run, by its new name; without it the whole document is, with that row alone."""
     path: Annotated[str, Field(pattern=r"\{[a-z_]+\}")] | None = None
     """What the path of a file says, as `{model}/{weights}/c{clients}.json`: `path.model`, `path.weights`, …"""
-    run: RunPlaces | None = None
+    run: RunPlaces = RunPlaces()
     same: Same = Same()
     """What holds for every run."""
     load: Annotated[tuple[Term, ...], BeforeValidator(_terms), _WrittenShort()] = ()
@@ -293,7 +293,7 @@ class ResultMapping(Declared):
     @property
     def is_wide(self) -> bool:
         """Whether a row is a run."""
-        return self.run is not None and self.long is None
+        return "run" in self.model_fields_set and self.long is None
 
     @cached_property
     def path_pattern(self) -> re.Pattern[str] | None:
@@ -348,7 +348,7 @@ def _faults(mapping: ResultMapping) -> Iterator[Fault]:
     yield from _faults_of_kind(mapping)
     if mapping.is_wide and not (mapping.names_figures or mapping.reads):
         yield ("metrics",), "no metrics are declared", "name the columns of the figures"
-    for name in Same.model_fields if mapping.run is not None else ():
+    for name in Same.model_fields:
         if getattr(mapping.run, name) and getattr(mapping.same, name):
             what = f"same.{name} says what run.{name} says for each row"
             yield ("same", name), what, "keep one"
@@ -365,7 +365,6 @@ def _faults(mapping: ResultMapping) -> Iterator[Fault]:
 
 def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
     """Keys that count for the reports of a tool alone, or for tables."""
-    run = mapping.run or RunPlaces()
     is_of_tool = mapping.tool is not None
     what = "tables" if is_of_tool else "the reports of a tool"
     remedy = "leave it out" if is_of_tool else "add tool:, or leave it out"
@@ -373,9 +372,9 @@ def _faults_of_kind(mapping: ResultMapping) -> Iterator[Fault]:
         if name in mapping.model_fields_set:
             yield (name,), f"{name} is for {what}", remedy
     for name in _RUNS_OF_TABLES if is_of_tool else _RUNS_OF_TOOLS:
-        if getattr(run, name) is not None:
+        if getattr(mapping.run, name) is not None:
             yield ("run", name), f"run.{name} is for {what}", remedy
-    if is_of_tool and mapping.run is None:
+    if is_of_tool and "run" not in mapping.model_fields_set:
         yield ("run",), "nothing says which model ran", "add run: {model: ...}"
     if is_of_tool and not mapping.when:
         what = "nothing says which documents are reports"
@@ -425,20 +424,10 @@ def _faults_of_own(name: str, metric: MetricPlace) -> Iterator[Fault]:
         yield (*path, "unit"), what, "rename the metric or correct the unit"
 
 
+_NAMES_EXPORTED = ("model", "environment", "workload", "iteration", "started")
+_STATES_EXPORTED = ("status", "quarantined", "repeat_of")
 _EXPORTED = RunPlaces.model_validate(
-    {
-        name: name
-        for name in (
-            "model",
-            "environment",
-            "workload",
-            "iteration",
-            "started",
-            "status",
-            "quarantined",
-            "repeat_of",
-        )
-    }
+    {name: name for name in (*_NAMES_EXPORTED, *_STATES_EXPORTED)}
 )
 _EXPORTED_LONG = Long(
     metric="metric", value="value", unit="unit", reason="reason", run="run"
@@ -448,40 +437,33 @@ _EXPORTED_LONG = Long(
 
 @dataclass(frozen=True)
 class MappingFile:
-    """A mapping with its places, and the file that declares it."""
+    """A mapping, and the file that declares it: none for that of an exported table."""
 
     declared: ResultMapping
-    run: RunPlaces
-    long: Long | None
-    name: str
     content: bytes = b""
     lines: documents.Lines | None = None
 
-    def needed(self) -> dict[str, tuple[str, ...]]:
+    @cached_property
+    def needed(self) -> Mapping[str, tuple[str, ...]]:
         """Every place that results must have, and the key that names it."""
+        declared, long = self.declared, self.declared.long
         found: dict[str, tuple[str, ...]] = {}
-        for field, place in self.run.model_dump(exclude_none=True).items():
-            found[place] = ("run", field)
-        if self.long is not None:
-            for field, place in self.long.model_dump(exclude_none=True).items():
-                found[place] = ("long", field)
-        for term in self.declared.load:
+        for name, part in (("run", declared.run), ("long", long)):
+            told = {} if part is None else part.model_dump(exclude_none=True)
+            found |= {place: (name, key) for key, place in told.items()}
+        for term in declared.load:
             if term.at is not None:
                 found[term.at] = ("load", str(term.option))
-        for condition in self.declared.when:
+        for condition in declared.when:
             found[looked_at(condition)] = ("when",)
-        for key in ("metrics", "requests") if self.long is None else ():
-            for name, figure in getattr(self.declared, key).items():
+        for name in ("metrics", "requests") if long is None else ():
+            for key, figure in getattr(declared, name).items():
                 found |= {
-                    place: (key, name, field)
+                    place: (name, key, field)
                     for field in ("at", "deviation", "repetitions")
                     if isinstance(place := getattr(figure, field, None), str)
                 }
         return found
-
-    def where(self, path: tuple[str, ...]) -> str:
-        """`file:line` of a key; the mapping's name where it is no file."""
-        return self.name if self.lines is None else self.lines.where(path)
 
 
 @cache
@@ -501,8 +483,7 @@ def read_mapping(path: Path | None) -> MappingFile:
     """The mapping in a YAML file; without one, that of an exported table. Raises ImportFormatError with file, line
     and every mistake."""
     if path is None:
-        name = "the columns of sparkpub export"
-        return MappingFile(ResultMapping(), _EXPORTED, _EXPORTED_LONG, name)
+        return MappingFile(_as_exported(ResultMapping()))
     return _mapped(documents.text_of(path, ImportFormatError), str(path))
 
 
@@ -524,12 +505,17 @@ def _mapped(text: str, name: str) -> MappingFile:
         raise
     faults = [lines.problem(*fault) for fault in _faults(declared)]
     documents.refuse(faults, ImportFormatError)
-    run, long = declared.run, declared.long
-    if run is None:
-        told = declared.same.model_dump(exclude_none=True)
-        run = _EXPORTED.model_copy(update=dict.fromkeys(told))
-        long = long or _EXPORTED_LONG
-    return MappingFile(declared, run, long, name, text.encode(), lines)
+    if "run" not in declared.model_fields_set:
+        declared = _as_exported(declared)
+    return MappingFile(declared, text.encode(), lines)
+
+
+def _as_exported(declared: ResultMapping) -> ResultMapping:
+    """With the columns that `sparkpub export` writes, but for what holds for every row."""
+    told = declared.same.model_dump(exclude_none=True)
+    run = _EXPORTED.model_copy(update=dict.fromkeys(told))
+    long = declared.long or _EXPORTED_LONG
+    return declared.model_copy(update={"run": run, "long": long})
 
 
 def _other_words(error: ValidationError, lines: documents.Lines) -> Iterator[str]:

@@ -73,9 +73,9 @@ class ReportReading:
     @property
     def succeeded(self) -> bool:
         """Whether any request did, by a number of them or a list."""
-        run = self.mapping.run
-        found = None if run is None else at(self.document, run.succeeded)
-        if run is None or run.succeeded is None:
+        place = self.mapping.run.succeeded
+        found = at(self.document, place)
+        if place is None:
             return True
         return bool(found if isinstance(found, list) else reading.number(found))
 

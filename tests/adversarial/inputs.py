@@ -15,11 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from sparkpub.collect.importers import IMPORTERS, import_results
-from sparkpub.collect.importers.base import (
-    Given,
-    read_about,
-)
+from sparkpub.collect.imports import IMPORTERS, import_results
+from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.public import public, published
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.plan import plan

@@ -87,7 +87,7 @@ def test_a_page_that_is_no_plain_text_is_refused(
 def test_a_page_that_is_no_file_or_not_utf_8_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
-    with pytest.raises(SiteError, match="a named pipe and not a file"):
+    with pytest.raises(SiteError, match="a device, pipe or socket and not a file"):
         page_text(tmp_path / "pipe.md", "pipe.md")
     with pytest.raises(SiteError, match="not UTF-8 at byte 3"):
         page_text(tmp_path / "latin.md", "latin.md")

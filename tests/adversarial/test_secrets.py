@@ -18,11 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sparkpub.collect import journal
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-    read_about,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given, read_about
 from sparkpub.collect.journal import Log
 from sparkpub.collect.public import public
 from sparkpub.record.errors import MatrixError

@@ -92,14 +92,6 @@ def live(page: Any, chart: str = "value") -> None:
     page.wait_for_selector(f"#{chart} .sp-wide .mark-symbol path")
 
 
-def test_drawn_without_script_and_points_are_links(charts: Host) -> None:
-    page = charts.open(java_script_enabled=False).page
-    assert page.locator("#value .sp-wide svg a").count() == len(ROWS)
-    assert page.locator("#value .sp-wide svg").is_visible()
-    page.locator("#value .sp-wide svg a").nth(3).click()
-    page.wait_for_url(charts.address + "runs/r3/")
-
-
 def test_a_pointer_that_was_there_before_the_script_asks_when_it_moves(
     charts: Host,
 ) -> None:
@@ -111,19 +103,6 @@ def test_a_pointer_that_was_there_before_the_script_asks_when_it_moves(
     assert marks(page, "value") == 0
     page.mouse.move(300, 200)
     page.wait_for_selector("#value .sp-wide .mark-symbol path")
-
-
-def test_nothing_of_vega_is_loaded_until_a_reader_shows_interest(charts: Host) -> None:
-    visit = charts.open()
-    visit.page.wait_for_load_state("networkidle")
-    assert not [
-        url for url in visit.requests if "vega" in url or url.endswith("value.json")
-    ]
-    live(visit.page)
-    visit.page.hover("#position .sp-chart")
-    visit.page.wait_for_selector("#position .sp-wide .mark-symbol path")
-    assert len([url for url in visit.requests if url.endswith("value.json")]) == 1
-    assert (visit.errors, visit.elsewhere) == ([], [])
 
 
 def test_the_live_view_takes_the_place_of_the_drawing(charts: Host) -> None:
@@ -191,38 +170,9 @@ def test_a_filter_holds_for_all_charts_tables_and_the_address(charts: Host) -> N
     assert visit.errors == []
 
 
-def test_a_filter_in_the_address_is_restored(charts: Host) -> None:
-    page = charts.open("?model=b&other=1").page
-    page.wait_for_selector("#position .sp-wide .mark-symbol path")
-    assert marks(page, "position") == 10
-    assert page.is_checked("input[value=b]")
-    page.uncheck("input[value=b]")
-    page.wait_for_url("**?other=1")
-
-
 def test_a_chart_that_cannot_start_stays_as_drawn(charts: Host) -> None:
     visit = charts.open()
     visit.page.route("**/charts/*.json", lambda route: route.abort())
     with visit.page.expect_event("requestfailed"):
         visit.page.hover("#value .sp-chart")
     assert visit.page.locator("#value .sp-wide svg a").count() == len(ROWS)
-
-
-def test_colours_follow_the_palette_without_script(charts: Host) -> None:
-    page = charts.open().page
-    fill = "getComputedStyle(document.querySelector('#value .sp-wide svg a > *')).fill"
-    light = page.evaluate(fill)
-    page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")
-    assert page.evaluate(fill) != light
-
-
-def test_charts_run_under_a_policy_without_eval(charts: Host) -> None:
-    visit = charts.open()
-    assert (
-        "unsafe"
-        not in visit.page.locator("meta[http-equiv]")
-        .get_attribute("content")
-        .partition("; style-src")[0]
-    )
-    live(visit.page)
-    assert visit.errors == []

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from sparkpub import __version__, cli
-from sparkpub.collect.importers import IMPORTERS
+from sparkpub.collect.imports import IMPORTERS
 from sparkpub.plan.environments import OPTIONS
 from sparkpub.plan.matrix import Gates
 from sparkpub.plan.workloads import WORKLOADS

@@ -306,6 +306,9 @@ def test_a_repository_without_upstream_says_so_before_the_runs(
     run(a_matrix(iterations=1), repository / "data", commit=True, push=True)
     said = capsys.readouterr().out
     assert said.index("branch main has no upstream") < said.index("ok in")
+    git(repository, "checkout", "-q", "--detach")
+    with pytest.raises(GitError, match="HEAD is detached, so that commits belong to"):
+        Repository.of(repository).push()
 
 
 def test_nothing_is_committed_while_a_rebase_is_halted(

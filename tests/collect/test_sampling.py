@@ -248,6 +248,14 @@ def test_kernel_messages_become_events(
     )
 
 
+def test_a_kernel_log_that_cannot_be_read_is_said_to_be_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "KMSG", "/no/such/log")
+    said = Watch(None).unavailable["kernel_log"]
+    assert said == "/no/such/log cannot be read: No such file or directory"
+
+
 def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -> None:
     two, one = tmp_path / "v2", tmp_path / "v1"
     for folder in (two, one):

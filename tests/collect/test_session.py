@@ -20,7 +20,8 @@ from tests.collect.collecting import OPEN_GATES, a_command, a_matrix, records, r
 
 
 def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> None:
-    outcome = run(a_matrix("echo rate 5; sleep 0.2"), tmp_path)
+    matrix = a_matrix("echo rate 5; sleep 0.2", equivalence_margin_percent=2)
+    outcome = run(matrix, tmp_path)
     assert (outcome.measured, outcome.failed, outcome.left, outcome.exit_code) == (
         2,
         0,
@@ -45,7 +46,10 @@ def test_a_campaign_becomes_records_with_logs_and_telemetry(tmp_path: Path) -> N
     assert times[0] < 0
     assert len(times) >= 4
     assert sorted(path.name for path in folder.glob(".*")) == []
-    assert read_campaign(folder).matrix == a_matrix("echo rate 5; sleep 0.2").document()
+    assert read_campaign(folder).matrix == matrix.document()
+    # The margin as it was declared when the run began.
+    assert first.plan.analysis is not None
+    assert first.plan.analysis.margin_percent == 2
 
 
 def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:

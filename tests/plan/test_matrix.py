@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +12,10 @@ from sparkpub.plan.coverage import by_cell, by_machine, states
 from sparkpub.plan.environments import bytes_of
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
-from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.vllm_bench import VllmBenchOptions
 from sparkpub.record.errors import CollectError, MatrixError
-from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Machine, Record
 from tests.building import a_record
-from tests.plan.workloads.test_examples import NO_LONGER_RUN
 
 
 def a_matrix(**changes: object) -> Matrix:
@@ -50,21 +48,6 @@ def test_a_matrix_of_more_runs_than_memory_holds_is_refused_before_they_are_list
         matrices.parse(json.dumps(document))
     with pytest.raises(MatrixError, match=words):
         matrices.from_document(document, "c")
-
-
-@pytest.mark.parametrize(
-    ("seed", "words"),
-    [
-        (10**18, "seed: a whole number is below 1,000,000,000,000,000,000"),
-        (1.5e300, "seed: a figure is 0, or 1e-30 to 1e\\+30 in size"),
-    ],
-)
-def test_a_number_that_no_record_could_hold_is_a_mistake(
-    seed: object, words: str
-) -> None:
-    document = a_matrix().document() | {"seed": seed}
-    with pytest.raises(MatrixError, match=words):
-        matrices.parse(json.dumps(document))
 
 
 def order(matrix: Matrix) -> list[str]:
@@ -180,37 +163,6 @@ def test_a_workload_may_have_a_number_of_runs_of_its_own(kind: str) -> None:
         assert found.planned == {"w": 4, "few": 2}[workload]
 
 
-WRONG = """\
-campaign: Phase One
-title: t
-models:
-  m: {id: x/y, pth: /models}
-environments:
-  native: {type: hots}
-workloads:
-  w: {type: command, argv: [x]}
-iteratons: 3
-gates: {cooldown: soon, max_start_temp_celsius: 45}
-baseline: nativ
-"""
-
-
-def test_all_mistakes_are_reported_at_once_with_lines_and_suggestions() -> None:
-    with pytest.raises(MatrixError) as caught:
-        matrices.parse(WRONG, "m.yaml")
-    text = "\n".join(caught.value.lines())
-    assert "campaign" in text
-    assert "m.yaml:1;" in text
-    assert "unknown key models.m.pth, m.yaml:4; did you mean path?" in text
-    assert (
-        "unknown type 'hots' of environments.native, m.yaml:6; did you mean host?"
-        in text
-    )
-    assert "unknown key iteratons, m.yaml:9; did you mean iterations?" in text
-    assert "'soon' is not a duration" in text
-    assert "m.yaml:10;" in text
-
-
 GOOD = """\
 campaign: c
 title: t
@@ -226,74 +178,19 @@ primary: [ttft_p50_ms, %s]
 def test_primary_metrics_are_known_ones_or_declared_by_a_workload() -> None:
     matrix = matrices.parse(GOOD % "events", "m.yaml")
     assert matrix.primary == ("ttft_p50_ms", "events")
+
+
+MISTAKES = json.loads((Path(__file__).parents[1] / "data/mistakes.json").read_text())
+
+
+@pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row["said"][0][:60])
+def test_mistakes_are_told_at_once_with_lines_and_suggestions(
+    row: dict[str, Any],
+) -> None:
+    """`tests/data/mistakes.json`: a matrix, and the lines that its mistakes are told in."""
     with pytest.raises(MatrixError) as caught:
-        matrices.parse(GOOD % "ttft_p50", "m.yaml")
-    assert caught.value.lines() == [
-        "unknown metric 'ttft_p50' in primary, m.yaml:8; did you mean ttft_p50_ms?"
-    ]
-
-
-PARTS_WRONG = """\
-campaign: c
-title: t
-models: {m: {id: x/y}}
-environments:
-  docker:
-    type: docker
-    image: i
-    ulimit: {memlock: -1}
-  native:
-    server: {argv: [serve], prt: 8000}
-    type: host
-workloads:
-  w:
-    requests: 5
-  v:
-    type: vllm-bench
-    batch_size: 0
-"""
-
-
-def test_mistakes_in_options_are_named_as_the_document_has_them() -> None:
-    """An environment may be called as its type is; what is nested in options is found, too."""
-    with pytest.raises(MatrixError) as caught:
-        matrices.parse(PARTS_WRONG, "m.yaml")
-    types = " | ".join(sorted(WORKLOADS.keys() - NO_LONGER_RUN))
-    assert caught.value.lines() == [
-        "unknown key environments.docker.ulimit, m.yaml:8; did you mean ulimits?",
-        "unknown key environments.native.server.prt, m.yaml:10; did you mean port?",
-        f"workloads.w.type is missing, m.yaml:13; add type: {types}",
-        "workloads.v.batch_size: input should be greater than 0, m.yaml:17; correct batch_size",
-    ]
-
-
-IDLE = """\
-campaign: c
-title: t
-models: {m: {id: x/y}}
-environments:
-  alone: {type: host}
-  served: {type: host, server: {argv: [serve]}}
-workloads:
-  product: {type: matmul}
-  offline: {type: vllm-bench}
-  online: {type: vllm-bench, mode: serve}
-  elsewhere: {type: vllm-bench, mode: serve, url: "http://127.0.0.1:8000"}
-  here: {type: llama-benchy}
-  any: {type: command, argv: [x], metrics: {output_throughput_tok_s: {regex: "(.)"}}}
-exclude:
-  - {environment: served, workload: product}
-"""
-
-
-def test_a_server_is_not_started_for_a_workload_that_does_not_measure_it() -> None:
-    with pytest.raises(MatrixError) as caught:
-        matrices.parse(IDLE, "m.yaml")
-    said = "would not measure the server of environment served"
-    assert caught.value.lines() == [
-        f"workload offline {said}, m.yaml:9; exclude these cells",
-        f"workload elsewhere {said}, m.yaml:11; exclude these cells",
-    ]
+        matrices.parse(row["matrix"], "m.yaml")
+    assert caught.value.lines() == row["said"]
 
 
 def test_options_have_the_type_that_is_declared_and_are_written_as_declared() -> None:
@@ -311,20 +208,6 @@ def test_options_have_the_type_that_is_declared_and_are_written_as_declared() ->
     assert Matrix.model_validate(document) == matrix
     assert matrix.declared_workload("w") == {"type": "vllm-bench", "requests": 5}
     assert matrix.declared_environment("native") == environments["native"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("campaign: [", "not YAML"),
-        ("campaign: c\ncampaign: d", "stands twice, m.yaml:2"),
-        ("", "mapping"),
-    ],
-)
-def test_nonsense_is_one_clear_line(text: str, words: str) -> None:
-    with pytest.raises(MatrixError) as caught:
-        matrices.parse(text, "m.yaml")
-    assert any(words in line for line in caught.value.lines())
 
 
 CELL = ("a", "native", "w")
@@ -424,47 +307,6 @@ def test_an_interruption_uses_up_no_retry() -> None:
 def test_records_of_another_specification_are_refused() -> None:
     with pytest.raises(CollectError, match="another specification"):
         states(a_matrix(), [a_record(model="a", specification="0" * 64)])
-
-
-def own_metrics(*names: str) -> dict[str, Any]:
-    """A workload that prints figures of these names."""
-    own = {"unit": "x", "label": "X", "direction": "lower", "regex": "x ([0-9]+)"}
-    metrics: dict[str, dict[str, Any]] = {}
-    for name in names:
-        metrics[name] = {"regex": own["regex"]} if name in METRICS else own
-    return {"w": {"type": "command", "argv": ["x"], "metrics": metrics}}
-
-
-def declared(**changes: Any) -> str:
-    return json.dumps(
-        {
-            "campaign": "c",
-            "title": "C",
-            "models": {"m": {"id": "x/m"}},
-            "environments": {"native": {"type": "host"}},
-            "workloads": own_metrics("rate"),
-        }
-        | changes,
-        indent=1,
-    )
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (
-            {"workloads": own_metrics("peak_memory")},
-            "address of 'peak_memory_gib': peak-memory",
-        ),
-        ({"campaign": "index"}, "index is the name of a page; choose another"),
-    ],
-)
-def test_what_a_site_could_not_show_is_refused_before_it_is_measured(
-    changes: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(MatrixError) as refused:
-        matrices.parse(declared(**changes), "m.yaml")
-    assert any(said in line and "m.yaml:" in line for line in refused.value.lines())
 
 
 @pytest.mark.parametrize(("size", "found"), [(5, 5), ("2k", 2048), ("1.5G", 3 * 2**29)])

@@ -49,9 +49,9 @@ def _device(place: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (_pipe, "a named pipe and not a file"),
+        (_pipe, "a device, pipe or socket and not a file"),
         (_folder, "a folder and not a file"),
-        (_device, "a device and not a file"),
+        (_device, "a device, pipe or socket and not a file"),
     ],
 )
 def test_what_is_no_file_is_refused_without_waiting(
@@ -118,13 +118,16 @@ MERGES = "a0: &a0 {k0: 1, k1: 2}\n" + "".join(
         ("a: *b", "*b is not defined, m.yaml:1"),
         ("\n" + "[" * 51 + "]" * 51, "nested deeper than 50 levels, m.yaml:2"),
         ("[" * 200_000, "nested deeper than 50 levels, m.yaml:1"),
-        ("a: !!python/name:os.system", "tag tag:yaml.org,2002:python/name"),
-        ("a: !own 1", "tag !own has no meaning here, m.yaml:1"),
+        (
+            "a: !!python/name:os.system x",
+            "could not determine a constructor for the tag",
+        ),
+        ("a: !own 1", "could not determine a constructor for the tag '!own', m.yaml:1"),
         ("a: " + "9" * 5000, "a number with 5000 digits, m.yaml:1"),
         ("a: 1" + ":59" * 40, "a number with 121 digits, m.yaml:1"),
         ("a: .inf", ".inf is not a number here, m.yaml:1"),
         ("a: .nan", ".nan is not a number here, m.yaml:1"),
-        ("a: 1.0e+999", "1.0e+999 is larger than any number here, m.yaml:1"),
+        ("a: 1.0e+999", "1.0e+999 is not a number here, m.yaml:1"),
         ('a: "\\e[31m"', "a control character, U+001B, m.yaml:1"),
         ("a: " + "x" * 20_001, "a text of 20,001 characters, m.yaml:1"),
         ("a: 2024-13-45", "not YAML: month must be in 1..12, m.yaml"),
@@ -157,7 +160,7 @@ def test_yaml_within_its_bounds_is_read() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (_pipe, "cannot be read: a named pipe and not a file"),
+        (_pipe, "cannot be read: a device, pipe or socket and not a file"),
         (
             lambda place: place.write_bytes(b"a: \xff"),
             "cannot be read: not UTF-8 at byte 3",

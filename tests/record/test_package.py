@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from importlib.metadata import PackageNotFoundError
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,16 +64,10 @@ def test_what_uvx_started_is_started_again(
 
 def _an_installation_with_site(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release in a folder, with the packages of `site` and none of `quick`."""
-    requires = ['altair>=6; extra == "site"', "llama-benchy>=0.4; extra == 'quick'"]
-    known = {"sparkpub", "altair"}
-
-    def found(name: str) -> SimpleNamespace:
-        if name not in known:
-            raise PackageNotFoundError(name)
-        return SimpleNamespace(read_text=lambda _: None, requires=requires)
-
-    monkeypatch.setattr(package, "distribution", found)
-    monkeypatch.setattr(package, "find_spec", lambda _: object())
+    found = SimpleNamespace(read_text=lambda _: None)
+    monkeypatch.setattr(package, "distribution", lambda _: found)
+    there = {"pip": object(), package.EXTRAS["site"]: object()}
+    monkeypatch.setattr(package, "find_spec", there.get)
     monkeypatch.setattr("sys.prefix", str(place))
 
 
@@ -117,3 +111,9 @@ def test_a_clone_is_named_by_its_remote_as_anybody_can_fetch_it(
     assert Requirement(said).url == said.partition(" @ ")[2]  # as pip reads it
     if remote is None:
         assert package.public_source() == package.UNKNOWN
+
+
+def test_every_extra_for_users_has_a_module_by_which_it_is_known() -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    extras = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    assert extras.keys() - package.EXTRAS == {"dev"}

@@ -53,4 +53,4 @@ def test_samples_are_timed_where_both_the_time_and_the_value_are_there() -> None
     table = parse("\n".join(rows))
     assert table.timed("gpu_temp_celsius") == [(-1.0, 40.0), (2.0, 43.0)]
     assert table.timed("elapsed_seconds") == [(-1.0, -1.0), (0.0, 0.0), (2.0, 2.0)]
-    assert table.timed("gpu_power_watt") == ()
+    assert table.timed("gpu_power_watt") == []

@@ -90,21 +90,17 @@ def test_an_iteration_that_came_back_twice_counts_once_where_machines_share_the_
     assert {run.record.machine.id for run in reviewed.counted[NATIVE]} == {"a"}
 
 
-def test_environments_on_different_machines_are_confounded_with_them() -> None:
-    apart = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", range(1, 9))
+def test_only_machines_that_ran_both_environments_are_compared() -> None:
+    """Where none did, environments are confounded with machines. Where two of eight rounds lost their container to
+    another machine, six rounds are left, and the two that ran elsewhere are not compared."""
+    one = a_fleet({"a": drawn(100, 5, 1)})
+    apart = moved(one, "b", "container", range(1, 9))
     found = compared(ReviewedCampaign(apart))
     assert (found.verdict, found.machines, found.p_value) == ("confounded", 2, None)
     assert "No machine ran both environments" in found.why
-
-
-def test_only_machines_that_ran_both_environments_are_compared() -> None:
-    """Two of the eight rounds lost their container to another machine: six rounds are left, and the two that ran
-    elsewhere are not compared."""
-    torn = moved(a_fleet({"a": drawn(100, 5, 1)}), "b", "container", (7, 8))
-    found = compared(ReviewedCampaign(torn))
+    found = compared(ReviewedCampaign(moved(one, "b", "container", (7, 8))))
     assert (found.machines, found.n_baseline, found.n_candidate) == (1, 6, 6)
-    assert found.left_out == 4
-    assert found.analysis == "paired"
+    assert (found.left_out, found.analysis) == (4, "paired")
 
 
 def test_a_machine_that_ran_one_environment_adds_nothing_to_the_difference() -> None:
@@ -229,20 +225,15 @@ def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None
     assert {cell.machines for cell in alone} == {()}
 
 
-def test_machines_that_decide_differently_do_not_replicate() -> None:
+def test_machines_replicate_or_not_or_are_too_few() -> None:
+    """Of 3 % and 8 % one degree of freedom reaches 12.7 × 2.5 % to either side."""
     (row,) = rows(told(5, -5).replications)
-    assert row.verdicts == ("higher", "lower")
-    assert (row.verdict, row.replication) == ("undecided", "does not replicate")
-    assert row.i2_percent is not None
+    assert (row.verdicts, row.verdict) == (("higher", "lower"), "undecided")
+    assert row.replication == "does not replicate"
     assert row.i2_percent > 99
     assert "decide differently" in row.why
-
-
-def test_two_machines_that_agree_roughly_are_too_few() -> None:
-    """Differences of 3 % and 8 %: one degree of freedom reaches 12.7 × 2.5 % to either side."""
     (row,) = rows(told(3, 8).replications)
-    assert row.verdicts == ("higher", "higher")
-    assert row.replication == "undecided"
+    assert (row.verdicts, row.replication) == (("higher", "higher"), "undecided")
     assert "2 machines leave 1 degree of freedom" in row.why
 
 

@@ -70,19 +70,13 @@ def test_the_first_good_record_of_an_iteration_counts(campaign: CampaignData) ->
     }
 
 
-def test_after_a_bad_record_the_next_one_of_the_iteration_counts(
-    campaign: CampaignData,
-) -> None:
-    data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
-    reviewed = ReviewedCampaign(data, {"c-native_m_w_01": "timeout"})
-    assert list(reviewed.excluded) == ["c-native_m_w_01"]
+def test_a_repeat_and_what_follows_a_bad_record_count(campaign: CampaignData) -> None:
+    first = "c-native_m_w_01"
+    data = with_runs(campaign, a_twin(campaign, first))
+    reviewed = ReviewedCampaign(data, {first: "timeout"})
+    assert list(reviewed.excluded) == [first]
     assert len(reviewed.counted[NATIVE]) == 3
-
-
-def test_a_repeat_that_names_what_it_repeats_counts(campaign: CampaignData) -> None:
-    data = with_runs(
-        campaign, a_twin(campaign, "c-native_m_w_01", repeat_of="c-native_m_w_01")
-    )
+    data = with_runs(campaign, a_twin(campaign, first, repeat_of=first))
     assert ReviewedCampaign(data).excluded == {}
 
 

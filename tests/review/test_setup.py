@@ -98,24 +98,20 @@ def test_a_tool_names_its_engine_only_where_it_has_one(
 
 def test_the_version_comes_from_the_run_then_its_packages_then_its_image() -> None:
     packages = {"vllm": "0.23.0", "tensorrt_llm": "1.0"}
-    made = Reproducibility(sparkpub_version="0", packages=packages)
+    made = {"reproducibility": Reproducibility(sparkpub_version="0", packages=packages)}
     image = {
         "environment": {"type": "docker", "image": "host:5000/a/vllm:v0.22@sha256:0"}
     }
-    seen = {"engine": "vLLM", "engine_version": "0.24.0"}
-    assert (
-        setup_of(run(observed=seen, reproducibility=made, **image)).engine_version
-        == "0.24.0"
-    )
-    named = {"engine": "vLLM"}
-    assert (
-        setup_of(run(observed=named, reproducibility=made, **image)).engine_version
-        == "0.23.0"
-    )
-    other = {"engine": "TensorRT-LLM"}
-    assert setup_of(run(observed=other, reproducibility=made)).engine_version == "1.0"
-    assert setup_of(run(observed=named, **image)).engine_version == "image v0.22"
-    assert setup_of(run(observed=named)).engine_version is None
+    told: list[tuple[str, str | None, dict[str, Any], str | None]] = [
+        ("vLLM", "0.24.0", made | image, "0.24.0"),
+        ("vLLM", None, made | image, "0.23.0"),
+        ("TensorRT-LLM", None, made, "1.0"),
+        ("vLLM", None, image, "image v0.22"),
+        ("vLLM", None, {}, None),
+    ]
+    for engine, said, fields, version in told:
+        seen = {"engine": engine, "engine_version": said}
+        assert setup_of(run(observed=seen, **fields)).engine_version == version
 
 
 @pytest.mark.parametrize("image", ["a/vllm:latest", "a/vllm", "host:5000/vllm"])

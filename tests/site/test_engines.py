@@ -1,6 +1,5 @@
 """The two adapters: MkDocs with the plugin, and the same tree on disk for an engine without it."""
 
-import json
 import logging
 import re
 from pathlib import Path
@@ -76,28 +75,6 @@ def test_both_adapters_give_the_same_pages(
     # The page for no page is the theme's own; the plugin alone gives it words.
     differing = [uri for uri in one if one[uri] != two[uri]]
     assert differing == ["404.html"]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_files_that_are_made_as_they_are_written_are_those_of_the_tree(
-    data: Path, sources: Path, options: SiteOptions, tmp_path: Path
-) -> None:
-    path = config_file(tmp_path, "pages", plugin=True)
-    limit = "folders: data, templates: templates"
-    path.write_text(path.read_text().replace("folders: data", limit))
-    templates = tmp_path / "templates"
-    templates.mkdir()
-    build_site(path, tmp_path / "site")
-    tree = build(load(data), options)
-    made = [uri for uri, content in tree.items() if content.made is not None]
-    assert {uri.rpartition("/")[2] for uri in made} == {"run.packed"}
-    for uri in made:
-        assert (tmp_path / "site" / uri).read_bytes() == tree[uri].inlined(uri), uri
-    (templates / "run.html.j2").write_text("{{ nothing_of_the_kind }}")
-    with pytest.raises(
-        SiteError, match=r"run.html.j2: .nothing_of_the_kind. is undefined"
-    ):
-        build_site(path, tmp_path / "site")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -185,53 +162,13 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
         assert plugin._problems == []
 
 
-def test_a_dirty_preview_builds_only_what_changed(
-    data: Path, sources: Path, tmp_path: Path
-) -> None:
-    config = load_config(
-        str(config_file(tmp_path, "pages", plugin=True)),
-        site_dir=str(tmp_path / "preview"),
-    )
-    plugin = config.plugins["sparkpub"]
-    config.plugins._current_plugin = "sparkpub"
-    plugin.on_startup(command="serve", dirty=True)
-    first = plugin.on_files(Files([]), config=config)
-    first.copy_static_files(dirty=True)
-    pages = {file.src_uri for file in first.documentation_pages()}
-    for file in first.documentation_pages():
-        Path(file.abs_dest_path).parent.mkdir(parents=True, exist_ok=True)
-        Path(file.abs_dest_path).touch()
-
-    again = plugin.on_files(Files([]), config=config)
-    modified = {file.src_uri for file in again if file.is_modified()}
-    assert modified == set()
-
-    path = next((data / "c").glob("native_m_w_iter02_*.json"))
-    run = f"runs/c-{path.stem}"
-    document = json.loads(path.read_text())
-    document["metrics"]["output_throughput_tok_s"]["value"] += 1
-    path.write_text(json.dumps(document))
-    changed = {
-        file.src_uri
-        for file in plugin.on_files(Files([]), config=config)
-        if file.is_modified()
-    }
-    assert {"campaigns/c.md", "data/runs.csv"} <= changed
-    assert {"models/index.md", "measure/index.md"} <= pages - changed
-
-    path.unlink()
-    plugin.on_files(Files([]), config=config)
-    assert not (tmp_path / "preview" / run / "index.html").exists()
-
-
 def test_render_touches_only_its_own_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert (
-        disk.write({"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out)
-        == 2
-    )
+    assert disk.write(
+        {"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out
+    ) == (2, 2)
     first = (out / "a.md").stat().st_mtime_ns
-    assert disk.write({"a.md": Content(text="one")}, out) == 0
+    assert disk.write({"a.md": Content(text="one")}, out) == (1, 0)
     assert (out / "a.md").stat().st_mtime_ns == first
     assert not (out / "b" / "c.txt").exists()
     (tmp_path / "theirs").mkdir()

@@ -17,7 +17,7 @@ from sparkpub.review.results import Results
 from sparkpub.site import sentences
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import answers, campaign_page, campaign_table, front_page
+from sparkpub.site.pages import answers, campaign_page, front_page
 from sparkpub.site.pages.blog import Post
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
@@ -156,7 +156,7 @@ def test_a_difference_of_some_of_the_runs_names_the_mean_that_it_is_of() -> None
     *records, unpaired = campaign(1, cost=0.005, observed=BF16)
     native = [record for record in records if record.environment == "native"]
     (data,) = published(*records).campaigns
-    found = campaign_table.summary(published(*records), data, [METRICS[TPUT]])
+    found = campaign_page.summary(published(*records), data, [METRICS[TPUT]])
     values = {row["environment"]: row["values"][0] for row in found}
     assert unpaired.environment == "container"
     paired = [record.value(TPUT) or 0 for record in native[:-1]]
@@ -171,7 +171,7 @@ def test_a_wide_interval_says_why_it_is_wide() -> None:
     for values, is_told in ((falling, True), (steady, False)):
         publication = published(*runs_of("m", values))
         (data,) = publication.campaigns
-        (row,) = campaign_table.summary(publication, data, [METRICS[TPUT]])
+        (row,) = campaign_page.summary(publication, data, [METRICS[TPUT]])
         assert ("n worth" in row["values"][0]["worth"]) is is_told
 
 

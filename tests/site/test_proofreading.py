@@ -202,6 +202,7 @@ UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),
     "a template": ("x.md", "---\ntemplate: a.html\n---\n", 2, "unknown key template"),
     "no list": ("x.md", "---\ntitle: a\nhide: toc\n---\n", 3, "hide: not a list"),
+    "a tag": ("x.md", "---\ntags: ['<b>']\n---\n", 2, "tags: a name with <"),
     "a list": ("x.md", "---\ntitle: [a]\n---\n", 2, "title: input should be a valid"),
     "the end of time": (
         "blog/posts/x.md",

@@ -98,7 +98,7 @@ def test_a_finding_on_several_runs_says_what_it_is_on_the_page_of_each(
     pages = RunPages(publication, templating.Templates())
     (campaign,) = publication.campaigns
     for index, stored in enumerate(campaign.runs):
-        html = pages.page(campaign, index, "").html
+        html = pages.page(campaign, index, b"").html
         own = [
             share
             for iteration, share in shares.items()

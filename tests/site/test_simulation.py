@@ -17,7 +17,7 @@ def test_pages_show_what_was_simulated() -> None:
         ("size-beyond", 2),
         ("size-machines", 1),
     ):
-        assert reference.of(name, {}).count("Percent of campaigns") == count
+        assert reference.of(name).count("Percent of campaigns") == count
 
 
 def test_wrong_verdicts_stay_within_five_per_cent_in_every_required_scenario() -> None:

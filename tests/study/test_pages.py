@@ -13,7 +13,7 @@ from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
 from sparkpub.site import manual
 from sparkpub.site.build import SiteOptions, facts_of, publish
-from sparkpub.site.pages import campaign_table
+from sparkpub.site.pages import campaign_page
 from sparkpub.site.proofreading import unbound_number
 from sparkpub.site.prose import pages
 from sparkpub.site.words import Words
@@ -71,9 +71,7 @@ def test_a_cell_says_how_many_of_its_runs_are_in_its_figures() -> None:
     """Iteration 1 of gpt-oss-120b was recorded four times; the first one counts, so ten of thirteen runs do."""
     publication = publish(load(DATA), SiteOptions(SOURCES))
     campaign = publication.dataset.campaign("phase1")
-    rows = campaign_table.summary(
-        publication, campaign, publication.headlines(campaign)
-    )
+    rows = campaign_page.summary(publication, campaign, publication.headlines(campaign))
     runs = {(row["model"], row["environment"]): row["runs"] for row in rows}
     assert runs["gpt120b", "native"] == "10 of 13"
     assert runs["gpt120b", "container"] == "10"

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect import importers
-from sparkpub.collect.importers.base import (
-    Given,
-)
+from sparkpub.collect import imports
+from sparkpub.collect.imports.given import Given
 from sparkpub.plan.requested import with_load
 from sparkpub.record.record import Record
 from sparkpub.record.settings import DEFAULT_DATA
@@ -28,8 +26,8 @@ UP_TO = "limit not reached (up to {})"
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three builds of the collection, imported by the command of the guide."""
     data = tmp_path_factory.mktemp("data")
-    given = Given("rest", about=importers.about(ABOUT, PART))
-    importers.import_results(None, PART, data, given)
+    given = Given("rest", about=imports.about(ABOUT, PART))
+    imports.import_results(None, PART, data, given)
     return data
 
 

@@ -84,12 +84,8 @@ def compared(found: NodeState, wanted: Mapping[str, str]) -> list[Diagnosis]:
 
 def refusals(found: NodeState, wanted: Mapping[str, str]) -> list[str]:
     """Why a machine may not measure, one line each."""
-    checks = compared(found, wanted)
-    return [
-        f"{item.name}: {item.detail}; {item.remedy}"
-        for item in checks
-        if item.state == "missing"
-    ]
+    missing = [it for it in compared(found, wanted) if it.state == "missing"]
+    return [item.line.removeprefix("missing ") for item in missing]
 
 
 def own_sparkpub() -> str:

@@ -43,13 +43,19 @@ MOST_LOSSES = 3
 """How often a node may fail before it gets no more work."""
 
 
+SILENT = unknown("no answer")
+
+
 def survey(
-    cluster: Cluster, there: Iterable[Node], document: Mapping[str, Any] | None
+    cluster: Cluster,
+    there: Iterable[Node],
+    document: Mapping[str, Any] | None,
+    seconds: float = SURVEY_SECONDS,
 ) -> dict[Node, NodeState]:
     """What each of these nodes is, or that it does not say it. Raises HeadLostError."""
     asked = {cluster.ask(node, nodes.standing, document): node for node in there}
     found: dict[Node, NodeState] = {}
-    end = time.monotonic() + SURVEY_SECONDS
+    end = time.monotonic() + seconds
     while done := cluster.done([*asked], max(0.0, end - time.monotonic())):
         for ref in done:
             node = asked.pop(ref)
@@ -57,7 +63,7 @@ def survey(
                 found[node] = cluster.answer(ref)
             except LostError as error:
                 found[node] = unknown(str(error))
-    return found | dict.fromkeys(asked.values(), unknown("no answer"))
+    return found | dict.fromkeys(asked.values(), SILENT)
 
 
 def collect(
@@ -136,7 +142,8 @@ class Head:
     def enlist(self, found: Mapping[Node, NodeState]) -> None:
         """Set those to work that may measure, and say why others may not."""
         for there, state in found.items():
-            self.known.add(there)
+            if state is not SILENT:
+                self.known.add(there)
             lines = refusals(state, self.wanted)
             twin = self._at_work(state.machine)
             if twin is not None:
@@ -199,7 +206,7 @@ class Head:
         """Set nodes to work that are new, and those that get another chance."""
         if not self.interruption.finish:
             new = set(self.cluster.nodes()) - self.known
-            self.enlist(survey(self.cluster, new, self.document))
+            self.enlist(survey(self.cluster, new, self.document, LOOK_SECONDS))
 
     def _hear(self, ref: Any) -> None:
         """A machine has ended its work, cannot go on, or is gone."""

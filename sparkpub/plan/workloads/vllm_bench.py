@@ -40,11 +40,9 @@ _REPORTED: Mapping[str, object] = {
     "--result-filename": REPORT,
 }
 """Flags of the client: outputs of the length asked for, and what is reported of them."""
-_LENGTHS = {
+_LOAD = {
     "--random-input-len": "input_tokens",
     "--random-output-len": "output_tokens",
-}
-_PACE = {
     "--num-prompts": "requests",
     "--num-warmups": "warmup",
     "--max-concurrency": "concurrency",
@@ -193,13 +191,10 @@ def _serve(case: RunCase, options: VllmBenchOptions) -> Command:
             what = "mode serve of vllm-bench needs a tokenizer"
             raise WorkloadError(what, where=where, remedy=remedy)
         served = {"--model": "{model}", "--tokenizer": tokenizer}
-    lengths = {flag: getattr(options, name) for flag, name in _LENGTHS.items()}
-    pace = {flag: getattr(options, name) for flag, name in _PACE.items()}
     argv = flags(
         served
         | {"--base-url": url, "--dataset-name": "random"}
-        | lengths
-        | pace
+        | {flag: getattr(options, name) for flag, name in _LOAD.items()}
         | {"--seed": case.prompt_seed}
         | dict(_REPORTED)
     )
@@ -240,7 +235,6 @@ def parse(
         metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = said.problems
     if options is not None:
-        problems += _told_otherwise(report, options)
         lengths = options.input_tokens, options.output_tokens
         problems += clients.other_lengths(observed, *lengths)
         problems += server_pages.other_users(server, _most_tokens(options))
@@ -272,20 +266,6 @@ def _most_tokens(options: VllmBenchOptions) -> int:
 def reported(report: Mapping[str, Any]) -> ReportReading:
     """What a report says by itself."""
     return of_mode(report, "vllm-bench", _kind(report))
-
-
-def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
-    """Where the client says that it was told another load than it was to be."""
-    wanted = {
-        "max_concurrency": options.concurrency,
-        "request_rate": options.request_rate,
-    }
-    told = {name: reading.number(report.get(name)) for name in wanted}
-    return [
-        f"its {name} is {told[name]:g} in place of {value:g}"
-        for name, value in wanted.items()
-        if value is not None and told[name] is not None and told[name] != value
-    ]
 
 
 def _said_at(report: Mapping[str, Any]) -> datetime | None:
@@ -372,7 +352,8 @@ def _observed(
     if report and _kind(report) != "serve":
         told["engine"] = "vLLM"
     said = told | dict(identity) | _counted(report, printed, options)
-    said.setdefault("batch_size", _batch_size(options))
+    if options is not None and options.mode != "serve":
+        said.setdefault("batch_size", options.batch_size)
     said["settings"] = {**said.get("settings", {}), **_foreign_tokenizer(report)}
     return reading.observed(said)
 
@@ -395,11 +376,9 @@ def _counted(
     facts = reported(report).facts
     requests = facts.get("requests")
     if _kind(report) == "throughput" and requests:
-        for side in ("input", "output"):
-            words = {"input": "prompt", "output": "output"}[side]
-            total = reading.number(
-                reading.search(printed, rf"Total num {words} tokens:\s+{_NUMBER}")
-            )
+        for side, word in (("input", "prompt"), ("output", "output")):
+            said = reading.search(printed, rf"Total num {word} tokens:\s+{_NUMBER}")
+            total = reading.number(said)
             facts[f"{side}_tokens_mean"] = None if total is None else total / requests
     if _kind(report) == "latency":
         batches = reading.numbers(report.get("latencies"))
@@ -407,10 +386,3 @@ def _counted(
             facts["requests"] = len(batches) * options.batch_size or None
         facts["measured_seconds"] = sum(batches) or None  # one after the other
     return facts
-
-
-def _batch_size(options: VllmBenchOptions | None) -> int | None:
-    """Most sequences that the engine was told to run together."""
-    if options is None or options.mode == "serve":
-        return None
-    return options.batch_size

@@ -209,14 +209,12 @@ def _on_several_machines(
     """The parts whose runs ran on several machines, by number, with the places of each machine, the first one used
     first."""
     machines = rows["machine"].cat.codes.to_numpy()
-    if (machines == machines[:1]).all():
-        return []
     found = []
     for number, part in enumerate(parts):
-        names = dict.fromkeys(machines[part].tolist())
-        if len(names) > 1:
-            each = [part[machines[part] == name] for name in names]
-            found.append((number, each))
+        mine = machines[part]
+        if (mine != mine[0]).any():
+            names = dict.fromkeys(mine.tolist())
+            found.append((number, [part[mine == name] for name in names]))
     return found
 
 
@@ -227,8 +225,9 @@ def _on_shared_servers(
     servers = texts(rows["server"])
     if not servers.any():
         return []
-    several = [(number, part) for number, part in enumerate(parts) if len(part) > 1]
-    units = [(number, server_blocks(servers[part])) for number, part in several]
+    units = [
+        (number, server_blocks(servers[part])) for number, part in enumerate(parts)
+    ]
     return [(number, each) for number, each in units if each]
 
 
@@ -261,11 +260,10 @@ def _over_machines(within: Sequence[Floats]) -> dict[str, Any]:
     if len(known) == len(parts):
         mean = over(known)
     low, high = mean.ends()
-    df = sum(len(values) - 1 for values in within)
-    squares = sum(
-        (len(values) - 1) * values.var(ddof=1) for values in within if len(values) > 1
-    )
-    sd = np.sqrt(squares / df) if df else np.nan
+    # Of n runs n - 1 distances from their machine's mean are free.
+    apart = np.concatenate([values - values.mean() for values in within])
+    df = len(apart) - len(within)
+    sd = np.sqrt((apart**2).sum() / df) if df else np.nan
     return {
         "mean": mean.value,
         "sd": sd,

@@ -193,7 +193,7 @@ class Margin(NamedTuple):
         return cls(campaign.margin_percent, campaign.margin_declared)
 
 
-class Asked(NamedTuple):
+class AskedComparison(NamedTuple):
     """A comparison that is asked for: where the values of baseline and candidate stand in some rows, in order of
     time."""
 
@@ -300,7 +300,7 @@ def compare(
     rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
     sides = tuple(np.split(np.arange(len(rows)), [len(baseline)]))
     metric = campaign.metrics[candidate["metric"].iloc[0]]
-    asked = Asked(sides, metric, margin or Margin.of(campaign))
+    asked = AskedComparison(sides, metric, margin or Margin.of(campaign))
     ((overall, _),) = _over_and_within_machines(rows, [asked])
     return judged(overall)
 
@@ -324,7 +324,9 @@ def against_baselines(
         against = tuple((row | {"candidate": data.baseline})[name] for name in keys)
         if row["candidate"] != data.baseline and against in part_of:
             metric = data.metrics[row["metric"]]
-            asked.append(Asked((part_of[against], candidate), metric, Margin.of(data)))
+            asked.append(
+                AskedComparison((part_of[against], candidate), metric, Margin.of(data))
+            )
             told.append(row)
     found = _over_and_within_machines(rows, asked)
     for (overall, within), row in zip(found, told, strict=True):
@@ -334,11 +336,11 @@ def against_baselines(
 
 
 def _over_and_within_machines(
-    rows: pd.DataFrame, asked: Sequence[Asked]
+    rows: pd.DataFrame, asked: Sequence[AskedComparison]
 ) -> list[Compared]:
     """Each baseline against its candidate."""
     machines = texts(rows["machine"])
-    on_one: list[tuple[int, str, Asked]] = []
+    on_one: list[tuple[int, str, AskedComparison]] = []
     for number, one in enumerate(asked):
         for machine in dict.fromkeys(machines[one.sides[0]]):
             sides = tuple(side[machines[side] == machine] for side in one.sides)
@@ -355,7 +357,9 @@ def _over_and_within_machines(
     ]
 
 
-def _overall(rows: pd.DataFrame, asked: Asked, within: Sequence[TableRow]) -> TableRow:
+def _overall(
+    rows: pd.DataFrame, asked: AskedComparison, within: Sequence[TableRow]
+) -> TableRow:
     """The comparison over all machines of both sides. Where none of them ran both, all runs are described as blocks: a
     difference between machines cannot be told from one between the sides."""
     runs = np.concatenate(asked.sides)
@@ -373,7 +377,7 @@ def _overall(rows: pd.DataFrame, asked: Asked, within: Sequence[TableRow]) -> Ta
 
 def compare_pairs(
     rows: pd.DataFrame,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedComparison],
     *,
     declared: DeclaredOrder | None = None,
 ) -> list[TableRow]:
@@ -440,7 +444,7 @@ def _timelines(rows: pd.DataFrame, *, is_timed: bool) -> Callable[[Places], Time
 
 
 def _of_design(
-    values: Floats, design: _Design, asked: Sequence[Asked]
+    values: Floats, design: _Design, asked: Sequence[AskedComparison]
 ) -> Iterator[TableRow]:
     """Comparisons of one design, in the order given."""
     order, analysis, *sides = design

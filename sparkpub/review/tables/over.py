@@ -41,7 +41,7 @@ from sparkpub.review.tables.column import (
 )
 from sparkpub.review.tables.comparisons import (
     FIGURES,
-    Asked,
+    AskedComparison,
     Margin,
     adjusted,
     compare_pairs,
@@ -214,7 +214,7 @@ def repeats(
     for one, other in pairs:
         data = campaigns[about["campaign"][other]].campaign
         metric = data.metrics[about["metric"][other]]
-        asked.append(Asked((parts[one], parts[other]), metric, margin))
+        asked.append(AskedComparison((parts[one], parts[other]), metric, margin))
     found = compare_pairs(rows, asked, declared="as-published")
     specifications = texts(rows["specification"])
     for (one, other), row in zip(pairs, found, strict=True):

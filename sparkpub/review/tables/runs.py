@@ -74,29 +74,25 @@ COLUMNS: Columns = {
 def runs(campaign: CampaignData, excluded: Mapping[str, str]) -> pd.DataFrame:
     """Every recorded run of a campaign, in the order in which they ran: the metrics of its record, and those that
     follow from them. `excluded` maps runs that are not in the figures to the reason."""
-    of_runs: dict[str, list[Any]] = {name: [] for name in _OF_A_RUN}
-    of_metrics: dict[str, list[Any]] = {name: [] for name in _OF_A_METRIC}
-    lengths: list[int] = []
+    about, measured, lengths = [], [], []
     for record in campaign.records:
-        for name, value in _about(record, campaign, excluded).items():
-            of_runs[name].append(value)
-        for name, metric in record.metrics.items():
-            of_metrics["metric"].append(name)
-            of_metrics["value"].append(metric.value)
-            of_metrics["unit"].append(campaign.metrics[name].unit)
-            of_metrics["source"].append(metric.source)
-            of_metrics["reason"].append(metric.reason)
-        worked_out = derived(record)
-        for name, value in worked_out.items():
-            of_metrics["metric"].append(name)
-            of_metrics["value"].append(value)
-            of_metrics["unit"].append(campaign.metrics[name].unit)
-            of_metrics["source"].append("derived")
-            of_metrics["reason"].append(None)
-        lengths.append(len(record.metrics) + len(worked_out))
-    columns = {name: _column(name, values) for name, values in of_metrics.items()}
-    for name, values in of_runs.items():
-        columns[name] = _column(name, values).repeat(lengths)
+        found: list[tuple[Any, ...]] = [
+            (name, metric.value, metric.source, metric.reason)
+            for name, metric in record.metrics.items()
+        ]
+        found += [
+            (name, value, "derived", None) for name, value in derived(record).items()
+        ]
+        about.append(_about(record, campaign, excluded))
+        measured += [(*each, campaign.metrics[each[0]].unit) for each in found]
+        lengths.append(len(found))
+    names = ("metric", "value", "source", "reason", "unit")
+    columns = {
+        name: _column(name, [each[place] for each in measured])
+        for place, name in enumerate(names)
+    }
+    for name in COLUMNS.keys() - {*names, "counts"}:
+        columns[name] = _column(name, [each[name] for each in about]).repeat(lengths)
     value = pd.Series(columns["value"], dtype="float64")
     columns["counts"] = value.notna() & pd.isna(columns["excluded"])
     return table(COLUMNS, columns)
@@ -114,10 +110,6 @@ def of_all(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         join = union_categoricals if column.kind == "text" else np.concatenate
         columns[name] = join(parts)
     return table(COLUMNS, columns)
-
-
-_OF_A_METRIC = ("metric", "value", "unit", "source", "reason")
-_OF_A_RUN = tuple(name for name in COLUMNS if name not in (*_OF_A_METRIC, "counts"))
 
 
 def _about(

@@ -6,7 +6,6 @@ Vega interprets the charts' expressions instead of compiling them, so no page ne
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +29,6 @@ MODULES = (
 """In the order in which they import each other."""
 SEARCH = "search.js"
 """Keeps the theme's search back until a reader turns to it."""
-RELOAD = "reload.js"
-"""Only in a preview: reloads the open page when the site was built anew."""
 ICON = f"{FOLDER}/icon.svg"
 """Named in mkdocs.yml, so it keeps its address."""
 
@@ -40,7 +37,7 @@ ICON = f"{FOLDER}/icon.svg"
 class Browser:
     """What a page refers to. `files` maps addresses from the root to content."""
 
-    files: Mapping[str, bytes]
+    files: dict[str, bytes]
     module: str
     stylesheet: str
 
@@ -68,7 +65,7 @@ def files(cache: Cache) -> Browser:
 
 
 def script(name: str) -> tuple[str, bytes]:
-    """Address and text of a script that pages name by themselves: SEARCH or RELOAD."""
+    """Address and text of a script that pages name by themselves."""
     text = (ASSETS / name).read_bytes()
     return named(name, text), text
 

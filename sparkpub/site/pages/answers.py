@@ -5,8 +5,9 @@ A sentence says the effect and how large it can be. Where nothing was measured i
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from sparkpub.record.text import (
@@ -33,6 +34,7 @@ from sparkpub.site import sentences
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import (
     ADDRESS,
+    board_anchor,
     engines_name,
     figure_text,
     served,
@@ -85,18 +87,17 @@ def _fastest(boards: dict[str, Board]) -> FrontAnswer | None:
     board = boards.get("one") or next(iter(boards.values()), None)
     if board is None or board.metric.name != GENERATION:
         return None
-    best = board.rows[0]
+    best, large = board.rows[0], _best_large(board)
     text = f"For {flow_name(board.load)}, {_named(best)} makes {_speed(best.best, board)} tok/s"
-    large = _best_large(board)
-    if large is not None and large != best:
-        text += f"; from {LARGE}B up, {_leading(large, board)}"
-    return FrontAnswer(
-        "How fast, and what should I run?",
-        f"{text}.",
-        ADDRESS,
-        _about(board),
-        "which model, tokens per second",
-    )
+    if large not in (None, best):
+        # What is no further from it than a repeat may be is named beside it.
+        near = _near_large(board, large)[:MOST_LINES]
+        verb = "is" if len(near) == 1 else "are"
+        speeds = listed(_speed(row.best, board) for row in near)
+        text += f"; from {LARGE}B up, {listed(map(_named, near))} {verb} fastest: {speeds} tok/s"
+    question = "How fast, and what should I run?"
+    words = "which model, tokens per second"
+    return FrontAnswer(question, f"{text}.", ADDRESS, _about(board), words)
 
 
 def _best_large(board: Board) -> RankedModel | None:
@@ -104,14 +105,9 @@ def _best_large(board: Board) -> RankedModel | None:
     return next((row for row in board.rows if (row.billions or 0) >= LARGE), None)
 
 
-def _leading(first: RankedModel, board: Board) -> str:
-    """`A in NVFP4 is fastest: 64.8 tok/s`; what is no further from it than a repeat may be is named beside it."""
-    near = [row for row in board.near(first) if (row.billions or 0) >= LARGE]
-    speeds = listed(_speed(row.best, board) for row in near[:MOST_LINES])
-    if len(near) == 1:
-        return f"{_named(first)} is fastest: {speeds} tok/s"
-    names = listed(map(_named, near[:MOST_LINES]))
-    return f"{names} are fastest: {speeds} tok/s"
+def _near_large(board: Board, row: RankedModel) -> list[RankedModel]:
+    """Large models whose order a repeat may turn, among them the one itself."""
+    return [near for near in board.near(row) if (near.billions or 0) >= LARGE]
 
 
 def _named(row: RankedModel) -> str:
@@ -120,9 +116,7 @@ def _named(row: RankedModel) -> str:
     name = row.model.name
     if best.setup.quantization is not None:
         name += f" in {best.setup.quantization}"
-    if best.is_speculative:
-        name += " with speculative decoding"
-    return name
+    return f"{name} with speculative decoding" if best.is_speculative else name
 
 
 def _speed(entry: RankedFigure, board: Board) -> str:
@@ -140,20 +134,14 @@ def _users(boards: dict[str, Board]) -> FrontAnswer | None:
     board = boards.get("some") or boards.get("many")
     if board is None or not board.load.at_once:
         return None
-    best = board.rows[0]
+    best, large = board.rows[0], _best_large(board)
     text = f"With {flow_name(board.load)}, {_named(best)} makes {_shared(best.best, board)}"
-    large = _best_large(board)
     if large is not None and large != best:
         text += f"; from {LARGE}B up, {_named(large)}: {_shared(large.best, board)}"
     text = f"{text}.{_capacity(boards.get('capacity'))}"
-    href = f"{ADDRESS}#{model_links.anchor(board.machine)}-{board.use.key}"
-    return FrontAnswer(
-        "How many users can it serve?",
-        text,
-        href,
-        _about(board),
-        "concurrency, parallel",
-    )
+    href = f"{ADDRESS}#{board_anchor(board)}"
+    question, words = "How many users can it serve?", "concurrency, parallel"
+    return FrontAnswer(question, text, href, _about(board), words)
 
 
 def _capacity(board: Board | None) -> str:
@@ -162,7 +150,7 @@ def _capacity(board: Board | None) -> str:
         return ""
     large = _best_large(board)
     row = large or board.rows[0]
-    near = [other for other in board.near(row) if (other.billions or 0) >= LARGE]
+    near = _near_large(board, row)
     who = f"{_named(row)} takes"
     if len(near) > 1 and row in near:
         who = f"{_named(row)} and {len(near) - 1} more take"
@@ -189,19 +177,19 @@ def _shared(entry: RankedFigure, board: Board) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a container costs one cell in percent of its throughput: `measured`, from `low` to `high` with the
+    """How a container changes the throughput of one cell, in percent: `change`, from `low` to `high` with the
     confidence `level`. `machines` are those that the figures are over."""
 
     row: Any
     speed: Speed
-    measured: float
+    change: float
     low: float
     high: float
     level: float
     machines: int = 1
 
     @property
-    def scope(self) -> str:
+    def where(self) -> str:
         """`one H200`, `2 H200 together`."""
         if self.machines == 1:
             return f"one {self.speed.machine}"
@@ -209,73 +197,61 @@ class Cost:
 
     @property
     def words(self) -> str:
-        """`at most 0.8 % of throughput`, or between which bounds."""
-        if self.low > 0:
-            return f"{between(self.low, self.high, 1)}{SPACE}% of throughput"
-        if self.high <= 0:
-            return "no throughput"
-        return f"{sentences.at_most(self.high)} of throughput"
+        """`at most 0.8 %`, or between which bounds."""
+        if self.high < 0:
+            return f"{between(-self.high, -self.low, 1)}{SPACE}%"
+        return sentences.at_most(-self.low) if self.low < 0 else "no"
 
 
 def _containers(publication: Publication) -> FrontAnswer | None:
     """The largest cost that the runs leave open, for each engine."""
     costs = list(container_costs(publication))
     decided = [cost for cost in costs if cost.row.verdict != "confounded"]
+    known = {cost.speed.machine for cost in decided}
+    unknown = {cost.speed.machine for cost in costs} - known
+    open_ended = ""
+    if unknown:
+        open_ended = (
+            f"On {listed(sorted(unknown))} it is not known: one environment ran after the other, "
+            "so time and Docker cannot be told apart."
+        )
     question = "Does Docker cost anything?"
-    unknown = _unknown_machines(costs, decided)
     if not decided:
-        if not unknown:
+        if not costs:
             return None
-        campaign = costs[0].row.campaign
-        return FrontAnswer(question, unknown, f"campaigns/{campaign}/")
-    worst = []
-    for mine in grouped(decided, lambda cost: cost.speed.setup.engine).values():
-        worst.append(max(mine, key=lambda cost: cost.high))
+        return FrontAnswer(question, open_ended, f"campaigns/{costs[0].row.campaign}/")
+    by_engine = grouped(decided, lambda cost: cost.speed.setup.engine)
+    worst = [min(mine, key=lambda cost: cost.low) for mine in by_engine.values()]
     # The engine of most figures on this site comes first.
     used = Counter(speed.setup.engine for speed in publication.speeds)
     worst.sort(key=lambda cost: -used[cost.speed.setup.engine])
-    first = worst[0]
-    said = [
-        f"On {first.scope} a container costs {first.speed.setup.engine} {first.words} (measured {_measured(first)})"
-    ]
-    for cost in worst[1:MOST_ENGINES]:
-        words = cost.words.removesuffix(" of throughput")
-        said.append(f"on {cost.scope} {cost.speed.setup.engine} {words}")
-    text = f"{', '.join(said)}. {unknown}".strip()
-    words = "container, overhead, slower"
-    return FrontAnswer(
-        question, text, f"campaigns/{first.row.campaign}/", _of_cost(first), words
+    first, *others = worst[:MOST_ENGINES]
+    engine = first.speed.setup.engine
+    of = "throughput" if first.words == "no" else "of throughput"
+    measured = (
+        f"{percent(first.change)}, {between(first.low, first.high, 1, signed=True)}"
     )
-
-
-def _of_cost(cost: Cost) -> str:
-    """What a cost rests on."""
+    if first.row.verdict == "undecided":
+        measured += ", undecided"
+    said = [
+        f"On {first.where} a container costs {engine} {first.words} {of} (measured {measured})"
+    ]
+    for cost in others:
+        words = "no throughput" if cost.words == "no" else cost.words
+        said.append(f"on {cost.where} {cost.speed.setup.engine} {words}")
     rounds = ""
-    if cost.machines == 1:
-        rounds = f"{cost.row.n_candidate} rounds"
-        if cost.row.servers is not None:
-            rounds += f" of {counted(cost.row.servers, 'server')} a side"
+    if first.machines == 1:
+        rounds = f"{first.row.n_candidate} rounds"
+        if first.row.servers is not None:
+            rounds += f" of {counted(first.row.servers, 'server')} a side"
         rounds += "; "
-    level = f"{100 * cost.level:.0f}{SPACE}% interval"
-    return f"{cost.speed.setup.engine}: {rounds}in brackets the measured change and its {level}"
-
-
-def _measured(cost: Cost) -> str:
-    """`+0.1 %, −0.8 to +0.9`: the change of throughput, which is the cost with its sign turned."""
-    ends = between(-cost.high, -cost.low, 1, signed=True)
-    text = f"{percent(-cost.measured)}, {ends}"
-    return f"{text}, undecided" if cost.row.verdict == "undecided" else text
-
-
-def _unknown_machines(costs: Sequence[Cost], decided: Sequence[Cost]) -> str:
-    """On which machines the runs cannot tell."""
-    known = {cost.speed.machine for cost in decided}
-    unknown = {cost.speed.machine for cost in costs} - known
-    if not unknown:
-        return ""
-    return (
-        f"On {listed(sorted(unknown))} it is not known: one environment ran after the other, "
-        "so time and Docker cannot be told apart."
+    level = f"{100 * first.level:.0f}{SPACE}% interval"
+    return FrontAnswer(
+        question,
+        f"{', '.join(said)}. {open_ended}".strip(),
+        f"campaigns/{first.row.campaign}/",
+        f"{engine}: {rounds}in brackets the measured change and its {level}",
+        "container, overhead, slower",
     )
 
 
@@ -294,16 +270,19 @@ def container_costs(publication: Publication) -> Iterator[Cost]:
             _, together = publication.results.over(joined)
             over = {_compared(row): row for row in rows(together)}
         for row in publication.results.comparisons_of(campaign, GENERATION):
-            native = by_cell.get((campaign, (row.model, row.baseline, row.workload)))
-            docker = by_cell.get((campaign, (row.model, row.candidate, row.workload)))
-            if native is None or docker is None:
-                continue
-            kinds = (native.setup.environment_type, docker.setup.environment_type)
-            if tuple(map(environment_name, kinds)) != ("native", "Docker"):
-                continue
-            cost = _cost(docker, row, over.get(_compared(row)))
-            if cost is not None:
-                yield cost
+            sides = [
+                by_cell.get((campaign, (row.model, side, row.workload)))
+                for side in (row.baseline, row.candidate)
+            ]
+            kinds = [
+                environment_name(speed.setup.environment_type)
+                for speed in sides
+                if speed
+            ]
+            if kinds == ["native", "Docker"] and sides[1] is not None:
+                cost = _cost(sides[1], row, over.get(_compared(row)))
+                if cost is not None:
+                    yield cost
 
 
 def _compared(row: Any) -> tuple[str, ...]:
@@ -314,22 +293,16 @@ def _cost(speed: Speed, row: Any, together: Any) -> Cost | None:
     """Of several machines together, else of one; None where no interval is known."""
     if together is not None and together.ci95_effect is not None:
         low, high = together.ci95_effect
-        return Cost(
-            together,
-            speed,
-            -together.effect,
-            -high,
-            -low,
-            1 - ALPHA,
-            together.machines,
-        )
+        level, machines = 1 - ALPHA, together.machines
+        return Cost(together, speed, together.effect, low, high, level, machines)
     interval = deciding(row)
     if interval is None:
         return None
-    low, high = (100 * end / row.mean_baseline for end in interval)
+    change, low, high = (
+        100 * value / row.mean_baseline for value in (row.difference, *interval)
+    )
     level = deciding_level(row.verdict, row.equivalence_p)
-    measured = 100 * row.difference / row.mean_baseline
-    return Cost(row, speed, -measured, -high, -low, level)
+    return Cost(row, speed, change, low, high, level)
 
 
 # -- formats -----------------------------------------------------------------------------------------------
@@ -343,7 +316,7 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
     said: list[str] = []
     for weights, of_models in _ratios(one).items():
         models = counted(len(of_models), "model")
-        ratios = [ratio for mine in of_models for ratio in mine]
+        ratios = list(chain.from_iterable(of_models))
         sentence = f"{weights} {extent(ratios)} times ({models})"
         if not said:
             sentence = f"{weights} makes one user {extent(ratios)} times as fast as 16{SPACE}bits ({models})"
@@ -352,12 +325,8 @@ def _formats(boards: dict[str, Board]) -> FrontAnswer | None:
         return None
     text = "; ".join(said)
     if long is not None and long.metric.unit == "ms":
-        ratios = [
-            ratio
-            for found in _ratios(long).values()
-            for mine in found
-            for ratio in mine
-        ]
+        found = chain.from_iterable(_ratios(long).values())
+        ratios = list(chain.from_iterable(found))
         if ratios:
             prompt = f"{long.load.input_tokens or long.load.depth:,}"
             text += f". The first token after a prompt of {prompt} takes {extent(ratios)} times as long"

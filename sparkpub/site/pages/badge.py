@@ -8,6 +8,7 @@ from pydantic_core import to_json
 
 from sparkpub.record.text import counted
 from sparkpub.review.checks import Finding
+from sparkpub.review.checks.finding import Severity
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.publication import Publication
 
@@ -44,17 +45,14 @@ def line(publication: Publication, campaign: CampaignData) -> str:
 
 def _badge(label: str, findings: Iterable[Finding]) -> bytes:
     severities = [finding.severity for finding in findings]
-    errors, warnings = severities.count("error"), severities.count("warning")
-    parts = []
-    if errors:
-        parts.append(counted(errors, "error"))
-    if warnings:
-        parts.append(counted(warnings, "warning"))
+    parts: list[str] = []
     colour = "green"
-    if warnings:
-        colour = "orange"
-    if errors:
-        colour = "red"
+    signals: dict[Severity, str] = {"warning": "orange", "error": "red"}
+    for severity, signal in signals.items():
+        number = severities.count(severity)
+        if number:
+            parts.insert(0, str(counted(number, severity)))
+            colour = signal
     document = {
         "schemaVersion": 1,
         "label": label,

@@ -2,27 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record
 from sparkpub.record.text import between, counted, percent, span
 from sparkpub.review import differences
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.statistics.estimate import holm, is_significant
+from sparkpub.review.statistics.estimate import MINIMUM_RUNS, holm, is_significant
+from sparkpub.review.tables.column import TableRow
 from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.campaign import without_room
-from sparkpub.site.figures.figure import Table
+from sparkpub.site.figures.campaign import without_room, worth
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
 from sparkpub.site.figures.said import capacity, curves, drifting, growing
-from sparkpub.site.pages import campaign_kind, campaign_table, findings, memory
-from sparkpub.site.pages.campaign_kind import CampaignQuestions
-from sparkpub.site.publication import Publication, slug
+from sparkpub.site.pages import findings, memory
+from sparkpub.site.publication import Publication, cell_keys, cell_label, slug
 from sparkpub.site.study import StudiedCampaign
 
 ANSWERS = 4
@@ -33,6 +32,8 @@ RESULTS = 3
 """Charts of a comparison's result."""
 SWEPT = 3
 """Metrics drawn along an axis: the first of all, and of the others what a user waits for first."""
+MOST_CELLS = 40
+"""Of a campaign with more, the page has no table: the charts have theirs, and the explorer has all runs."""
 ALONG = {
     "load": "Under load",
     "rate": "At rising request rates",
@@ -46,7 +47,7 @@ ALONG = {
 
 @dataclass(frozen=True)
 class Section:
-    """A question of a campaign's page with the placeholders of its figures. `more` are folded, by a summary each."""
+    """A question of a campaign's page with the placeholders of its figures. `more` are folded, by workload."""
 
     title: str
     figures: Sequence[str]
@@ -58,95 +59,214 @@ def context(
 ) -> dict[str, Any]:
     """What the template of a campaign's page needs."""
     headlines = publication.headlines(campaign)
-    models, environments, workloads = campaign.axes
-    names = publication.names
-    question = campaign_kind.asked(publication, campaign)
+    question = asked(publication, campaign)
     found = answering(publication, library, campaign, question)
-    leading = _leading(found)
+    # Beside the answer stands one chart of each section, and more of one that stands alone.
+    leading = [section.figures[0] for section in found]
+    leading += [figure for section in found for figure in section.figures[1:]]
+    leading = leading[:CHARTS]
+    others = [
+        Section(
+            section.title,
+            [figure for figure in section.figures if figure not in leading],
+            section.more,
+        )
+        for section in [*found, *_asking(publication, library, campaign)]
+    ]
+    recipes = []
+    if campaign.matrix is None:
+        recipes = differences.differences(campaign, publication.names)
+    covered, covered_chart = None, ""
+    if "coverage" in library.makers(campaign.name):
+        covered = library.figure("coverage", campaign.name)
+        if any(row["group"] != "done" for row in covered.chart.rows):
+            covered_chart = library.place("coverage", campaign.name)
     return {
         "campaign": campaign,
+        "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
-        "footnotes": _footnotes(publication, campaign),
         "unrecorded": unrecorded(campaign),
         "kind": question.kind,
-        "compares": question.compares,
         "card": card(publication, campaign),
         "answers": answers(publication, campaign),
         "problems": findings.problems(
             publication.names, publication.findings_of(campaign)
         ),
         "doubted": bool(publication.review.voiding(campaign.name)),
-        "models": {key: names.short_model(campaign.name, key) for key in models},
-        "environments": {
-            key: names.environment(campaign.name, key) for key in environments
-        },
-        "workloads": {key: names.workload(campaign.name, key) for key in workloads},
         "headlines": headlines,
         "runs_per_cell": _runs_per_cell(publication, campaign),
-        "summary": campaign_table.summary(publication, campaign, headlines),
+        "summary": summary(publication, campaign, headlines),
         "charts": leading,
-        "sections": [
-            *_others(found, leading),
-            *_asking(publication, library, campaign),
-        ],
+        "sections": [part for part in others if part.figures or part.more],
         "placed": {placeholder(one.block): one for one in library.wanted.values()},
         "memory": memory.ledger(publication, campaign),
         "together": together(publication, campaign),
         "settings": environments_of(campaign),
-        "recipes": _differences(publication, campaign),
-        "coverage": _coverage(library, campaign),
+        "recipes": [recipe for recipe in recipes if recipe.text],
+        "coverage": covered,
+        "coverage_chart": covered_chart,
         "failed": [run for run in campaign.runs if run.record.status != "ok"],
-        "quarantined": campaign.quarantined,
     }
 
 
-def _others(found: Sequence[Section], leading: Sequence[str]) -> Iterator[Section]:
-    """The sections with the charts that do not stand beside the answer."""
-    for section in found:
-        others = [figure for figure in section.figures if figure not in leading]
-        if others or section.more:
-            yield Section(section.title, others, section.more)
+# -- what it asks ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Covered:
-    """How many of the planned runs are done: a sentence with a table, and the placeholder of a chart where there is
-    more to see than that all are."""
+class CampaignQuestions:
+    """What a campaign asks: do environments differ, how does something grow, which model is best."""
 
-    says: str
-    table: Table
-    chart: str
+    compares: bool
+    sweeps: bool
+    ranks: bool
 
-
-def _coverage(library: Library, campaign: CampaignData) -> Covered | None:
-    """None of a campaign without runs."""
-    if "coverage" not in library.makers(campaign.name):
-        return None
-    figure = library.figure("coverage", campaign.name)
-    chart = ""
-    if any(row["group"] != "done" for row in figure.chart.rows):
-        chart = library.place("coverage", campaign.name)
-    return Covered(figure.says, figure.table, chart)
+    @property
+    def kind(self) -> Literal["comparison", "sweep", "ranking", "mixed"]:
+        """One of the three, or several of them mixed."""
+        if self.compares + self.sweeps + self.ranks > 1:
+            return "mixed"
+        if self.compares:
+            return "comparison"
+        return "sweep" if self.sweeps else "ranking"
 
 
-def _leading(sections: Sequence[Section]) -> list[str]:
-    """The charts beside the answer: one of each section, and more of one that stands alone."""
-    leading = [section.figures[0] for section in sections]
-    for section in sections:
-        leading += section.figures[1:]
-    return leading[:CHARTS]
+def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions:
+    """What a campaign asks, by what it has: comparisons of a leading metric, lines of three points, several models.
+
+    Models that were all measured along such a line are lines of a sweep, and a ranking of their cells would only rank
+    the loads. A campaign with none of these ranks what it has.
+    """
+    models, _, _ = campaign.axes
+    lines = publication.lines(campaign)
+    compares = any(
+        publication.results.comparisons_of(campaign.name, metric.name)
+        for metric in publication.headlines(campaign)
+    )
+    grows = sweeps.has_a_shape(lines)
+    shown = [line for line in lines if sweeps.has_a_shape([line])]
+    on_lines = {cell for line in shown for _, cell in line.points}
+    all_on_lines = all(record.cell in on_lines for record in campaign.records)
+    ranks = len(models) > 1 and not compares and not all_on_lines
+    return CampaignQuestions(compares, grows, ranks or not (compares or grows))
 
 
-def _runs_per_cell(publication: Publication, campaign: CampaignData) -> str:
-    """How many runs stand behind a figure of the first leading metric; empty where there is none."""
-    for metric in publication.headlines(campaign)[:1]:
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        sizes = sorted({cell.n for cell in cells})
-        if sizes == [1]:
-            return "One run per cell, so the spread is not known."
-        if sizes:
-            return f"n = {span([str(size) for size in sizes])} per cell."
-    return ""
+def answering(
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    question: CampaignQuestions,
+) -> list[Section]:
+    """The sections that answer what the campaign asks."""
+    place = partial(library.place_known, campaign)
+    leading = [slug(metric.name) for metric in publication.headlines(campaign)]
+    bears = place(["capacity"])
+    found = [
+        Section("How many requests does each build bear?", bears),
+        Section("What does the memory allow?", place(["memory-bandwidth"])),
+    ]
+    if question.compares:
+        found += [
+            _result(publication, library, campaign, leading),
+            Section("Is the difference real?", place(["comparison"])),
+            Section("Does it hold on other machines?", place(["effect-per-machine"])),
+        ]
+    # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
+    if question.ranks and not bears:
+        bars = [f"{name}-bars" for name in leading[:2]]
+        more = {}
+        for workload in without_room(library.campaign(campaign.name)):
+            for figure in place(bars[:1], workload=workload):
+                more[str(workload)] = figure
+        found.append(Section("Ranking", place(bars), more))
+    if question.sweeps:
+        found += _along(publication, library, campaign)
+    return [section for section in found if section.figures]
+
+
+def _result(
+    publication: Publication,
+    library: Library,
+    campaign: CampaignData,
+    leading: Sequence[str],
+) -> Section:
+    """Every run of the first leading metrics; of a single workload that is compared beside others, its runs alone."""
+    first = library.place_known(campaign, [f"{name}-relative" for name in leading[:1]])
+    compared = {
+        row.workload
+        for metric in publication.headlines(campaign)
+        for row in publication.results.comparisons_of(campaign.name, metric.name)
+    }
+    part = {}
+    if len(compared) == 1 and len(campaign.axes[2]) > 1:
+        part = {"workload": compared.pop()}
+    rest = leading[: RESULTS - len(first)]
+    return Section("The result", [*first, *library.place_known(campaign, rest, **part)])
+
+
+def _along(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> Iterator[Section]:
+    """A section for each axis that the campaign varies; with the load, what machine and user get of it."""
+    headlines = publication.headlines(campaign)
+    # What a user waits for goes before memory and energy.
+    others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
+    for axis in sweeps.AXES:
+        # At a rate that is asked for, throughput is what was asked for.
+        shown = others if axis.name == "rate" else [*headlines[:1], *others]
+        names = [f"{slug(metric.name)}-{ENDINGS[axis.name]}" for metric in shown]
+        figures = library.place_known(campaign, names[:SWEPT])
+        if axis is sweeps.LOAD:
+            figures[1:1] = library.place_known(campaign, ["pareto-front"])
+        yield Section(ALONG[axis.name], figures)
+
+
+def _asking(
+    publication: Publication, library: Library, campaign: CampaignData
+) -> list[Section]:
+    """The sections for who wants to know more, after the table of all cells."""
+    results, place = publication.results, partial(library.place_known, campaign)
+    first, *_ = [*publication.headlines(campaign), None]
+    spread, orders = [], []
+    if first and results.comparisons_of(campaign.name, first.name):
+        spread = [f"{slug(first.name)}-{view}" for view in ("box", "bars")]
+    for metric in publication.headlines(campaign)[:2]:
+        if drifting(results.cells_of(campaign.name, metric.name)):
+            orders.append(f"{slug(metric.name)}-order")
+    return [
+        Section("How far do runs spread?", place(spread)),
+        Section("Does order matter?", place(orders)),
+        Section("The GPU over time", place(["gpu-utilisation"])),
+    ]
+
+
+# -- what it is ------------------------------------------------------------------------------------------------
+
+
+def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
+    """What a campaign is, in a few figures and two sentences."""
+    records = campaign.records
+    severities = [finding.severity for finding in publication.findings_of(campaign)]
+    days = sorted(record.started.value[:10] for record in records) or [""]
+    gpus = {gpu.name for record in records for gpu in record.machine.gpus}
+    processors = {record.machine.cpu or "unknown machine" for record in records}
+    number = len(coverage.machines_of(records))
+    machines = [f"{number} machines"] if number > 1 else []
+    found = answers(publication, campaign)
+    return {
+        "campaign": campaign,
+        "runs": len(records),
+        "excluded": sum(
+            record.run_id in publication.review.excluded for record in records
+        ),
+        "failed": sum(record.status != "ok" for record in records),
+        "hardware": [*sorted(gpus or processors), *machines],
+        "begun": days[0],
+        "ended": days[-1],
+        "errors": severities.count("error"),
+        "warnings": severities.count("warning"),
+        "says": found[0] if found else "",
+        "answer": " ".join(found[:2]),
+    }
 
 
 def extent(publication: Publication, campaign: CampaignData) -> str:
@@ -161,18 +281,6 @@ def extent(publication: Publication, campaign: CampaignData) -> str:
     return f"{text} in {counted(len(builds), 'build')}"
 
 
-def _footnotes(
-    publication: Publication, campaign: CampaignData
-) -> list[tuple[str, str]]:
-    """What those who measured say of single results: of which, and what."""
-    found = []
-    for footnote in campaign.info.footnotes:
-        subjects = "; ".join(footnote.subjects)
-        told = publication.names.in_words(campaign.name, subjects)
-        found.append((told, footnote.text))
-    return found
-
-
 def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     """Key of each environment to what the matrix says of it, or else what its first run does."""
     found: dict[str, Mapping[str, Any]] = {}
@@ -184,199 +292,59 @@ def environments_of(campaign: CampaignData) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _differences(
-    publication: Publication, campaign: CampaignData
-) -> list[differences.Difference]:
-    """What tells builds of one model apart, where no matrix says it."""
-    if campaign.matrix is not None:
-        return []
-    found = differences.differences(campaign, publication.names)
-    return [difference for difference in found if difference.text]
+def _runs_per_cell(publication: Publication, campaign: CampaignData) -> str:
+    """How many runs stand behind a figure of the first leading metric; empty where there is none."""
+    for metric in publication.headlines(campaign)[:1]:
+        cells = publication.results.cells_of(campaign.name, metric.name)
+        sizes = sorted({cell.n for cell in cells})
+        if sizes == [1]:
+            return "One run per cell, so the spread is not known."
+        if sizes:
+            return f"n = {span([str(size) for size in sizes])} per cell."
+    return ""
 
 
-def answering(
-    publication: Publication,
-    library: Library,
-    campaign: CampaignData,
-    question: CampaignQuestions,
-) -> list[Section]:
-    """The sections that answer what the campaign asks."""
-    leading = [slug(metric.name) for metric in publication.headlines(campaign)]
-    bears = _place(library, campaign, "capacity")
-    bounds = _place(library, campaign, "memory-bandwidth")
-    found = [
-        Section("How many requests does each build bear?", bears),
-        Section("What does the memory allow?", bounds),
-    ]
-    if question.compares:
-        found.append(_result(publication, library, campaign, leading))
-        comparison = _place(library, campaign, "comparison")
-        found.append(Section("Is the difference real?", comparison))
-        each = _place(library, campaign, "effect-per-machine")
-        found.append(Section("Does it hold on other machines?", each))
-    # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
-    if question.ranks and not bears:
-        found.append(_ranking(library, campaign, leading))
-    if question.sweeps:
-        found += _along(publication, library, campaign)
-    return [section for section in found if section.figures]
-
-
-def _result(
-    publication: Publication,
-    library: Library,
-    campaign: CampaignData,
-    leading: Sequence[str],
-) -> Section:
-    """Every run of the first leading metrics; of a single workload that is compared beside others, its runs alone."""
-    first = _place(library, campaign, *[f"{name}-relative" for name in leading[:1]])
-    rest = leading[: RESULTS - len(first)]
-    compared = {
-        row.workload
-        for metric in publication.headlines(campaign)
-        for row in publication.results.comparisons_of(campaign.name, metric.name)
-    }
-    if len(compared) == 1 and len(campaign.axes[2]) > 1:
-        every_run = library.place_known(campaign, rest, workload=compared.pop())
-    else:
-        every_run = _place(library, campaign, *rest)
-    return Section("The result", [*first, *every_run])
-
-
-def _ranking(
-    library: Library, campaign: CampaignData, leading: Sequence[str]
-) -> Section:
-    """Bars of the first two leading metrics; workloads for which a chart has no room are folded, a chart each."""
-    bars = [f"{name}-bars" for name in leading[:2]]
-    more = {}
-    for workload in without_room(library.campaign(campaign.name)):
-        placed = library.place_known(campaign, bars[:1], workload=workload)
-        more.update({f"{workload}": figure for figure in placed})
-    return Section("Ranking", _place(library, campaign, *bars), more)
-
-
-def _along(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> Iterator[Section]:
-    """A section for each axis that the campaign varies; with the load, what machine and user get of it."""
-    headlines = publication.headlines(campaign)
-    # What a user waits for goes before memory and energy.
-    others = sorted(headlines[1:], key=lambda metric: not metric.distribution)
-    for axis in sweeps.AXES:
-        # At a rate that is asked for, throughput is what was asked for.
-        shown = others if axis.name == "rate" else [*headlines[:1], *others]
-        leading = [slug(metric.name) for metric in shown][:SWEPT]
-        names = [f"{name}-{ENDINGS[axis.name]}" for name in leading]
-        figures = _place(library, campaign, *names)
-        if axis is sweeps.LOAD:
-            figures[1:1] = _place(library, campaign, "pareto-front")
-        yield Section(ALONG[axis.name], figures)
-
-
-def _asking(
-    publication: Publication, library: Library, campaign: CampaignData
-) -> list[Section]:
-    """The sections for who wants to know more, after the table of all cells."""
-    orders = [
-        f"{slug(metric.name)}-order"
-        for metric in publication.headlines(campaign)[:2]
-        if drifting(publication.results.cells_of(campaign.name, metric.name))
-    ]
-    first = publication.headlines(campaign)[:1]
-    spread = [
-        f"{slug(metric.name)}-{view}"
-        for metric in first
-        if publication.results.comparisons_of(campaign.name, metric.name)
-        for view in ("box", "bars")
-    ]
-    found = [
-        Section("How far do runs spread?", _place(library, campaign, *spread)),
-        Section("Does order matter?", _place(library, campaign, *orders)),
-        Section("The GPU over time", _place(library, campaign, "gpu-utilisation")),
-    ]
-    return [section for section in found if section.figures]
-
-
-def _place(library: Library, campaign: CampaignData, *names: str) -> list[str]:
-    """Placeholders of those of these figures that the campaign has."""
-    return library.place_known(campaign, names)
-
-
-def card(publication: Publication, campaign: CampaignData) -> dict[str, Any]:
-    """What a campaign is, in a few figures and two sentences."""
-    records = campaign.records
-    excluded = [
-        record for record in records if record.run_id in publication.review.excluded
-    ]
-    severities = [finding.severity for finding in publication.findings_of(campaign)]
-    times = sorted(record.started.value for record in records)
-    found = answers(publication, campaign)
-    return {
-        "campaign": campaign,
-        "href": f"campaigns/{campaign.name}/",
-        "runs": len(records),
-        "counted": len(records) - len(excluded),
-        "failed": sum(record.status != "ok" for record in records),
-        "hardware": _hardware(records),
-        "begun": times[0][:10] if times else None,
-        "ended": times[-1][:10] if times else None,
-        "errors": severities.count("error"),
-        "warnings": severities.count("warning"),
-        "says": found[0] if found else "",
-        "answer": " ".join(found[:2]),
-    }
-
-
-def _hardware(records: Sequence[Record]) -> list[str]:
-    """The GPUs of a campaign, or the processors where there is none, and on how many machines where on several."""
-    gpus = {gpu.name for record in records for gpu in record.machine.gpus}
-    processors = {record.machine.cpu or "unknown machine" for record in records}
-    names = sorted(gpus or processors)
-    number = len(coverage.machines_of(records))
-    if number > 1:
-        names.append(f"{number} machines")
-    return names
+# -- what it found out -----------------------------------------------------------------------------------------
 
 
 def answers(publication: Publication, campaign: CampaignData) -> list[str]:
     """What the campaign found out, by leading metric: what differs, what shape it has, which is best."""
-    shared = publication.shared(campaign)
-    if shared:
-        return [shared]
-    bears = capacity(capacities(StudiedCampaign(publication, campaign)))
-    if bears:
-        return [bears]
-    ranks = campaign_kind.asked(publication, campaign).ranks
+    whole = StudiedCampaign(publication, campaign)
+    alone = publication.shared(campaign) or capacity(capacities(whole))
+    if alone:
+        return [alone]
+    names, results = publication.names, publication.results
+    ranks = asked(publication, campaign).ranks
     compared, grown, ranked = [], [], []
     for metric in publication.headlines(campaign)[:ANSWERS]:
-        rows = publication.results.comparisons_of(campaign.name, metric.name)
-        cells = publication.results.cells_of(campaign.name, metric.name)
-        shape = _shape(publication, campaign, metric)
+        rows = results.comparisons_of(campaign.name, metric.name)
+        cells = results.cells_of(campaign.name, metric.name)
+        shape = _shape(whole, metric)
         if rows:
-            said = sentences.differences(publication.names, metric, rows)
-            compared.append(
-                f"{said} {_together(publication, campaign, metric)}".strip()
-            )
+            said = sentences.differences(names, metric, rows)
+            over = _over_machines(publication, campaign, metric)
+            compared.append(f"{said} {over}".strip())
         elif cells and (ranks or not shape):
-            said = sentences.means(publication.names, metric, cells)
+            said = sentences.means(names, metric, cells)
             about = sentences.about_prompts(metric, campaign.records)
             ranked.append(f"{said} {about}".strip())
         if shape:
             grown.append(shape)
     of_each = [*compared[:1], *ranked[:1], *grown[:1]]
-    others = [*compared[1:], *grown[1:], *ranked[1:]]
-    return [*of_each, *others][:ANSWERS]
+    return [*of_each, *compared[1:], *grown[1:], *ranked[1:]][:ANSWERS]
 
 
-def _together(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+def _over_machines(
+    publication: Publication, campaign: CampaignData, metric: Metric
+) -> str:
     """What this campaign and those that a claim joins with it show of a metric: one day of one machine is not all."""
     joined = publication.joined(campaign)
     if len(joined) < 2:
         return ""
-    _, together = publication.results.over(joined)
+    _, over = publication.results.over(joined)
     found = [
         row
-        for row in rows_of(together)
+        for row in rows_of(over)
         if row.metric == metric.name and row.ci95_effect is not None
     ]
     if len(found) != 1 or found[0].effect_unit != "%":
@@ -387,9 +355,8 @@ def _together(publication: Publication, campaign: CampaignData, metric: Metric) 
     return f"On {row.machines} machines together: {percent(row.effect)}, {ends} ({row.verdict})."
 
 
-def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> str:
+def _shape(whole: StudiedCampaign, metric: Metric) -> str:
     """How a metric grows along the first axis of a campaign with a shape, empty without one."""
-    whole = StudiedCampaign(publication, campaign)
     if sweeps.has_a_shape(list(whole.lines)):
         for axis in sweeps.AXES:
             found = curves(whole, axis, metric)
@@ -401,14 +368,83 @@ def _shape(publication: Publication, campaign: CampaignData, metric: Metric) -> 
 def together(publication: Publication, campaign: CampaignData) -> list[str]:
     """A sentence for each metric that matters in which all cells together show a difference, corrected for their
     number."""
-    pooled = publication.results.pooled_of(campaign.name)
+    results = publication.results
+    pooled = results.pooled_of(campaign.name)
     rows = [row for row in pooled if row.family == "primary"]
     metrics = {metric.name: metric for metric in publication.metrics(campaign)}
     found = []
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):
-        metric = metrics[row.metric]
         if is_significant(p):
-            comparisons = publication.results.comparisons_of(campaign.name, metric.name)
-            names = publication.names
-            found.append(sentences.together(names, metric, row, comparisons))
+            compared = results.comparisons_of(campaign.name, row.metric)
+            metric = metrics[row.metric]
+            said = sentences.together(publication.names, metric, row, compared)
+            found.append(said)
     return found
+
+
+def summary(
+    publication: Publication, campaign: CampaignData, metrics: Sequence[Metric]
+) -> list[dict[str, Any]]:
+    """A row per cell: mean with interval of each leading metric. Empty for a campaign of more than `MOST_CELLS`."""
+    keys = cell_keys(campaign)
+    if len(keys) > MOST_CELLS:
+        return []
+    results = publication.results
+    cells: dict[tuple[str, ...], TableRow] = {}
+    rivals: dict[tuple[str, ...], TableRow] = {}
+    for metric in metrics:
+        for cell in results.cells_of(campaign.name, metric.name):
+            cells[metric.name, *cell.cell] = cell
+        for row in results.comparisons_of(campaign.name, metric.name):
+            rival = (metric.name, row.model, row.candidate, row.workload)
+            rivals.setdefault(rival, row)
+    reviewed = publication.review.campaigns[campaign.name]
+    found = []
+    for key in keys:
+        recorded = len(reviewed.recorded.get(key, ()))
+        in_figures = len(reviewed.counted.get(key, ()))
+        is_whole = in_figures == recorded
+        model, environment, workload = key
+        found.append(
+            {
+                "label": cell_label(publication.names, campaign, key),
+                "model": model,
+                "environment": environment,
+                "workload": workload,
+                "values": [_value(metric, key, cells, rivals) for metric in metrics],
+                "runs": f"{recorded}" if is_whole else f"{in_figures} of {recorded}",
+            }
+        )
+    return found
+
+
+def _value(
+    metric: Metric,
+    key: tuple[str, ...],
+    cells: Mapping[tuple[str, ...], TableRow],
+    rivals: Mapping[tuple[str, ...], TableRow],
+) -> dict[str, Any]:
+    """A mean with its comparison. A difference is of the runs that could be paired: where their baseline reads other
+    than the mean in the table, it stands beside the difference as its `base`."""
+    cell = cells.get((metric.name, *key))
+    row = rivals.get((metric.name, *key))
+    base = ""
+    if row is not None:
+        baseline = cells.get((metric.name, row.model, row.baseline, row.workload))
+        base = metric.format(row.mean_baseline, unit=False)
+        if baseline is not None and base == metric.format(baseline.mean, unit=False):
+            base = ""
+    # An interval that is wider than its runs look: they are worth fewer than carry a verdict.
+    is_wide = (
+        cell is not None
+        and cell.ci95 is not None
+        and len(cell.machines) <= 1
+        and cell.n_effective < MINIMUM_RUNS
+    )
+    return {
+        "metric": metric,
+        "cell": cell,
+        "worth": worth(cell) if is_wide else "",
+        "comparison": row,
+        "base": base,
+    }

@@ -10,7 +10,7 @@ from sparkpub.review.leaderboard import REQUESTS, Board
 from sparkpub.review.speeds import Speed
 from sparkpub.site.content import SearchAnswer
 from sparkpub.site.pages.answers import FrontAnswer
-from sparkpub.site.pages.campaign_kind import asked
+from sparkpub.site.pages.campaign_page import asked
 from sparkpub.site.pages.leaderboard_page import board_anchor, unit_name
 from sparkpub.site.publication import Publication
 

@@ -1,7 +1,8 @@
 """What the leaderboard shows: the boards of `review.leaderboard` in words, and what they can be filtered by."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sparkpub.record.metrics import Metric
@@ -37,71 +38,77 @@ SIZES = ((4, "up to 4B"), (16, "4B to 16B"), (48, "16B to 48B"))
 LARGEST, UNKNOWN = "over 48B", "size not stated"
 
 
+@dataclass(frozen=True)
+class ShownBoard:
+    """A board with what is said around it. `columns` are the widths of the weights, each with the formats in it."""
+
+    board: Board
+    columns: Mapping[int | None, Sequence[str]]
+    caption: str
+    notes: Sequence[str]
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands on the page."""
+        return board_anchor(self.board)
+
+    def cell(
+        self, row: RankedModel, bits: int | None
+    ) -> list[tuple[RankedFigure, str]]:
+        """The best figure of each engine in a cell, the best first, and what tells it from others in the column."""
+        engines = {speed.setup.engine for speed in self.board.speeds}
+        best = grouped(row.entries.get(bits, ()), _engine)
+        found = []
+        for engine, (entry, *_) in best.items():
+            notes = []
+            if len(self.columns[bits]) > 1:
+                notes.append(entry.speed.weights)
+            if len(engines) > 1:
+                notes.append(engine or "engine not stated")
+            if entry.speed.is_speculative:
+                notes.append("speculative")
+            if entry.capacity is not None and entry.capacity.rate is not None:
+                notes.append(served([entry.capacity]))
+            found.append((entry, ", ".join(notes)))
+        return found
+
+
+def _engine(entry: RankedFigure) -> str | None:
+    return entry.speed.setup.engine
+
+
 def context(publication: Publication) -> dict[str, Any]:
     """What the template needs."""
     boards = publication.boards
-    sections: list[dict[str, Any]] = []
-    for machine, mine in grouped(boards, lambda board: board.machine).items():
-        sections.append(_section(publication, machine, mine, len(sections) + 1))
-    home = sections[0]["machine"] if sections else ""
+    sections = {
+        machine: [_shown(publication, board) for board in mine]
+        for machine, mine in grouped(boards, lambda board: board.machine).items()
+    }
     return {
-        "home": home,
         "repeat_percent": REPEAT_PERCENT,
         "sections": sections,
         "filters": _filters(sections),
-        "unranked": [*_doubted(publication), *_apart(publication)],
+        "unranked": list(_unranked(publication)),
+        "campaigns": publication.dataset.campaigns,
+        "width_name": width_name,
+        "size_name": size_name,
+        "entry_text": entry_text,
+        "anchor": model_links.anchor,
+        "SHADES": SHADES,
     }
 
 
-def _section(
-    publication: Publication, machine: str, boards: Sequence[Board], number: int
-) -> dict[str, Any]:
-    """The boards of a machine, one behind the other."""
-    anchor = model_links.anchor(machine)
-    return {
-        "machine": machine,
-        "anchor": anchor,
-        "number": number,
-        "boards": [_board(publication, board) for board in boards],
+def _shown(publication: Publication, board: Board) -> ShownBoard:
+    columns = {
+        bits: sorted({speed.weights for speed in board.speeds if speed.bits == bits})
+        for bits in board.widths
     }
+    return ShownBoard(board, columns, caption(publication, board), _notes(board))
 
 
 def board_anchor(board: Board) -> str:
     """Where the board of a load stands on the page."""
     return f"{model_links.anchor(board.machine)}-{board.use.key}"
-
-
-def _board(publication: Publication, board: Board) -> dict[str, Any]:
-    speeds = board.speeds
-    engines = sorted({speed.setup.engine or "" for speed in speeds})
-    columns = []
-    for bits in board.widths:
-        formats = sorted({speed.weights for speed in speeds if speed.bits == bits})
-        columns.append({"bits": width_name(bits), "formats": formats})
-    is_contest = len(board.rows) > 1
-    rows = []
-    for row in board.rows:
-        cells = [
-            _cell(row.entries.get(bits, ()), board, column["formats"], engines)
-            for bits, column in zip(board.widths, columns, strict=True)
-        ]
-        rows.append(
-            {
-                "model": row.model.name,
-                "href": model_links.page(row.model),
-                "size": size_name(row),
-                "cells": cells,
-            }
-        )
-    return {
-        "anchor": board_anchor(board),
-        "title": board.title,
-        "caption": caption(publication, board),
-        "columns": columns,
-        "rows": rows,
-        "is_contest": is_contest,
-        "notes": _notes(board),
-    }
 
 
 def width_name(bits: int | None) -> str:
@@ -119,38 +126,6 @@ def size_name(row: RankedModel) -> str:
         if row.billions <= end:
             return name
     return LARGEST
-
-
-def _cell(
-    entries: Sequence[RankedFigure],
-    board: Board,
-    formats: Sequence[str],
-    engines: Sequence[str],
-) -> list[dict[str, Any]]:
-    """The best figure of each engine in a cell of the board, the best first."""
-    found = []
-    best = grouped(entries, lambda entry: entry.speed.setup.engine)
-    for engine, (entry, *_) in best.items():
-        notes = []
-        if len(formats) > 1:
-            notes.append(entry.speed.weights)
-        if len(engines) > 1:
-            notes.append(engine or "engine not stated")
-        if entry.speed.is_speculative:
-            notes.append("speculative")
-        if entry.capacity is not None and entry.capacity.rate is not None:
-            notes.append(served([entry.capacity]))
-        found.append(
-            {
-                "text": entry_text(entry, board.metric),
-                "shade": max(1, round(SHADES * entry.share)),
-                "weights": entry.speed.weights,
-                "engine": entry.speed.setup.engine or "not stated",
-                "note": ", ".join(notes),
-                "href": model_links.setup(entry.speed),
-            }
-        )
-    return found
 
 
 def entry_text(entry: RankedFigure, metric: Metric, unit: str = "") -> str:
@@ -274,46 +249,32 @@ def _repetitions(alone: Sequence[Speed], count: int) -> str:
     return f"{who} one run."
 
 
-def _not_ranked(
-    publication: Publication, speeds: Iterable[Speed], why: str
-) -> list[dict[str, str]]:
-    """Which models of which campaigns are not ranked, with the reason."""
-    found = []
-    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
-        models = _few({speed.model.name for speed in mine})
-        title = publication.dataset.campaign(campaign).info.title
-        found.append(
-            {"campaign": campaign, "title": title, "models": models, "why": why}
-        )
-    return found
+Unranked = tuple[str, str, str]
+"""A campaign, which of its models are not ranked, and why."""
 
 
-def _doubted(publication: Publication) -> list[dict[str, str]]:
-    """What checks keep off the boards."""
+def _unranked(publication: Publication) -> Iterator[Unranked]:
+    """What checks keep off the boards; and what is not ranked beside the others because it did other work (with the
+    prefix cache, or in shorter answers), or because its mean says nothing."""
     doubted = [speed for speed in publication.speeds if speed.doubts]
-    return _not_ranked(publication, doubted, "because their figures failed checks")
-
-
-def _apart(publication: Publication) -> list[dict[str, str]]:
-    """What is not ranked beside the others because it did other work (with the prefix cache, or in shorter answers), or
-    because its mean says nothing."""
-    found = []
+    yield from _not_ranked(doubted, "because their figures failed checks")
     for board in publication.boards:
-        apart: list[Speed] = []
-        scattered: list[Speed] = []
-        for speed in board.unranked:
-            if not speed.doubts:
-                is_ranked = speed.is_ranked(board.metric.name)
-                (apart if is_ranked else scattered).append(speed)
+        sure = [speed for speed in board.unranked if not speed.doubts]
+        means = grouped(sure, lambda speed: speed.is_ranked(board.metric.name))  # noqa: B023 - asked here
         why = "because their own repetitions lie too far apart for a mean"
-        found += _not_ranked(publication, scattered, why)
-        for cached, mine in grouped(apart, lambda speed: bool(speed.cached)).items():
+        yield from _not_ranked(means.get(False, ()), why)
+        by_cache = grouped(means.get(True, ()), lambda speed: speed.cached)
+        for cached, mine in by_cache.items():
             answered = "with" if cached else "without"
             why = f"measured {answered} hits in the server's prefix cache, unlike the others"
             if board.metric == REQUESTS:
                 why = "not in requests a second, because the answers at some rates had another length than asked for"
-            found += _not_ranked(publication, mine, why)
-    return found
+            yield from _not_ranked(mine, why)
+
+
+def _not_ranked(speeds: Iterable[Speed], why: str) -> Iterator[Unranked]:
+    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
+        yield campaign, _few({speed.model.name for speed in mine}), why
 
 
 def _few(names: Iterable[str]) -> str:
@@ -324,25 +285,23 @@ def _few(names: Iterable[str]) -> str:
     return listed(ordered)
 
 
-def _filters(sections: Sequence[Any]) -> list[dict[str, Any]]:
+def _filters(
+    sections: Mapping[str, Sequence[ShownBoard]],
+) -> dict[str, Sequence[str]]:
     """What the boards can be filtered by: each field with its values, where there are several."""
-    rows = [
-        row
-        for section in sections
-        for board in section["boards"]
-        for row in board["rows"]
-    ]
-    figures = [figure for row in rows for cell in row["cells"] for figure in cell]
-    sizes = [*(name for _, name in SIZES), LARGEST, UNKNOWN]
-    present = {row["size"] for row in rows}
+    sizes, weights, engines = set(), set(), set()
+    for shown in (shown for boards in sections.values() for shown in boards):
+        for row in shown.board.rows:
+            sizes.add(size_name(row))
+            for bits in shown.columns:
+                for entry, _ in shown.cell(row, bits):
+                    weights.add(entry.speed.weights)
+                    engines.add(entry.speed.setup.engine or "not stated")
+    ordered = [*(name for _, name in SIZES), LARGEST, UNKNOWN]
     fields = {
-        "size": ("Size", [name for name in sizes if name in present]),
-        "weights": ("Weights", sorted({figure["weights"] for figure in figures})),
-        "engine": ("Engine", sorted({figure["engine"] for figure in figures})),
-        "machine": ("Machine", [section["machine"] for section in sections]),
+        "size": [name for name in ordered if name in sizes],
+        "weights": sorted(weights),
+        "engine": sorted(engines),
+        "machine": list(sections),
     }
-    return [
-        {"name": name, "label": label, "values": values}
-        for name, (label, values) in fields.items()
-        if len(values) > 1
-    ]
+    return {name: values for name, values in fields.items() if len(values) > 1}

@@ -12,7 +12,6 @@ from sparkpub.review.dataset import CampaignData
 from sparkpub.review.tables import cells, comparisons, runs
 from sparkpub.review.tables.cells import CELL
 from sparkpub.review.tables.column import Columns
-from sparkpub.site.content import SiteOptions
 from sparkpub.site.publication import Publication
 
 PACKAGE = "data/datapackage.json"
@@ -42,60 +41,63 @@ _LICENCE_ID = re.compile(r"[A-Za-z0-9.+-]+")
 """An identifier of SPDX, such as CC-BY-4.0, and not a sentence."""
 
 
+def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of something, without what nobody said."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def data_package(publication: Publication, files: Mapping[str, bytes]) -> bytes:
     """The tables among `files` as a Data Package (datapackage.org, version 2); its paths are those beside it."""
-    options = publication.options
-    campaigns = publication.campaigns
-    descriptor: dict[str, Any] = {
-        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
-        "name": _NOT_A_NAME.sub("-", options.name.lower()).strip("-") or "benchmarks",
-        "title": options.name,
-        "description": "Runs, cells and comparisons: each table has a row per metric.",
-    }
-    if options.url:
-        descriptor["homepage"] = options.url
-    licences = {campaign.info.licence or "" for campaign in campaigns}
-    if licences and all(map(_LICENCE_ID.fullmatch, licences)):
-        descriptor["licenses"] = [{"name": name} for name in sorted(licences)]
-    sources = [_source(campaign) for campaign in campaigns]
-    if sources:
-        descriptor["sources"] = sources
-    descriptor["resources"] = [
-        _resource(name, form, files[address])
-        for form in _MEDIA_TYPES
-        for name in TABLES
-        if (address := f"data/{name}.{form}") in files
-    ]
+    options, campaigns = publication.options, publication.campaigns
+    licences = sorted({campaign.info.licence or "" for campaign in campaigns})
+    if not all(map(_LICENCE_ID.fullmatch, licences)):
+        licences = []
+    descriptor = _known(
+        {
+            "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+            "name": _NOT_A_NAME.sub("-", options.name.lower()).strip("-")
+            or "benchmarks",
+            "title": options.name,
+            "description": "Runs, cells and comparisons: each table has a row per metric.",
+            "homepage": options.url,
+            "licenses": [{"name": name} for name in licences],
+            "sources": list(map(_source, campaigns)),
+            "resources": [
+                _resource(name, form, files[address])
+                for form in _MEDIA_TYPES
+                for name in TABLES
+                if (address := f"data/{name}.{form}") in files
+            ],
+        }
+    )
     return json.dumps(descriptor, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def _source(campaign: CampaignData) -> dict[str, str]:
     """Where a campaign comes from, as far as it says so."""
     origin = campaign.info.origin
-    if origin is None:
-        return {"title": f"Campaign {campaign.name}: {campaign.info.title}"}
-    source = {"title": f"Campaign {campaign.name}: {origin.title}"}
-    if origin.url is not None and origin.url.startswith("https://"):
-        source["path"] = origin.url
-    return source
+    title = campaign.info.title if origin is None else origin.title
+    return _known(
+        {"title": f"Campaign {campaign.name}: {title}", "path": _address_of(campaign)}
+    )
+
+
+def _address_of(campaign: CampaignData) -> str | None:
+    """The address of where a campaign comes from."""
+    url = campaign.info.origin and campaign.info.origin.url
+    return url if url and url.startswith("https://") else None
 
 
 def _resource(table: str, form: str, content: bytes) -> dict[str, Any]:
     """One table in one form. All forms of a table hold the same rows."""
-    name = table
-    if form != "csv":
-        name = f"{table}-{form}"
     columns, key = TABLES[table]
-    fields = [
-        {
-            "name": column,
-            "type": _TYPES[about.kind],
-            "description": about.meaning,
-        }
-        for column, about in columns.items()
-    ]
+    is_csv = form == "csv"
+    fields = []
+    for column, about in columns.items():
+        kind = {"name": column, "type": _TYPES[about.kind]}
+        fields.append({**kind, "description": about.meaning})
     resource: dict[str, Any] = {
-        "name": name,
+        "name": table if is_csv else f"{table}-{form}",
         "path": f"{table}.{form}",
         "type": "table",
         "format": form,
@@ -108,7 +110,7 @@ def _resource(table: str, form: str, content: bytes) -> dict[str, Any]:
             "missingValues": [""],
         },
     }
-    if form == "csv":
+    if is_csv:
         # Of Parquet, frictionless 5.21 counts no bytes and then calls the count wrong.
         resource["bytes"] = len(content)
     return resource
@@ -116,61 +118,47 @@ def _resource(table: str, form: str, content: bytes) -> dict[str, Any]:
 
 def linked_data(publication: Publication, campaign: CampaignData, answer: str) -> str:
     """A campaign as a Dataset of schema.org, as JSON that can stand in a script element whatever names it holds."""
-    options = publication.options
+    options, info = publication.options, campaign.info
     models, environments, _ = campaign.axes
     runs = counted(len(campaign.runs), "run")
     about = f"{runs} of {listed(models)} in {listed(environments)}."
-    document: dict[str, Any] = {
-        "@context": "https://schema.org",
-        "@type": "Dataset",
-        "name": campaign.info.title,
-        "description": f"{about} {answer}".strip(),
-        "identifier": campaign.name,
-        "isAccessibleForFree": True,
-        "variableMeasured": [
-            {"@type": "PropertyValue", "name": metric.label, "unitText": metric.unit}
-            for metric in publication.metrics(campaign)
-        ],
+    days = sorted(record.started.value[:10] for record in campaign.records)
+    origin = info.origin and {
+        "@type": "CreativeWork",
+        "name": info.origin.title,
+        "author": info.origin.author
+        and {"@type": "Person", "name": info.origin.author},
+        "url": _address_of(campaign),
     }
-    times = sorted(record.started.value[:10] for record in campaign.records)
-    if times:
-        document["temporalCoverage"] = f"{times[0]}/{times[-1]}"
-    if campaign.info.licence:
-        document["license"] = {"@type": "CreativeWork", "name": campaign.info.licence}
-    origin = campaign.info.origin
-    if origin is not None:
-        document["isBasedOn"] = {"@type": "CreativeWork", "name": origin.title}
-        if origin.author is not None:
-            author = {"@type": "Person", "name": origin.author}
-            document["isBasedOn"]["author"] = author
-        if origin.url is not None and origin.url.startswith("https://"):
-            document["isBasedOn"]["url"] = origin.url
-    if options.url:
-        document["url"] = f"{options.url}campaigns/{campaign.name}/"
-        document["distribution"] = _distribution(publication)
-    catalogue = {"@type": "DataCatalog", "name": options.name}
-    document["includedInDataCatalog"] = catalogue | _address(options)
-    return _in_script(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
-
-
-def _address(options: SiteOptions) -> dict[str, str]:
-    if not options.url:
-        return {}
-    return {"url": options.url}
-
-
-def _distribution(publication: Publication) -> Sequence[Mapping[str, str]]:
-    return [
+    download = {
+        "@type": "DataDownload",
+        "contentUrl": options.url + PARQUET,
+        "encodingFormat": _MEDIA_TYPES["parquet"],
+    }
+    catalogue = {"@type": "DataCatalog", "name": options.name, "url": options.url}
+    document = _known(
         {
-            "@type": "DataDownload",
-            "contentUrl": publication.options.url + PARQUET,
-            "encodingFormat": _MEDIA_TYPES["parquet"],
+            "@context": "https://schema.org",
+            "@type": "Dataset",
+            "name": info.title,
+            "description": f"{about} {answer}".strip(),
+            "identifier": campaign.name,
+            "isAccessibleForFree": True,
+            "variableMeasured": [
+                {"@type": "PropertyValue", "name": metric.label}
+                | {"unitText": metric.unit}
+                for metric in publication.metrics(campaign)
+            ],
+            "temporalCoverage": days and f"{days[0]}/{days[-1]}",
+            "license": info.licence and {"@type": "CreativeWork", "name": info.licence},
+            "isBasedOn": origin and _known(origin),
+            "url": options.url and f"{options.url}campaigns/{campaign.name}/",
+            "distribution": [download] if options.url else [],
+            "includedInDataCatalog": _known(catalogue),
         }
-    ]
-
-
-def _in_script(text: str) -> str:
-    """JSON without the signs that could end a script element or begin a comment in it."""
+    )
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    # Without the signs that could end the script element or begin a comment in it.
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -2,20 +2,20 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
-from sparkpub.record.metrics import METRICS
+from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.record import Record, metric_of
-from sparkpub.record.text import counted, listed, rounded, span
+from sparkpub.record.text import listed, span
 from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import Board, RankedModel
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.setup import Setup
-from sparkpub.review.speeds import GENERATION, PROMPT, Speed
+from sparkpub.review.speeds import GENERATION, Speed
+from sparkpub.review.tables.column import TableRow
 from sparkpub.site.figures import others
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import model_links
@@ -28,7 +28,6 @@ ACCURACY = ("accuracy", "exact_match")
 HOURS_PER_YEAR = 8766
 KWH_PRICE, MACHINE_PRICE, YEARS = 0.30, 4000, 3
 """What a reader's prices begin with: of a kilowatt hour, of the machine, and how long it is used."""
-TTFT = ("ttft_p50_ms", "ttft_mean_ms")
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ def entry(model: ModelPage) -> dict[str, Any]:
     return {
         "name": model.name.name,
         "href": model_links.page(model.name),
-        "size": model.name.billions,
         "about": f"{listed(formats)} on {listed(machines)}",
         "runs": sum(len(speed.records) for speed in model.speeds),
     }
@@ -96,26 +94,29 @@ def context(
 ) -> dict[str, Any]:
     """What the template needs, with the placeholders of two charts; each may be empty."""
     names = setup_names(publication, model)
+    doubted = [speed for speed in model.speeds if speed.doubts]
+    mine = [line for line in publication.progress if line.first.model == model.name]
     return {
-        "name": model.name.name,
-        "about": _about(model),
+        **entry(model),
         "answers": _answers(publication.boards, model),
-        "doubts": _doubts(publication, model),
+        "doubts": {
+            campaign: dict.fromkeys(check for speed in speeds for check in speed.doubts)
+            for campaign, speeds in grouped(doubted, _campaign).items()
+        },
+        "campaigns": publication.dataset.campaigns,
+        "names": publication.names,
         "chart": chart,
         "versions": versions_chart,
-        "is_of_versions": any(
-            line.is_of_versions
-            for line in publication.progress
-            if line.first.model == model.name
-        ),
-        "recipes": [
-            _setup(publication, names[key], speeds)
-            for key, speeds in model.setups.items()
-        ],
+        "is_of_versions": any(line.is_of_versions for line in mine),
+        "recipes": [_setup(names[key], speeds) for key, speeds in model.setups.items()],
         "costs": _costs(model, names),
         "prices": {"kwh": KWH_PRICE, "machine": MACHINE_PRICE, "years": YEARS},
-        "accuracy": _accuracy(publication, model),
+        "accuracy": list(_accuracy(publication, model)),
     }
+
+
+def _campaign(speed: Speed) -> str:
+    return speed.campaign
 
 
 def setup_names(publication: Publication, model: ModelPage) -> dict[Setup, str]:
@@ -149,12 +150,6 @@ def _numbered(names: Mapping[Setup, str]) -> dict[Setup, str]:
         met[name] += 1
         told[setup] = name if counts[name] == 1 else f"{name} ({met[name]})"
     return told
-
-
-def _about(model: ModelPage) -> str:
-    """`30B-A3B; BF16 and NVFP4 on DGX Spark; 105 runs`."""
-    told = entry(model)
-    return f"{told['about']}; {counted(told['runs'], 'run')}"
 
 
 # -- answers -----------------------------------------------------------------------------------------------
@@ -193,115 +188,44 @@ def _place(board: Board, row: RankedModel) -> str:
     return f"{span([str(near[0]), str(near[-1])])} of {len(board.rows)}"
 
 
-def _doubts(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
-    """Campaigns whose figures of the model are not ranked, with the checks that doubt them."""
-    doubted = [speed for speed in model.speeds if speed.doubts]
-    found = []
-    for campaign, speeds in grouped(doubted, lambda speed: speed.campaign).items():
-        checks = dict.fromkeys(check for speed in speeds for check in speed.doubts)
-        title = publication.dataset.campaign(campaign).info.title
-        found.append(
-            {
-                "campaign": campaign,
-                "title": title,
-                "checks": listed(check.replace("-", " ") for check in checks),
-            }
-        )
-    return found
-
-
 # -- set-ups -----------------------------------------------------------------------------------------------
 
 
-def _setup(
-    publication: Publication, name: str, speeds: Sequence[Speed]
-) -> dict[str, Any]:
+def _setup(name: str, speeds: Sequence[Speed]) -> dict[str, Any]:
     """How to do it again, and what it reached."""
-    first = speeds[0]
-    record = first.records[0]
-    campaigns = []
-    for campaign, mine in grouped(speeds, lambda speed: speed.campaign).items():
-        model, environment, _ = mine[0].cell
-        query = urlencode(
-            {"campaign": campaign, "model": model, "environment": environment}
-        )
-        campaigns.append(
-            {
-                "title": publication.dataset.campaign(campaign).info.title,
-                "href": f"campaigns/{campaign}/",
-                "runs": counted(sum(len(speed.records) for speed in mine), "run"),
-                "runs_href": f"runs/?{query}",
-            }
-        )
+    record = speeds[0].records[0]
     return {
         "name": name,
-        "anchor": model_links.setup_anchor(first),
-        "machine": first.machine,
+        "anchor": model_links.setup_anchor(speeds[0]),
+        "machine": speeds[0].machine,
         "commands": commands(record),
-        "settings": _settings(record),
-        "made_with": _made_with(record, first),
-        "campaigns": campaigns,
-        "rows": [_row(speed) for speed in sorted(speeds, key=_by_load)],
-    }
-
-
-def _by_load(speed: Speed) -> tuple[Any, ...]:
-    load = speed.load
-    return (
-        load.request_rate or 0,
-        load.input_tokens or 0,
-        load.depth,
-        load.output_tokens or 0,
-        load.at_once or 0,
-    )
-
-
-def _row(speed: Speed) -> dict[str, Any]:
-    """What a set-up reached under one load."""
-    total = speed.mean(GENERATION)
-    first_token = speed.mean(*TTFT)
-    prompt = speed.mean(PROMPT)
-    return {
-        "load": load_name(speed.load) or speed.cell[2],
-        "total": rounded(total) if total else "",
-        "user": rounded(speed.per_user) if speed.per_user else "",
-        "ttft": rounded(first_token / 1000) if first_token else "",
-        "prompt": rounded(prompt) if prompt else "",
-        "warned": {
-            "total": _warning(speed, GENERATION),
-            "ttft": _warning(speed, next(filter(speed.mean, TTFT), "")),
-            "prompt": _warning(speed, PROMPT),
+        # Without what only this program wrote there.
+        "settings": {
+            name: value
+            for name, value in record.observed.settings.items()
+            if name != "server"
         },
-        "runs": str(len(speed.records)),
+        "made_with": _made_with(record, speeds[0]),
+        "campaigns": grouped(speeds, _campaign),
+        "speeds": sorted(speeds, key=_by_load),
     }
 
 
-def _warning(speed: Speed, metric: str) -> str:
-    """The check that warns of a figure, as readers know it; empty for none."""
-    return speed.questioned.get(metric, "").replace("-", " ")
+def _by_load(speed: Speed) -> tuple[float, ...]:
+    load = speed.load
+    sizes = (load.request_rate, load.input_tokens, load.depth, load.output_tokens)
+    return tuple(size or 0 for size in (*sizes, load.at_once))
 
 
-def commands(record: Record) -> list[dict[str, str]]:
+def commands(record: Record) -> dict[str, str]:
     """The commands of a run as a shell takes them: the server's where there is one, and the client's."""
-    found = []
-    environment = record.requested.environment
-    server = environment.get("server")
+    found = {}
+    server = record.requested.environment.get("server")
     if isinstance(server, dict) and server.get("argv"):
-        found.append({"what": "Server", "text": shlex.join(map(str, server["argv"]))})
+        found["Server"] = shlex.join(map(str, server["argv"]))
     if record.argv:
-        what = "Client" if found else "Command"
-        found.append({"what": what, "text": shlex.join(record.argv)})
+        found["Client" if found else "Command"] = shlex.join(record.argv)
     return found
-
-
-def _settings(record: Record) -> dict[str, str]:
-    """The engine's settings in its own words, without what only this program wrote there."""
-    own = ("server",)
-    return {
-        name: value
-        for name, value in record.observed.settings.items()
-        if name not in own
-    }
 
 
 def _made_with(record: Record, speed: Speed) -> dict[str, str]:
@@ -339,26 +263,25 @@ def _costs(model: ModelPage, names: Mapping[Setup, str]) -> list[dict[str, Any]]
         if not closed:
             continue
         measured = [speed for speed in closed if _kwh(speed, 1) is not None]
-        best = max(
-            measured or closed, key=lambda speed: float(speed.figures[GENERATION].mean)
-        )
-        rate = best.figures[GENERATION].mean
-        hours = 1e6 / rate / 3600
+        best = max(measured or closed, key=_rate)
+        hours = 1e6 / _rate(best) / 3600
         kwh = _kwh(best, hours)
         share = MACHINE_PRICE / (YEARS * HOURS_PER_YEAR) * hours
         found.append(
             {
                 "name": names[key],
                 "load": load_name(best.load),
-                "rate": rounded(rate),
-                "per_second": f"{rate:.6g}",
-                "energy": "" if kwh is None else rounded(kwh),
-                "kwh": "" if kwh is None else f"{kwh:.6g}",
-                "electricity": "–" if kwh is None else money(KWH_PRICE * kwh),
+                "rate": _rate(best),
+                "kwh": kwh,
+                "electricity": "" if kwh is None else money(KWH_PRICE * kwh),
                 "share": money(share),
             }
         )
     return found
+
+
+def _rate(speed: Speed) -> float:
+    return float(speed.figures[GENERATION].mean)
 
 
 def _kwh(speed: Speed, hours: float) -> float | None:
@@ -379,26 +302,14 @@ def money(amount: float) -> str:
     return f"{amount:.2f}"
 
 
-def _accuracy(publication: Publication, model: ModelPage) -> list[dict[str, str]]:
+def _accuracy(
+    publication: Publication, model: ModelPage
+) -> Iterator[tuple[TableRow, Metric]]:
     """How right the model's answers were, in campaigns that asked."""
-    found = []
     for row in publication.results.cell_rows:
         if not row.metric.startswith(ACCURACY):
             continue
-        records = publication.review.campaigns[row.campaign].counted[row.cell]
-        record = records[0].record
-        if publication.names.entity(record) != model.name:
-            continue
-        metric = METRICS.get(row.metric) or metric_of(
-            row.metric, record.metrics[row.metric]
-        )
-        found.append(
-            {
-                "model": publication.names.model(row.campaign, row.model),
-                "task": row.workload,
-                "metric": metric.label,
-                "value": metric.format(row.mean),
-                "href": f"campaigns/{row.campaign}/",
-            }
-        )
-    return found
+        record = publication.review.campaigns[row.campaign].counted[row.cell][0].record
+        if publication.names.entity(record) == model.name:
+            known = METRICS.get(row.metric)
+            yield row, known or metric_of(row.metric, record.metrics[row.metric])

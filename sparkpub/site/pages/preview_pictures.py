@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.text import (
-    between,
-    listed,
-    spread,
-)
+from sparkpub.record.text import listed
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.tables.column import TableRow
+from sparkpub.site import sentences
 from sparkpub.site.cache import Cache
 from sparkpub.site.content import SITE_CARD, Content, Picture
 from sparkpub.site.figures.draw import as_png
@@ -98,7 +94,7 @@ def _box(
     if rows:
         verdicts = Counter(row.verdict for row in rows)
         told = listed(f"{n} {word}" for word, n in verdicts.items())
-        return Box(metric.label, _change(metric, rows), told)
+        return Box(metric.label, sentences.measured(metric, rows), told)
     if not cells:
         return None
     choose = min if metric.direction == "lower" else max
@@ -107,15 +103,3 @@ def _box(
     return Box(
         metric.label, metric.format(best.mean), f"best mean: {where}, n = {best.n}"
     )
-
-
-def _change(metric: Metric, rows: Sequence[TableRow]) -> str:
-    """The least and the largest difference, in per cent where the scale has a true zero."""
-    shares = sorted(
-        row.difference_percent for row in rows if row.difference_percent is not None
-    )
-    if shares:
-        return spread([between(shares[0], shares[-1], 1, signed=True)], "%")
-    sizes = sorted(row.difference for row in rows)
-    told = between(sizes[0], sizes[-1], metric.decimals, signed=True)
-    return spread([told], metric.unit)

@@ -57,10 +57,10 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
-def of(name: str, own: Mapping[str, Metric]) -> str:
+def of(name: str, own: Mapping[str, Metric] = METRICS) -> str:
     """One of the references below by name: `{{ reference("metrics") }}`, with campaigns' `own` metrics."""
     if name == "metrics":
-        return metrics({**own, **METRICS})
+        return metrics({**METRICS, **own, **METRICS})
     if name in _simulated():
         return _simulated()[name]
     if name not in _REFERENCES:
@@ -81,7 +81,7 @@ _BETTER = {
 def metrics(known: Mapping[str, Metric]) -> str:
     """The definition of every metric under an anchor of its name; those of campaigns alone come last."""
     lines = []
-    for metric in sorted(known.values(), key=lambda metric: metric.name not in METRICS):
+    for metric in known.values():
         line = f"- **{plain(metric.label)}**{{ #{slug(metric.name)} }} "
         line += f"`{metric.name}` ({metric.unit}{_BETTER[metric.direction]}): {plain(metric.definition)}"
         if metric.derived_from:

@@ -7,8 +7,8 @@ is compressed, since hosts count files as they lie on the disk; its suffix is on
 import gzip
 import html
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
-from sparkpub.review.tables.column import TableRow
+from sparkpub.review.grouping import grouped
 from sparkpub.site import cache
 from sparkpub.site.content import SHELL, LatePage, packed, relative, way_to_root
 from sparkpub.site.figures.telemetry import Trace
@@ -80,76 +80,49 @@ class RunPages:
     def _templates_and_code(self) -> str:
         return cache.key(cache.program(), self.templates.shipped, self.templates.own)
 
-    def page(self, campaign: CampaignData, index: int, figure: str) -> LatePage:
-        """The page of the campaign's run number `index`; `figure` is the HTML of its telemetry, or empty."""
+    def page(self, campaign: CampaignData, index: int, data: bytes) -> LatePage:
+        """The page of the campaign's run number `index`; `data` is the file of its telemetry, or empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
-        leading, others = self._by_rank(campaign, stored)
-        previous, following = _around(campaign, index)
+        names = {metric.name for metric in self.publication.headlines(campaign)}
+        by_rank = grouped(stored.record.metrics, lambda name: name in names)
         label = cell_label(self.publication.names, campaign, stored.record.cell)
         text = self.templates.text(
             "run.html.j2",
             run=stored.record,
             stored=stored,
             campaign=campaign,
-            place=index + 1,
+            index=index,
             names=self.publication.names,
-            leading=leading,
-            others=others,
+            leading=self._standings(stored.record, by_rank.get(True, ())),
+            others=self._standings(stored.record, by_rank.get(False, ())),
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
-            figure=figure,
+            figure=chart(data) if data else "",
             log=_log(files),
-            plan=_plan(stored.record),
-            previous=previous,
-            next=following,
         )
-        return LatePage(f"{label}, iteration {stored.record.iteration}", text)
+        title = f"{label}, iteration {stored.record.iteration}"
+        return LatePage(title, text, data)
 
-    def _standings(self, stored: Stored) -> Iterator[Standing]:
-        record = stored.record
-        for name, value in record.metrics.items():
-            metric = metric_of(name, value)
-            cell = self.publication.results.cell(record.campaign, record.cell, name)
-            if value.value is None or cell is None or record.run_id not in cell.runs:
-                yield Standing(metric, value.value, value.source, value.reason)
-                continue
-            values = self._values(cell)
-            better = sum(
-                v < value.value if metric.direction == "lower" else v > value.value
-                for v in values
-            )
-            yield Standing(
-                metric,
-                value.value,
-                value.source,
-                value.reason,
-                better + 1,
-                cell.n,
-                cell.mean,
-            )
+    def _standings(self, record: Record, names: Sequence[str]) -> list[Standing]:
+        return [self._standing(record, name) for name in names]
 
-    def _by_rank(
-        self, campaign: CampaignData, stored: Stored
-    ) -> tuple[list[Standing], list[Standing]]:
-        """What leads the campaign, and the other metrics of the run."""
-        names = {metric.name for metric in self.publication.headlines(campaign)}
-        leading, others = [], []
-        for standing in self._standings(stored):
-            if standing.metric.name in names:
-                leading.append(standing)
-            else:
-                others.append(standing)
-        return leading, others
-
-    def _values(self, cell: TableRow) -> list[float]:
+    def _standing(self, record: Record, name: str) -> Standing:
+        value, metric = record.metrics[name], metric_of(name, record.metrics[name])
+        own = Standing(metric, value.value, value.source, value.reason)
+        cell = self.publication.results.cell(record.campaign, record.cell, name)
+        if value.value is None or cell is None or record.run_id not in cell.runs:
+            return own
         by_id = self.publication.dataset.by_id
-        return [
-            value
-            for run in cell.runs
-            if (value := by_id[run].record.value(cell.metric)) is not None
+        others = [by_id[run].record.value(name) for run in cell.runs]
+        sign = -1 if metric.direction == "lower" else 1
+        better = [
+            other
+            for other in others
+            if other is not None and sign * other > sign * value.value
         ]
+        return replace(own, rank=len(better) + 1, of=cell.n, mean=cell.mean)
 
     def _findings(self, stored: Stored) -> list[Any]:
         """Findings on the run first, then those on its cell and campaign."""
@@ -164,28 +137,6 @@ class RunPages:
                 if not finding.runs and finding.severity != "info"
             ),
         ]
-
-
-def _around(campaign: CampaignData, index: int) -> tuple[Stored | None, Stored | None]:
-    """The run before a run and the one after it."""
-    before = campaign.runs[index - 1] if index > 0 else None
-    after = campaign.runs[index + 1] if index + 1 < len(campaign.runs) else None
-    return before, after
-
-
-def _plan(record: Record) -> dict[str, Any]:
-    """Where the run stood in its campaign, for a reader."""
-    plan = record.plan
-    known = {
-        "place in plan": plan.position + 1,
-        "order": plan.order,
-        "seed": plan.seed,
-        "attempt": plan.attempt,
-        "run id": record.run_id,
-        "specification": record.specification,
-        "repeat of": record.repeat_of,
-    }
-    return {name: value for name, value in known.items() if value is not None}
 
 
 def _log(files: Sequence[Published]) -> dict[str, Any] | None:

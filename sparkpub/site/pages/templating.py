@@ -18,10 +18,12 @@ from markupsafe import Markup
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.text import counted, file_size, listed, percent
+from sparkpub.record.text import counted, file_size, listed, percent, rounded
 from sparkpub.review.checks import CHECKS
+from sparkpub.review.names import load_name
 from sparkpub.site.content import ROOT, Content, block_key, placeholder
 from sparkpub.site.figures.output import markup
+from sparkpub.site.pages import model_links
 from sparkpub.site.publication import slug
 
 SHIPPED = Path(__file__).parent / "templates"
@@ -78,6 +80,10 @@ def _environment(override: Path | None, _names: tuple[str, ...]) -> Environment:
         "counted": counted,
         "listed": listed,
         "percent": percent,
+        "rounded": rounded,
+        "load_name": load_name,
+        "model_page": model_links.page,
+        "setup_page": model_links.setup,
     }
     return environment
 

@@ -56,13 +56,14 @@ def _documents(file: ResultFile) -> list[Document]:
         return _loads(forms.of_csv(file.text))
     if file.suffix in (".yaml", ".yml"):
         return _exported(forms.of_yaml(file))
-    said = _said(file.text)
-    return [
-        load | said
+    loads = [
+        load
         for table in forms.tables(file.text, "test")
         if table and _OWN_COLUMNS & set(table[0])
         for load in _loads(table)
     ]
+    said = _said(file.text) if loads else {}
+    return [load | said for load in loads]
 
 
 def twin(file: ResultFile) -> str | None:

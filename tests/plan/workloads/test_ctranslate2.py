@@ -11,7 +11,6 @@ from sparkpub.plan.workloads import WORKLOADS, ctranslate2
 from sparkpub.plan.workloads.architecture import from_config
 from sparkpub.plan.workloads.base import RunCase
 from sparkpub.plan.workloads.ctranslate2 import Ctranslate2Options
-from sparkpub.record.errors import WorkloadError
 from sparkpub.record.identity import contradictions
 from sparkpub.record.record import Requested
 from tests.plan.workloads.running import run
@@ -115,11 +114,3 @@ def test_the_same_seed_gives_the_same_tokens(tmp_path: Path) -> None:
         seen = WORKLOADS["ctranslate2"].parse(log, files, None).observed
         digests.append(seen.settings["last_request_tokens_sha256"])
     assert digests[0] == digests[1] != digests[2]
-
-
-@pytest.mark.parametrize("config", [None, TINY | {"model_type": "qwen2"}])
-def test_only_a_llama_with_a_configuration_can_be_made(
-    config: dict[str, Any] | None,
-) -> None:
-    with pytest.raises(WorkloadError, match="configuration of a Llama"):
-        ctranslate2.command(case(model_config=config), Ctranslate2Options())

@@ -7,21 +7,18 @@ it.
 
 import json
 import os
-import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkpub.plan.workloads import llama_benchy
-from sparkpub.plan.workloads.base import Answer, RunCase, payload
+from sparkpub.plan.workloads.base import Answer, RunCase
 from sparkpub.plan.workloads.llama_benchy import LlamaBenchyOptions
 from sparkpub.plan.workloads.payload import pages
-from sparkpub.tools import reading
 from tests.plan.workloads.running import run
 from tests.plan.workloads.serving import (
     CHARACTERS_PER_TOKEN,
@@ -31,7 +28,6 @@ from tests.plan.workloads.serving import (
 )
 
 IMPORTS = Path(__file__).parents[2] / "data/imports/llama-benchy"
-LOGS = Path(__file__).parents[2] / "data/logs/llama-benchy"
 LOAD = LlamaBenchyOptions(
     url="127.0.0.1:8000",
     input_tokens=96,
@@ -78,27 +74,6 @@ def parsed(report: Any, log: str = "", **files: Any) -> Answer:
 # -- what real reports say -----------------------------------------------------------------------------------
 
 
-def test_the_rates_and_times_of_a_report() -> None:
-    load = report_of("depth-conc.json", 0)
-    answer = parsed(load)
-    found = values(answer)
-    # As the file has them: means over three repetitions, of which one had no rate of the answer.
-    assert found["output_throughput_tok_s"] == pytest.approx(534.2250054938688)
-    assert found["prompt_throughput_tok_s"] == pytest.approx(1037.8778606313888)
-    assert answer.samples["output_throughput_tok_s"] == pytest.approx(
-        (465.5209575245747, 602.9290534631629)
-    )
-    # 45.69, 91.31 and 62.45 ms: the middle one, and (45.69 + 91.31 + 62.45) / 3.
-    assert found["ttft_p50_ms"] == pytest.approx(62.45142700026918)
-    assert found["ttft_mean_ms"] == pytest.approx(66.48412133351182)
-    # 1000 / 465.52 and 1000 / 602.93 ms a token.
-    assert found["tpot_max_ms"] == pytest.approx(2.14813, rel=1e-5)
-    assert found["tpot_min_ms"] == pytest.approx(1.65857, rel=1e-5)
-    assert answer.observed.settings["client_version"] == "0.4.0"
-    assert answer.observed.settings["latency"] == "generation, 14.35 ms"
-    assert answer.complete
-
-
 def test_with_prefix_caching_the_load_is_the_prompt_behind_the_conversation() -> None:
     document = json.loads((IMPORTS / "prefix-caching.json").read_text())
     phases = [load["is_context_prefill_phase"] for load in document["benchmarks"][:2]]
@@ -121,78 +96,6 @@ def test_a_load_of_which_a_request_failed_is_another_load() -> None:
 
 
 # -- a real run ----------------------------------------------------------------------------------------------
-
-
-def test_a_run_against_a_real_llama_server() -> None:
-    files = {
-        role: (LOGS / f"llama-server-b11434.{role}.json").read_bytes()
-        for role in ("report", "requests", "output")
-    }
-    log = (LOGS / "llama-server-b11434.log").read_bytes()
-    answer = llama_benchy.parse(log, files, LOAD)
-    requests = json.loads(files["requests"])
-    seen = answer.observed
-    # Two rounds of four requests, as the tool noted them one by one.
-    assert (len(requests), seen.requests) == (8, 8)
-    for field, theirs in (
-        ("input_tokens_mean", "prompt_tokens"),
-        ("output_tokens_mean", "total_tokens"),
-    ):
-        mean = sum(request[theirs] for request in requests) / 8
-        assert getattr(seen, field) == pytest.approx(mean)
-    latencies = sorted(
-        1e3 * (request["ttft_s"] + request["decode_seconds"]) for request in requests
-    )
-    found = values(answer)
-    assert found["request_latency_max_ms"] == pytest.approx(latencies[-1])
-    assert found["request_latency_p50_ms"] == pytest.approx(sum(latencies[3:5]) / 2)
-    assert (seen.engine, seen.engine_version) == ("llama.cpp", "b11434-unknown")
-    assert (seen.parameters, seen.dtype) == (7_080_448, "float16")
-    settings = seen.settings
-    assert settings["coherence"] == "passed"
-    assert settings["output_tokens_by"] == "usage of the server"
-    assert "the server counted" in settings["tokenizer"]
-    assert settings["max_model_len"] == "4096"
-    assert answer.complete
-
-
-def test_a_run_against_a_real_vllm_with_room_for_five_requests() -> None:
-    """0.24.0 on an H200, started with 700 blocks of 16 tokens: 16 requests of 2,176 tokens had to wait."""
-    files = {
-        role: (LOGS / f"vllm-0.24-h200.{role}.json").read_bytes()
-        for role in ("report", "requests", "output")
-    }
-    answer = llama_benchy.parse((LOGS / "vllm-0.24-h200.log").read_bytes(), files, None)
-    found = values(answer)
-    server = json.loads(files["output"])
-
-    def grown(name: str) -> float:
-        pages = (server["metrics_before"], server["metrics_after"])
-        before, after = (
-            float(re.findall(rf"^vllm:{name}{{.*}} (\S+)$", page, re.MULTILINE)[0])
-            for page in pages
-        )
-        return after - before
-
-    assert found["kv_cache_tokens"] == 700 * 16
-    waited = grown("request_queue_time_seconds_sum")
-    share = waited / grown("e2e_request_latency_seconds_sum")
-    assert found["queue_time_percent"] == pytest.approx(100 * share)
-    assert 0.4 < share < 0.6
-    # Waiting requests are looked up at every step: prompts of 68,781 tokens were looked up as 1.6 million.
-    assert grown("prefix_cache_queries_total") > 20 * grown("prompt_tokens_total")
-    hits = grown("prompt_tokens_cached_total") / grown("prompt_tokens_total")
-    assert found["prefix_cache_hit_percent"] == pytest.approx(100 * hits)
-    # A request's latency is its time to the first token and 127 further ones.
-    for request in json.loads(files["requests"]):
-        assert request["total_tokens"] == 128
-    whole = (found["ttft_mean_ms"] or 0) + 127 * (found["tpot_mean_ms"] or 0)
-    assert found["request_latency_mean_ms"] == pytest.approx(whole, rel=1e-9)
-    assert (answer.observed.engine, answer.observed.engine_version) == (
-        "vLLM",
-        "0.24.0",
-    )
-    assert answer.complete
 
 
 # -- who counted ---------------------------------------------------------------------------------------------
@@ -265,62 +168,6 @@ def test_the_reason_is_what_the_tool_said(log: str, why: str) -> None:
 # -- what is asked -------------------------------------------------------------------------------------------
 
 
-def wanted(case: RunCase, options: LlamaBenchyOptions) -> dict[str, Any]:
-    files = llama_benchy.command(case, options).files()
-    document: dict[str, Any] = json.loads(files["benchy.json"])
-    return document
-
-
-def test_the_load_becomes_the_flags_of_the_tool() -> None:
-    argv = " ".join(wanted(case(), LOAD)["argv"])
-    for words in (
-        "--base-url http://127.0.0.1:8000/v1",
-        "--pp 96 --tg 16 --exact-tg --depth 0",
-        "--concurrency 4 --runs 2 --latency-mode api",
-        "--format json",
-    ):
-        assert words in argv
-    assert "--skip-coherence" not in argv
-    assert "--enable-prefix-caching" not in argv
-    other = {
-        "depth": 64,
-        "prefix_caching": True,
-        "exact_output": False,
-        "coherence": False,
-        "extra_args": ("--no-cache",),
-    }
-    argv = " ".join(wanted(case(), LOAD.model_copy(update=other))["argv"])
-    assert "--depth 64 --enable-prefix-caching" in argv
-    assert "--skip-coherence" in argv
-    assert "--exact-tg" not in argv
-    assert argv.endswith("--no-cache")
-
-
-def test_random_weights_are_not_asked_for_sense() -> None:
-    assert "--skip-coherence" in wanted(case(random_weights=True), LOAD)["argv"]
-
-
-@pytest.mark.parametrize(
-    ("line", "begins", "ends"),
-    [
-        ("  Warmup (batch size 4)...", False, False),
-        ("  Run 1/3 (batch size 4)...", True, False),
-        ("  Run 1/3 (Context Load, batch size 4)...", True, False),
-        ("  Run 11/13 (batch size 4)...", False, False),
-        ("Saving results to /x/report.json in JSON format...", False, True),
-    ],
-)
-def test_the_measurement_lies_between_lines_of_the_tool(
-    line: str, begins: bool, ends: bool
-) -> None:
-    command = llama_benchy.command(case(), LOAD)
-    assert command.measured_from is not None
-    assert command.measured_until is not None
-    said = [line]
-    assert (reading.search(said, f"({command.measured_from})") is not None) is begins
-    assert (reading.search(said, f"({command.measured_until})") is not None) is ends
-
-
 # -- the driver ----------------------------------------------------------------------------------------------
 
 CLIENT = """#!/bin/sh
@@ -386,42 +233,6 @@ def test_where_there_is_no_tokenizer_the_server_counts(folder: Path) -> None:
     home = Path(os.environ["HOME"]) / ".cache/llama-benchy"
     assert list(home.iterdir()) == []  # the text is taken away again
     assert "Paris" in kept["answer"]["text"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        # llama-server, vLLM with a vocabulary of bytes and one of SentencePiece, TGI.
-        lambda tokens: {"tokens": [{"id": 1, "piece": token} for token in tokens]},
-        lambda tokens: {
-            "count": 2,
-            "tokens": [1, 2],
-            "token_strs": [
-                token.replace(" ", "\u0120").replace("\n", "\u010a") for token in tokens
-            ],
-        },
-        lambda tokens: {
-            "tokens": [1, 2],
-            "token_strs": ["\u2581" + tokens[0]]
-            + [
-                token.replace(" ", "\u2581").replace("\n", "<0x0A>")
-                for token in tokens[1:]
-            ],
-        },
-        lambda tokens: [{"id": 1, "text": token} for token in tokens],
-    ],
-)
-def test_a_server_that_says_its_tokens_has_them_used(
-    folder: Path, said: Callable[[list[str]], Any]
-) -> None:
-    text = payload("prose.txt").decode()
-    tokens = re.findall(r"\s?\w{1,5}|\s", text)
-    assert "".join(tokens) == text
-    with serving(Served(PAGES | {"/tokenize": said(tokens)})) as server:
-        _, log, kept = driven(folder, server)
-    assert kept["tokenizer"]["how"] == "its tokens", log
-    assert kept["tokenizer"]["text_tokens"] == len(tokens)
-    assert (folder / "text").read_text().split("\u2063") == tokens
 
 
 def test_requests_are_kept_without_their_tokens_one_by_one(folder: Path) -> None:

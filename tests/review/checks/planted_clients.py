@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 from sparkpub.plan.workloads import WORKLOADS
 from tests.review.checks.planted import Copy, Document, Planted
 from tests.review.checks.planted_unread import edit_llama

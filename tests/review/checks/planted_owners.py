@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 
 IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 GRANITE = "granite-4.1/granite-4.1-8b/bf16"

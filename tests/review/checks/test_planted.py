@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkpub.collect.importers import import_results
-from sparkpub.collect.importers.base import (
-    Given,
-)
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.given import Given
 from sparkpub.review.checks import Finding, review
 from sparkpub.review.dataset import load
 from tests.review.checks.planted import DATA, PATTERNS, Copy

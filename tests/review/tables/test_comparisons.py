@@ -129,13 +129,6 @@ def test_a_verdict_says_what_so_many_runs_of_one_day_cannot_tell(
     )
 
 
-def test_an_order_that_nobody_declared_and_that_shows_no_blocks_is_judged_as_independent() -> (
-    None
-):
-    found = compared(NATIVE, FASTER, order="as-published")
-    assert (found.order, found.analysis, found.verdict) == ("mixed", "welch", "higher")
-
-
 @pytest.mark.parametrize(
     ("order", "n", "why"),
     [

@@ -13,7 +13,7 @@ from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.library import Library
-from sparkpub.site.pages import campaign_kind, campaign_page
+from sparkpub.site.pages import campaign_page
 from tests.review.machines import TPUT, a_fleet, drawn
 
 NAME = "effect-per-machine"
@@ -33,7 +33,7 @@ CLAIM = """
 
 def titles_of(library: Library, campaign: CampaignData) -> list[str]:
     publication = library.publication
-    question = campaign_kind.asked(publication, campaign)
+    question = campaign_page.asked(publication, campaign)
     sections = campaign_page.answering(publication, library, campaign, question)
     return [section.title for section in sections]
 

@@ -21,7 +21,7 @@ from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.figures.shapes import Row
-from sparkpub.site.pages import campaign_kind, campaign_page
+from sparkpub.site.pages import campaign_page
 from sparkpub.site.pages.templating import Templates
 from tests.building import a_record
 
@@ -289,7 +289,7 @@ def test_the_kind_of_a_campaign_is_what_it_has(
 ) -> None:
     publication = a_library(runs, options).publication
     (campaign,) = publication.campaigns
-    assert campaign_kind.asked(publication, campaign).kind == kind
+    assert campaign_page.asked(publication, campaign).kind == kind
 
 
 def test_two_environments_are_a_comparison_and_come_first(
@@ -299,7 +299,7 @@ def test_two_environments_are_a_comparison_and_come_first(
     publication = publish(load_folder(data), options)
     library = Library(publication)
     (campaign,) = publication.campaigns
-    assert campaign_kind.asked(publication, campaign).kind == "comparison"
+    assert campaign_page.asked(publication, campaign).kind == "comparison"
     context = campaign_page.context(publication, library, campaign)
     shown = [
         key

@@ -5,10 +5,9 @@ exit code is ours.
 
 The tool cuts its prompts from a text that it looks for in a folder of its own, and downloads where it is not there; and
 it counts with a tokenizer, which it downloads, too. Here the text is always `prose.txt`, and the tokenizer the one of
-the model where its file is on this machine. Where it is not, the server counts: it is asked for the text in pieces
-(`/tokenize` of llama-server, vLLM and TGI), or else how many tokens parts of the text have, and the text is cut into
-pieces that are as long on average. The tool takes the pieces for tokens, and the server says in each answer how many
-there really were.
+the model where its file is on this machine. Where it is not, the server counts: it is asked how many tokens parts of
+the text have, and the text is cut into pieces that are as long on average. The tool takes the pieces for tokens, and
+the server says in each answer how many there really were.
 """
 
 import hashlib
@@ -35,8 +34,6 @@ INTERPRETER = re.compile(
     rb"#!(?:/bin/sh\n'''exec' )?(?:/usr/bin/env )?[\"']?([^\n\"']*?python[\w.]*)"
 )
 """How the scripts begin that pip and uv write; a path that is long or has blanks does not fit into the first line."""
-SPELLED = {"\u0120": " ", "\u010a": "\n", "\u2581": " ", "<0x0A>": "\n"}
-"""How vocabularies write blanks and line ends."""
 BETWEEN = "\u2063"
 """An invisible separator: it ends a piece, and is in no prompt."""
 EXCERPT, EXCERPTS = 300, 10
@@ -101,49 +98,15 @@ def tokenizer_at(place: str) -> Path | None:
 
 def places_of(model: str, said: dict[str, Any]) -> list[str]:
     """Where the server says that its model or tokenizer lies, and the model's name."""
-    found = []
-    for path, names in (
-        ("/model_info", ("tokenizer_path", "model_path")),
-        ("/get_model_info", ("tokenizer_path", "model_path")),
-        ("/info", ("model_id",)),
-    ):
+    found: list[Any] = []
+    for path in ("/model_info", "/get_model_info"):
         page = said.get(path)
         if isinstance(page, dict):
-            found += [page.get(name) for name in names]
+            found += [page.get("tokenizer_path"), page.get("model_path")]
     for entry in pages.entries(said.get(pages.MODELS), "data"):
         if entry.get("id") == model:
             found.append(entry.get("root"))
     return [place for place in [*found, model] if isinstance(place, str)]
-
-
-def tokenized(url: str, model: str, text: str) -> list[str]:
-    """The text in the server's own tokens; empty where it does not say them, or says others than those of the text."""
-    body = {
-        "content": text,  # llama-server
-        "with_pieces": True,
-        "model": model,  # vLLM
-        "prompt": text,
-        "return_token_strs": True,
-        "add_special_tokens": False,
-        "inputs": text,  # TGI
-    }
-    document = pages.ask(url, "/tokenize", body, pages.ANSWER_LIMIT).document
-    found: Any = document
-    if isinstance(document, dict):
-        found = document.get("token_strs") or document.get("tokens")
-    if not isinstance(found, list):
-        return []
-    pieces = []
-    for item in found:
-        said = item.get("piece", item.get("text")) if isinstance(item, dict) else item
-        if not isinstance(said, str):
-            return []
-        for written, meant in SPELLED.items():
-            said = said.replace(written, meant)
-        pieces.append(said)
-    if pieces and not text.startswith(" "):
-        pieces[0] = pieces[0].removeprefix(" ")
-    return pieces if "".join(pieces) == text else []
 
 
 def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
@@ -163,13 +126,11 @@ def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]
     try:
         template = pages.counted(url, model, ".") - 1
         warmup = max(1, pages.counted(url, model, WARMUP) - template)
-        pieces, how = tokenized(url, model, text), "its tokens"
-        if not pieces:
-            pieces = evenly_cut(url, model, text, template)
-            how = "pieces of even length"
+        pieces = evenly_cut(url, model, text, template)
     except ValueError as error:
         raise pages.StopError(str(error)) from None
     write_tokenizer(pieces, warmup)
+    how = "pieces of even length"
     counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
     return BETWEEN.join(pieces), counted | {"template_tokens": template}
 
@@ -181,8 +142,6 @@ def write_tokenizer(pieces: list[str], warmup: int) -> None:
         vocabulary.setdefault(piece, len(vocabulary))
     document: dict[str, Any] = {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
         "added_tokens": [],
         "normalizer": {
             "type": "Replace",
@@ -195,13 +154,8 @@ def write_tokenizer(pieces: list[str], warmup: int) -> None:
             "behavior": "Removed",
             "invert": False,
         },
-        "post_processor": None,
         "decoder": {"type": "Fuse"},
-        "model": {
-            "type": "WordLevel",
-            "vocab": vocabulary,
-            "unk_token": "<unknown>",
-        },
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unknown>"},
     }
     (FOLDER / TOKENIZER).write_text(json.dumps(document), encoding="utf-8")
 

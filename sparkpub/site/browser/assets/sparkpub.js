@@ -159,6 +159,3 @@ menu();
 bars();
 found();
 begin();
-// Runs were once shown at one address, which named the run.
-const run = /\/runs\/view\/$/.test(location.pathname) && new URLSearchParams(location.search).get('run');
-if (run && /^[\w.-]+$/.test(run)) location.replace(`../${run}/${location.hash}`);

@@ -1,0 +1,156 @@
+"""Other people's results that sparkpub reads: a folder becomes runs, with what lies beside them, in their places.
+
+A tool is a mapping (`tools/*.yaml`), in the language that people describe their own tables with. What has logic, such
+as tests that make a run together, is a shape (`tools/shapes`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from sparkpub.collect.imports import starter, tables
+from sparkpub.collect.imports.benchmark_spark import BenchmarkSpark
+from sparkpub.collect.imports.folder import Folder
+from sparkpub.collect.imports.given import About, Draft, Given, Left, read_about
+from sparkpub.collect.imports.placing import placed
+from sparkpub.collect.imports.runs import NO_RESULT, FileReader, ToolReader, read_files
+from sparkpub.collect.imports.writing import ImportOutcome, write
+from sparkpub.plan.workloads import WORKLOADS, parser_of
+from sparkpub.record import catalogue
+from sparkpub.record.errors import ImportFormatError, UsageError
+from sparkpub.record.record import Key
+from sparkpub.tools.language import of_tools, read_mapping
+
+_TABLE, _STUDY = "table", BenchmarkSpark.tool
+IMPORTERS = (_TABLE, _STUDY, *of_tools())
+"""Every format by its name."""
+
+
+def import_results(
+    kind: str | None,
+    path: Path,
+    data: Path,
+    given: Given,
+    *,
+    originals: bool = True,
+    preview: bool = False,
+) -> ImportOutcome:
+    """Read everything under `path` into a campaign: of one format, or of all that are found by themselves where `kind`
+    is None. With `preview` nothing is written.
+
+    Raises ImportFormatError where there is nothing, UsageError where the command line has to say more.
+    """
+    if kind is None and given.mapping is not None:
+        kind = _TABLE
+    _refuse(kind, given)
+    folder = Folder(path, given)
+    found = _found(kind, folder)
+    if not any(isinstance(item, Draft) or item.refused for item in found):
+        said = [item.reason for item in found if isinstance(item, Left)]
+        why = (reason for reason in said if not reason.startswith(NO_RESULT))
+        remedy = next(why, "give what the tool wrote")
+        proposal = starter.proposed(folder) if kind is None else None
+        if proposal is not None and preview:
+            return ImportOutcome(starter=tuple(proposal.lines()))
+        if proposal is not None:
+            remedy = "--preview prints a mapping to begin with, for --mapping"
+        what = "of a known tool" if kind is None else f"of {kind}"
+        raise ImportFormatError(
+            f"no results {what} in it", where=str(path), remedy=remedy
+        )
+    campaigns = [
+        (of, list(placed(items, data / of.campaign, of)))
+        for of, items in _by_campaign(found, given)
+    ]
+    outcome = ImportOutcome()
+    for of, items in campaigns:
+        outcome += write(items, data, of, originals=originals, preview=preview)
+    if outcome.machineless:
+        known = ", ".join(catalogue.machines())
+        given.say(
+            f"{outcome.machineless:,} runs do not name the machine: add --machine ({known})"
+        )
+    return outcome
+
+
+def about(path: Path | None, results: Path) -> About:
+    """What people say of results in a file, or in the `about.yaml` of the folder that they lie in; else nothing."""
+    if path is not None:
+        return read_about(path)
+    beside = results / "about.yaml"
+    return read_about(beside) if beside.is_file() else About()
+
+
+def _found(kind: str | None, folder: Folder) -> Sequence[Draft | Left]:
+    """The runs of a format, or of each that is found by itself, and what became none. Raises ImportFormatError for a
+    mapping that cannot work."""
+    given = folder.given
+    readers: list[FileReader] = []
+    if kind == _TABLE:
+        mapping = read_mapping(given.mapping)
+        reads = mapping.declared.reads
+        if reads is not None and parser_of(reads) is None:
+            raise ImportFormatError(
+                f"reads: {reads} is no workload",
+                where=str(given.mapping),
+                remedy=f"name one of {', '.join(WORKLOADS)}",
+            )
+        if mapping.declared.tool is None:
+            return list(tables.read(folder, mapping))
+        readers.append(ToolReader((mapping.declared,), given))
+    if kind in (None, _STUDY):
+        readers.append(BenchmarkSpark(given))
+    for tool, mappings in of_tools().items():
+        if kind in (None, tool):
+            readers.append(ToolReader(mappings, given, among_others=kind is None))
+    return read_files(folder, readers)
+
+
+def _by_campaign(
+    found: Sequence[Draft | Left], given: Given
+) -> Iterator[tuple[Given, list[Draft | Left]]]:
+    """What goes into each campaign: that of the command line, and those that people declare for some tools."""
+    declared = {
+        tool: part.campaign for part in given.about.campaigns for tool in part.tools
+    }
+    items: dict[str, list[Draft | Left]] = defaultdict(list)
+    for item in found:
+        tool = item.tool if isinstance(item, Draft) else ""
+        items[declared.get(tool, given.campaign)].append(item)
+    for part in given.about.campaigns:
+        if part.campaign in items:
+            yield given.of_part(part), items.pop(part.campaign)
+    if items:
+        yield given, items[given.campaign]
+
+
+def _refuse(kind: str | None, given: Given) -> None:
+    """Raise UsageError for a command line that contradicts itself."""
+    try:
+        TypeAdapter(Key).validate_python(given.campaign)
+    except ValidationError:
+        raise UsageError(
+            f"{given.campaign!r} is no name of a campaign",
+            where="--campaign",
+            remedy="use a-z, 0-9, dot and hyphen",
+        ) from None
+    if given.mapping is not None and kind != _TABLE:
+        raise UsageError(
+            f"{kind} has a format of its own and needs no mapping",
+            where="--mapping",
+            remedy="leave it out, or import the file as a table",
+        )
+    if given.matrix is not None and given.matrix.campaign != given.campaign:
+        raise UsageError(
+            f"the matrix declares campaign {given.matrix.campaign!r}",
+            where="--campaign",
+            remedy="give the same name",
+        )
+    if given.machine is not None and given.machine not in catalogue.machines():
+        raise UsageError(
+            f"no machine {given.machine!r} in the catalogue",
+            where="--machine",
+            remedy=f"known: {', '.join(catalogue.machines())}; describe another one under machine: of --about",
+        )

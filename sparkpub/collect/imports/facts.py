@@ -1,0 +1,349 @@
+"""What served a model, and on what: as a result itself says it, and as notes beside it do, in the words of a mapping.
+
+Layouts that are seen often come with the package (`layouts/*.yaml`); `about.yaml` describes any other.
+"""
+
+import fnmatch
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sparkpub.record import catalogue, documents, weights
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.record import Declared, Observed
+from sparkpub.tools import cells, reading
+from sparkpub.tools.forms import LONGEST_WORD, arguments, words
+from sparkpub.tools.language import RunPlaces, Same, SetupPlaces, ValuePlace
+from sparkpub.tools.where import Where, at, holds
+
+_ENGINES = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "llama": "llama.cpp",
+    "trt": "TensorRT-LLM",
+    "tensorrt": "TensorRT-LLM",
+}
+"""How the names begin that people and tools give to engines."""
+_SPARKS = r"(?:NVIDIA )?(?:DGX|GB10|Sparks?)\b"
+_COUNTED = re.compile(
+    rf"\b(?:([2-9]|1\d)[ -]?[x×][ -]?|(two|dual|three|four|eight)[ -]){_SPARKS}"
+    r"|\b(?:Sparks?|GB10)[ -]?[x×]([2-9])\b",
+    re.IGNORECASE,
+)
+_NUMBERS = {"two": 2, "dual": 2, "three": 3, "four": 4, "eight": 8}
+_PARALLEL = (
+    ("tensor_parallel_size", "tp_size", "tensor_parallel", "tp"),
+    ("pipeline_parallel_size", "pp_size", "pipeline_parallel"),
+)
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_TENSOR_PARALLEL = re.compile(r"\bTP[ =]?(\d+)\b")
+_OF_RUN = ("name", "machine", "nodes", "image", "driver", "vbios")
+"""What a result itself may say of the machine and what ran on it."""
+OF_ONE_GPU = ("dgx-spark",)
+"""Machines of which each part of a model takes one."""
+
+
+class TelemetryColumn(ValuePlace):
+    """A column of a telemetry CSV."""
+
+    unit: Literal["MiB", "MB", "mW", "GHz"] | None = None
+    """Its unit, where it is another one than that of our column."""
+
+
+class NotesLayout(Declared):
+    """What lies beside results, and what is in it."""
+
+    when: tuple[Where, ...] = ()
+    """What the notes must have."""
+    notes: tuple[Where, ...] = ()
+    """Names of files of notes, besides `meta.json`, `metadata.yaml` and the like."""
+    run: SetupPlaces = SetupPlaces()
+    """Where the notes say what ran."""
+    same: SetupPlaces = SetupPlaces()
+    """What holds for all results of this layout."""
+    telemetry: dict[str, TelemetryColumn] = Field(default_factory=dict)
+    """Our column of telemetry to the column of the CSV beside the results."""
+    answer: Where | None = None
+    """Name of a text file beside the results with an answer of the model."""
+    others: tuple[Where, ...] = ()
+    """Names, with `*` for any letters, of files that lie beside the results and are none."""
+
+    def is_other(self, name: str) -> bool:
+        """Whether a file of that name is no result."""
+        return any(fnmatch.fnmatch(name, pattern) for pattern in self.others)
+
+    def fits(self, notes: Mapping[str, Any]) -> bool:
+        """Whether notes are of this layout."""
+        return holds(notes, self.when)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What lies beside a result says of its run. What nothing says is None."""
+
+    model_id: str | None = None
+    served_name: str | None = None
+    name: str | None = None
+    """What people call this build: `bf16-spec`."""
+    weights: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    image: str | None = None
+    machine: str | None = None
+    """A key of the catalogue."""
+    nodes: int | None = None
+    """How many such machines served the model together."""
+    driver: str | None = None
+    vbios: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Options of the server, in the engine's own words, and its environment variables."""
+    answer: str | None = None
+    """What the model answered before it was measured."""
+
+    @property
+    def build(self) -> tuple[object, ...]:
+        """What makes two builds of one model different ones."""
+        settings = of_the_server(self.settings)
+        made = (self.weights, self.engine, self.engine_version, self.image)
+        return *made, self.nodes, settings
+
+    def weights_of_files(self, model_id: str | None) -> str | None:
+        """The format of the weights as published, where the catalogue knows it and the server was told no other."""
+        build = catalogue.builds().get(model_id or "")
+        return (
+            None if build is None or "quantization" in self.settings else build.weights
+        )
+
+    def contradiction(self, model_id: str | None) -> str | None:
+        """What is to be said of a label that the published files contradict."""
+        known = self.weights_of_files(model_id)
+        if known is None or self.weights in (None, known):
+            return None
+        return f"labelled {self.weights} beside the results; the publisher's files are {known}"
+
+    def is_of(self, model: str | None) -> bool:
+        """Whether the facts are about the model of a result, by either of its names."""
+        names = {self.model_id, self.served_name} - {None}
+        return model is None or not names or model in names
+
+
+def of_the_server(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The settings that make a build: how a client cut its prompts is none of them."""
+    return tuple(
+        (name, value) for name, value in sorted(settings.items()) if name != "tokenizer"
+    )
+
+
+def facts_in(
+    document: Mapping[str, Any], places: SetupPlaces, same: SetupPlaces
+) -> Facts:
+    """The facts that notes hold, or a row of a table."""
+    said: dict[str, Any] = {}
+    for fact in SetupPlaces.model_fields:
+        found = at(document, getattr(places, fact))
+        said[fact] = getattr(same, fact) if found is None else found
+    settings = dict(_settings(said))
+    return Facts(
+        model_id=_text(said.get("model_id")),
+        served_name=_text(said.get("served_name")),
+        name=_text(said.get("name")),
+        weights=_weights(said.get("weights"), settings.get("quantization")),
+        engine=engine_named(_text(said.get("engine"))),
+        engine_version=_text(said.get("engine_version")),
+        image=_text(said.get("image")),
+        machine=machine_named(_text(said.get("machine")) or ""),
+        nodes=reading.positive_int(said.get("nodes"))
+        or counted(_text(said.get("machine")) or ""),
+        driver=_text(said.get("driver")),
+        vbios=_text(said.get("vbios")),
+        settings=settings,
+    )
+
+
+@dataclass(frozen=True)
+class SaidOfRun:
+    """What a row of a table, or a report, itself says of its run, by the places of a mapping."""
+
+    run: RunPlaces
+    same: Same
+    document: Mapping[str, Any]
+
+    def text(self, name: str) -> str | None:
+        """What is said of a name, else what holds for every run."""
+        found = cells.text(at(self.document, getattr(self.run, name)))
+        same: str | None = getattr(self.same, name, None)
+        return same if found is None else found
+
+    def word(self, name: str) -> str | None:
+        """The same of a report, in which a number is no name."""
+        found = reading.word(at(self.document, getattr(self.run, name)))
+        same: str | None = getattr(self.same, name, None)
+        return same if found is None else found
+
+    @property
+    def model_id(self) -> str | None:
+        """The model's name on Hugging Face, where a place or the name itself says it."""
+        name = self.text("model") or ""
+        return self.text("model_id") or (name if "/" in name else None)
+
+    def facts(self, beside: Facts) -> Facts:
+        """What lies beside the results, and what is said here of machine and server."""
+        told = facts_in(self.document, self.run, self.same)
+        said = {name: getattr(told, name) for name in _OF_RUN}
+        settings = {**beside.settings, **told.settings}
+        for name, known in (("engine", engine_named), ("weights", weights_in)):
+            text = self.text(name)
+            if text is not None and text != known(text):
+                settings[name] = text  # with more than the name
+            parallel = _TENSOR_PARALLEL.search(text or "")
+            if parallel is not None:
+                settings["tensor_parallel_size"] = parallel[1]
+        known_here = {name: value for name, value in said.items() if value is not None}
+        return replace(beside, settings=settings, **known_here)
+
+    def observed(
+        self, facts: Facts, model_id: str | None, seen: Observed | None = None
+    ) -> Observed:
+        """What a run showed, with what is said here of what served the model, and what is known besides for the rest.
+        A text such as `vLLM 0.25 (TP=2)` says the version, too."""
+        engine, version, weights = map(
+            self.text, ("engine", "engine_version", "weights")
+        )
+        known = engine_named(engine)
+        found = _VERSION.search(engine or "")
+        if version is None and known != engine and found is not None:
+            version = found[0]
+        speculative = any(name.startswith("speculative") for name in facts.settings)
+        here = {
+            "engine": known,
+            "engine_version": version,
+            "quantization": weights_in(weights) or weights,
+            "input_tokens_mean": self._mean("input_tokens_mean"),
+            "output_tokens_mean": self._mean("output_tokens_mean"),
+        }
+        beside = {
+            "engine": facts.engine,
+            "engine_version": facts.engine_version,
+            "quantization": facts.weights_of_files(model_id) or facts.weights,
+            "kv_cache_dtype": facts.settings.get("kv_cache_dtype"),
+            "speculative_decoding": True if speculative else None,
+        }
+        seen = seen or Observed()
+        told = {
+            name: value
+            for part in (beside, here, seen.model_dump())
+            for name, value in part.items()
+            if value is not None
+        }
+        told["settings"] = {**facts.settings, **seen.settings}
+        return Observed.model_validate(told)
+
+    def _mean(self, name: str) -> float | None:
+        found = reading.number(at(self.document, getattr(self.run, name)))
+        return None if found is None or found < 0 else found
+
+
+def weights_in(text: str | None) -> str | None:
+    """The first format of weights that a text speaks of, in small letters."""
+    for word in re.split(r"[^A-Za-z0-9_]+", text or ""):
+        found = weights.only(word)
+        if found is not None:
+            return found
+    return None
+
+
+def _weights(said: Any, asked: str | None) -> str | None:
+    """The format of the weights; one that the server was asked for counts before that of the files."""
+    name = weights.first_in(str(said))
+    online = weights.first_in(asked or "")
+    if online is not None and name in (None, "bf16", "fp16", "fp32"):
+        return online
+    return name
+
+
+def engine_named(said: str | None) -> str | None:
+    for begin, name in _ENGINES.items():
+        if said is not None and said.lower().startswith(begin):
+            return name
+    return said
+
+
+def machine_named(text: str) -> str | None:
+    """The kind of machine that a text speaks of, by its key or a GPU of it; None for none and for several."""
+    found = []
+    for key, facts in catalogue.machines().items():
+        names = (key.replace("-", "[- ]?"), *map(re.escape, facts.gpu_names))
+        pattern = rf"\b(?:{'|'.join(names)})s?\b"
+        if re.search(pattern, text, re.IGNORECASE):
+            found.append(key)
+    return found[0] if len(found) == 1 else None
+
+
+def counted(text: str) -> int | None:
+    """How many machines a text speaks of: `4x NVIDIA GB10 DGX Spark`, `dual-spark`; None where it does not count."""
+    found = _COUNTED.search(text.replace("_", " "))
+    if found is None:
+        return None
+    if found[2] is not None:
+        return _NUMBERS[found[2].lower()]
+    return int(found[1] or found[3])
+
+
+def parts(settings: Mapping[str, str]) -> int | None:
+    """How many GPUs hold a part of the model each, as the server's options say."""
+    found = [
+        reading.positive_int(settings.get(name))
+        for names in _PARALLEL
+        for name in names
+    ]
+    known = [number for number in found if number is not None]
+    return math.prod(known) if known else None
+
+
+def _text(value: Any) -> str | None:
+    """Text, or a number as such, that says something."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    word = reading.word(value)
+    return None if word is None else word[:LONGEST_WORD]
+
+
+def _settings(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and value of each option, argument and variable of the server."""
+    options = said.get("options")
+    for name, value in options.items() if isinstance(options, Mapping) else ():
+        if isinstance(value, bool | int | float):
+            yield str(name), json.dumps(value)
+        elif isinstance(value, str) and value and value not in _whole(said):
+            yield str(name), value[:LONGEST_WORD]
+    yield from arguments(words(said.get("arguments")))
+    variables = said.get("variables")
+    if isinstance(variables, Mapping):
+        variables = [f"{name}={value}" for name, value in variables.items()]
+    for word in words(variables):
+        name, equals, value = word.partition("=")
+        if equals:
+            yield name, value[:LONGEST_WORD]
+
+
+def _whole(said: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Texts among the options that are taken apart themselves."""
+    return said.get("arguments"), said.get("variables")
+
+
+@functools.cache
+def known() -> tuple[NotesLayout, ...]:
+    """The layouts that come with the package, the most particular first."""
+    folder = resources.files("sparkpub.collect.imports") / "layouts"
+    found = []
+    for file in sorted(folder.iterdir(), key=lambda item: item.name):
+        document, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+        found.append(NotesLayout.model_validate(document))
+    return tuple(sorted(found, key=lambda layout: -len(layout.when)))

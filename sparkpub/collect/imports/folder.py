@@ -1,0 +1,303 @@
+"""A folder of results: its files, plain or compressed with gzip, and what lies beside each of them.
+
+That is what the tool printed, notes on the run (JSON or YAML), telemetry (CSV), an answer. Notes lie in a file of the
+report's own name (`a.json`: `a.meta.json`, `a.metadata.yaml`), or in one for everything in a folder and below it
+(`metadata.json`); the nearest one counts. A log has the report's own name, or the beginning of it where it is that of
+a sweep (`sweep.log`: `sweep-0.1.json`). Telemetry lies in a file of the report's own name (`a.telemetry.csv`,
+`a.gpu.csv`, `a.csv`), of the beginning of it (`07-telemetry.csv`: `07-chat.json`), or, where a folder holds one report,
+in any CSV of that folder.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.imports.facts import Facts, NotesLayout, facts_in
+from sparkpub.collect.imports.given import Given, Left
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.outside import MOST_BYTES, UnfitError, unpacked
+from sparkpub.tools import reading
+from sparkpub.tools.forms import MARKS, ResultFile, begins
+
+LOGS = (".log", ".stdout", ".txt")
+_TOLD = (".md",)
+"""People keep what a tool printed in it, with the command."""
+_NOTES = ("meta", "metadata")
+_NOTES_SUFFIXES = (".json", ".yaml", ".yml")
+_NAMES_OF_NOTES = [word + suffix for word in _NOTES for suffix in _NOTES_SUFFIXES]
+_TELEMETRY = ("telemetry", "gpu", "nvidia-smi")
+_REPORTS = (".json", ".jsonl")
+_LONGEST_ANSWER = 200
+_EACH = 100
+"""A line about the progress comes after so many files."""
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What people noted, by name, and the file that it stands in."""
+
+    said: Mapping[str, Any]
+    content: bytes
+    suffix: str
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What is imported: a file, or a folder with everything below it. The names in a folder are looked up once."""
+
+    path: Path
+    given: Given
+    _names: dict[Path, frozenset[str]] = field(default_factory=dict)
+    _notes: dict[Path, list[Notes]] = field(default_factory=dict)
+
+    def files(self) -> Iterator[ResultFile | Left]:
+        """Every file, by name, or why it cannot be read. Hidden files and links are passed over. Raises
+        FileNotFoundError where there is nothing."""
+        self.path.stat()  # raises where nothing is
+        is_folder = self.path.is_dir()
+        root = self.path if is_folder else self.path.parent
+        paths = sorted(_below(self.path)) if is_folder else [self.path]
+        for count, file in enumerate(paths, 1):
+            source = str(file.relative_to(root))
+            try:
+                yield ResultFile(file, source, unpacked(file, MOST_BYTES))
+            except OSError as error:
+                yield Left(source, f"cannot be read: {error.strerror or error}")
+            except UnfitError as error:
+                yield Left(source, str(error))
+            if count % _EACH == 0:
+                self.given.say(f"{count} of {len(paths)} files read")
+
+    def names(self, folder: Path) -> frozenset[str]:
+        """The names of the files in one folder, without links."""
+        if folder not in self._names:
+            there = (path for path in folder.iterdir() if path.is_file())
+            self._names[folder] = frozenset(
+                path.name for path in there if not path.is_symlink()
+            )
+        return self._names[folder]
+
+    def reports(self, folder: Path) -> list[str]:
+        """The names, without `.gz`, of the files in a folder that may be reports."""
+        plain = (name.removesuffix(".gz") for name in self.names(folder))
+        return [
+            name for name in plain if name.endswith(_REPORTS) and not _is_noted(name)
+        ]
+
+    def is_sidecar(self, file: ResultFile) -> bool:
+        """Whether a file is one that a report beside it, or below its folder, may have: nothing has to be said of
+        it."""
+        reports = self.reports(file.path.parent)
+        if file.suffix in (*LOGS, *_TOLD):
+            return any(begins(name, file.stem) for name in reports)
+        if file.suffix == ".csv":
+            words = file.stem.replace("_", "-").replace(".", "-").split("-")
+            return words[-1] in _TELEMETRY or bool(reports)
+        return is_notes(file)
+
+    def read(self, folder: Path, names: Iterable[str]) -> bytes:
+        """The first of several files that is there and can be read, plain or else compressed; empty for none."""
+        there = self.names(folder)
+        for name in (*names, *(f"{name}.gz" for name in names)):
+            if name in there:
+                with suppress(OSError, UnfitError):
+                    return unpacked(folder / name)
+        return b""
+
+    def notes(self, file: ResultFile) -> Iterator[Notes]:
+        """The notes on a file, the farthest first: from the folder that is imported down to those of its own name."""
+        folders = [file.path.parent]
+        for _ in Path(file.source).parts[:-1]:
+            folders.append(folders[-1].parent)
+        for folder in reversed(folders):
+            if folder not in self._notes:
+                further = [
+                    name for layout in self.given.layouts for name in layout.notes
+                ]
+                names = (*further, *_NAMES_OF_NOTES)
+                self._notes[folder] = [*self._noted(folder, names)]
+            yield from self._notes[folder]
+        own = (f"{file.stem}{mark}{name}" for name in _NAMES_OF_NOTES for mark in "._")
+        yield from self._noted(file.path.parent, own)
+
+    def _noted(self, folder: Path, names: Iterable[str]) -> Iterator[Notes]:
+        for name in names:
+            content = self.read(folder, [name]) if name in self.names(folder) else b""
+            if content:
+                yield Notes(_said(content), content, Path(name).suffix)
+
+
+@dataclass
+class Beside:
+    """The files beside one file. One that cannot be read counts as one that is not there."""
+
+    file: ResultFile
+    folder: Folder
+    is_of_one_run: bool = True
+    """Whether the file is of one run; log and telemetry beside one of several are of none of them alone."""
+
+    @cached_property
+    def _noted(self) -> list[Notes]:
+        return [*self.folder.notes(self.file)]
+
+    @cached_property
+    def notes(self) -> Mapping[str, Any]:
+        """What people noted, by name; the nearest file counts where several say the same."""
+        said: dict[str, Any] = {}
+        for notes in self._noted:
+            said |= notes.said
+        if self.file.suffix in (".yaml", ".yml"):
+            said |= _said(self.file.content)
+        return said
+
+    @property
+    def nearest_notes(self) -> Notes | None:
+        """The nearest file of notes."""
+        return self._noted[-1] if self._noted else None
+
+    @cached_property
+    def layout(self) -> NotesLayout:
+        """The first layout that the notes fit."""
+        fitting = (
+            layout for layout in self.folder.given.layouts if layout.fits(self.notes)
+        )
+        return next(fitting, NotesLayout())
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What notes and answer say of the run."""
+        return replace(
+            facts_in(self.notes, self.layout.run, self.layout.same), answer=self._answer
+        )
+
+    @cached_property
+    def log(self) -> bytes:
+        """What the tool printed; empty where there is none that can be read."""
+        if not self.is_of_one_run:
+            return b""
+        return self._namesake(LOGS) or _part(self._log_of_sweep, self.file.name)
+
+    @cached_property
+    def log_of_call(self) -> bytes:
+        """What the tool printed when it measured all runs of a file; empty where that is one, or nothing is there."""
+        return b"" if self.is_of_one_run else self._namesake(LOGS)
+
+    @cached_property
+    def told(self) -> bytes:
+        """What people wrote of the run in a file of the report's name."""
+        return self._namesake(_TOLD)
+
+    @cached_property
+    def telemetry(self) -> bytes:
+        """Samples of the sensors; empty where there are none that can be read."""
+        if not self.is_of_one_run:
+            return b""
+        stem = self.file.stem
+        found = self._read([*_names_of_telemetry(stem), f"{stem}.csv"])
+        return found or self._numbered_telemetry or self._only_csv
+
+    def _read(self, names: list[str]) -> bytes:
+        return self.folder.read(self.file.path.parent, names)
+
+    def _namesake(self, suffixes: Iterable[str]) -> bytes:
+        """A file of the report's name."""
+        return self._read([self.file.stem + suffix for suffix in suffixes])
+
+    @property
+    def _names(self) -> Iterator[str]:
+        """The names of the files beside it, without `.gz`."""
+        there = self.folder.names(self.file.path.parent)
+        return (name.removesuffix(".gz") for name in there)
+
+    @property
+    def _log_of_sweep(self) -> bytes:
+        """The log whose name begins the report's, the longest one."""
+        found = (
+            self._read([begin + suffix for suffix in LOGS])
+            for begin in _beginnings(self.file.stem)
+        )
+        return next(filter(None, found), b"")
+
+    @property
+    def _numbered_telemetry(self) -> bytes:
+        """Telemetry whose name begins like the report's, where no other results do."""
+        for begin in _beginnings(self.file.stem):
+            found = self._read(_names_of_telemetry(begin))
+            results = {
+                Path(name).stem
+                for name in self._names
+                if begins(name, begin) and not name.endswith(".csv")
+            }
+            if found and results == {self.file.stem}:
+                return found
+        return b""
+
+    @property
+    def _only_csv(self) -> bytes:
+        """The only CSV of a folder that holds no other report."""
+        tables = [name for name in self._names if name.endswith(".csv")]
+        is_alone = len(self.folder.reports(self.file.path.parent)) == 1
+        return self._read(tables) if is_alone and len(tables) == 1 else b""
+
+    @property
+    def _answer(self) -> str | None:
+        """What the model answered, in short."""
+        name = self.layout.answer
+        found = b"" if name is None else self._read([name])
+        return " ".join(reading.text(found).split())[:_LONGEST_ANSWER] or None
+
+
+def is_notes(file: ResultFile) -> bool:
+    """Whether a file holds what people noted."""
+    return file.suffix in _NOTES_SUFFIXES and _is_noted(file.name, "about")
+
+
+def _is_noted(name: str, *more: str) -> bool:
+    """By the last word of its name: `run1_metadata.json`."""
+    last_word = Path(name).stem.replace("_", ".").rpartition(".")[2]
+    return last_word in (*_NOTES, *more)
+
+
+def _names_of_telemetry(begin: str) -> list[str]:
+    return [f"{begin}{mark}{word}.csv" for word in _TELEMETRY for mark in MARKS]
+
+
+def _beginnings(stem: str) -> Iterator[str]:
+    """The longest first: `11-rate-0.1` begins with `11-rate-0`, `11-rate` and `11`."""
+    for number in range(len(stem) - 1, 0, -1):
+        if stem[number] in MARKS:
+            yield stem[:number]
+
+
+def _part(log: bytes, report: str) -> bytes:
+    """A report's part of the log of a sweep: the client prints its options first, the report's name among them."""
+    name = f"result_filename='{report}'".encode()
+    part: list[bytes] = []
+    is_own = False
+    for line in log.split(b"\n"):
+        if line.startswith(b"Namespace("):
+            is_own = name in line
+        if is_own:
+            part.append(line)
+    return b"\n".join(part)
+
+
+@lru_cache(maxsize=4)
+def _said(content: bytes) -> Mapping[str, Any]:
+    """The names and values of a file of notes; empty for anything else."""
+    try:
+        document, _ = documents.parse(reading.text(content), "", ImportFormatError)
+    except ImportFormatError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not path.is_symlink() and not hidden:
+            yield path

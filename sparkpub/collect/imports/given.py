@@ -1,0 +1,180 @@
+"""What an import is told, and what it makes of results: drafts of records, which `writing` puts on the disk."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from sparkpub.collect.imports.facts import Facts, NotesLayout, known
+from sparkpub.plan.matrix import Matrix
+from sparkpub.record import documents
+from sparkpub.record.campaign import Footnote
+from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.record import (
+    Declared,
+    Key,
+    Machine,
+    MetricValue,
+    Moment,
+    Observed,
+    Origin,
+    Phase,
+    Spread,
+    Status,
+)
+
+
+class CampaignPart(Declared):
+    """A campaign of some of the tools whose results lie together, with words of its own where it needs them."""
+
+    campaign: Key
+    tools: tuple[str, ...]
+    title: str | None = None
+    note: str | None = None
+
+
+class About(Declared):
+    """What people know of results besides the files: where they come from, what they were measured on.
+
+    `unavailable` says why something is not there, by field, evidence role or metric; `disputed` on which options
+    the sources contradict each other.
+    """
+
+    title: str | None = None
+    origin: Origin | None = None
+    licence: str | None = None
+    note: str | None = None
+    footnotes: tuple[Footnote, ...] = ()
+    campaigns: tuple[CampaignPart, ...] = ()
+    """Results of these tools become campaigns of their own."""
+    machine: Machine = Machine()
+    disputed: dict[str, str] = Field(default_factory=dict)
+    unavailable: dict[str, str] = Field(default_factory=dict)
+    layout: NotesLayout | None = None
+    """Where facts lie that the results do not hold."""
+
+
+def read_about(path: Path) -> About:
+    """From YAML. Raises ImportFormatError naming file and field."""
+    document, _ = documents.parse(
+        documents.text_of(path, ImportFormatError), str(path), ImportFormatError
+    )
+    try:
+        return About.model_validate_json(json.dumps(document or {}, default=str))
+    except ValidationError as error:
+        raise ImportFormatError(
+            field_problems(error)[0], where=str(path), remedy="correct the field"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the command line says: a cell's names where the results do not, the matrix, and what people know."""
+
+    campaign: str
+    matrix: Matrix | None = None
+    about: About = field(default_factory=About)
+    model: str | None = None
+    environment: str | None = None
+    workload: str | None = None
+    machine: str | None = None
+    """A key of the catalogue."""
+    mapping: Path | None = None
+    """The file that says what the columns of a table mean."""
+    typed: tuple[str, ...] = ("sparkpub", "import", "PATH")
+    """The command itself, for lines that say how to go on."""
+    say: Callable[[str], None] = lambda _: None
+    """Where lines about the progress go."""
+
+    def of_part(self, part: CampaignPart) -> "Given":
+        """The same for a campaign of some tools."""
+        own = {"title": part.title, "note": part.note}
+        words = {name: text for name, text in own.items() if text is not None}
+        about = self.about.model_copy(update=words)
+        return replace(self, campaign=part.campaign, about=about)
+
+    @property
+    def workload_key(self) -> str:
+        """As given, else the matrix's only one, else `throughput`."""
+        if self.workload is not None:
+            return self.workload
+        only = list(self.matrix.workloads) if self.matrix else []
+        return only[0] if len(only) == 1 else "throughput"
+
+    @property
+    def layouts(self) -> tuple[NotesLayout, ...]:
+        """Where facts may lie: as people describe it, else as it is often seen."""
+        if self.about.layout is not None:
+            return (self.about.layout,)
+        return known()
+
+    def model_key(self, name: str) -> str | None:
+        """The matrix's key of the model with that id or path; None where it declares none."""
+        models = self.matrix.models if self.matrix else {}
+        for key, facts in models.items():
+            if name in (facts.id, facts.path):
+                return key
+        return None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One run as read. `files` are evidence: role and content; `originals` are files that it was made of and that
+    others may share, such as one with several runs: role, content and suffix.
+
+    `iteration` is None where the results do not number their runs: then it is the next one of its cell, in order of
+    time. `asked` is what the tool was told, in the vocabulary of the matrix, for a campaign without one. `fits` has the
+    options for which a matrix may say one of several things, with all of them: what is the tool's default, or none.
+    """
+
+    source: str
+    tool: str
+    """What wrote the results."""
+    model: str
+    model_id: str | None
+    environment: str | None
+    """None where neither the results nor the command line name it."""
+    iteration: int | None
+    started: Moment
+    metrics: Mapping[str, MetricValue]
+    asked: Mapping[str, Any]
+    environment_type: str = "unknown"
+    """Kind of the environment as the source shows it; what a matrix declares counts before that."""
+    fits: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    workload: str | None = None
+    """Key of the workload, as the results show it; None: as the command line says."""
+    samples: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    """What results and what lies beside them say of server and machine."""
+    status: Status = "ok"
+    status_reason: str | None = None
+    exit_code: int | None = None
+    model_path: str | None = None
+    observed: Observed = field(default_factory=Observed)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    originals: tuple[tuple[str, bytes, str], ...] = ()
+    phases: tuple[Phase, ...] = ()
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something that became no record, and why. `refused`: it should have become one."""
+
+    source: str
+    reason: str
+    refused: bool = True
+    number: int = 1
+    """How many lines of a table it speaks of."""
+
+
+CONTAINER = "container"
+"""Environment of results beside which an image is named."""
+UNDATED = "the results hold no date; the time is the file's last modification"
+NAMELESS = "it does not name the model; give --model"
+"""The reason of a `Left`."""

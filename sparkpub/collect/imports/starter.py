@@ -1,0 +1,274 @@
+"""A mapping to begin with, for tables and JSON of anybody's: where the rows are, and what the names of the columns say.
+
+People read it, correct it, and import with it. Of a folder it is for the files of the form that says most. What names
+mean is data (`guesses.yaml`).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sparkpub.collect.imports.folder import Folder, is_notes
+from sparkpub.collect.imports.rows import SUFFIXES, SourceTable, read_table
+from sparkpub.record import documents
+from sparkpub.record.errors import ImportFormatError
+from sparkpub.record.metrics import METRICS
+from sparkpub.tools import reading
+from sparkpub.tools.forms import FileError, ResultFile
+
+_MOST_FILES = 300
+"""Of a folder, so many files are looked at."""
+_MOST_ROWS = 20
+"""Of a list, so many items are looked at."""
+_DEEPEST = 4
+_MOST_PLACES = 12
+"""Of a document, so many lists may hold the rows."""
+_MOST_LEFT = 30
+"""So many columns without use are named."""
+_PARTS = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9%/]+|(?=/s)|/")
+
+
+@cache
+def _guesses() -> Mapping[str, Any]:
+    file = resources.files("sparkpub.collect.imports") / "guesses.yaml"
+    found, _ = documents.parse(file.read_text(), file.name, ImportFormatError)
+    return found  # type: ignore[no-any-return] # a file of ours
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A mapping, for files of one form."""
+
+    rows: str | None
+    sections: Mapping[str, Mapping[str, str]]
+    """Of `run`, `load`, `metrics` and `requests` the columns by name."""
+    left: Sequence[str]
+    number: int
+    """How many rows the first file has."""
+    sources: tuple[str, ...] = ()
+    """Paths, within the folder, of the files of that form."""
+
+    @property
+    def form(self) -> object:
+        """What files of one form have in common: the place of their rows, else their figures."""
+        return self.rows or frozenset(self.sections["metrics"].values())
+
+    @property
+    def says(self) -> tuple[int, int, int]:
+        """How much the rows themselves say: figures, what was asked for, their number."""
+        begin = _begin(self.rows)
+        metrics, requests, load = (
+            sum(column.startswith(begin) for column in self.sections[name].values())
+            for name in ("metrics", "requests", "load")
+        )
+        return metrics + requests, load, self.number
+
+    def lines(self) -> Iterator[str]:
+        """As YAML."""
+        yield "# A mapping to begin with: correct it, and save it as map.yaml."
+        if len(self.sources) > 1:
+            yield f"# For {len(self.sources)} files like {_in_line(self.sources[0])}."
+        if self.rows is not None:
+            yield f"rows: {_quoted(self.rows)}"
+        run = dict(self.sections["run"])
+        if "model" not in run and "model_id" in run:
+            run["model"] = run.pop("model_id")
+        if "model" not in run and len(self.sources) > 1:
+            suffix = Path(self.sources[0]).suffix
+            yield f"path: '{{model}}{suffix}'  # or {{model}}/{{weights}}/…"
+            run["model"] = "path.model"
+        yield from _section("run", run)
+        if "model" not in run:
+            yield "same: {model: ...}"
+        for title in ("load", "metrics", "requests"):
+            yield from _section(title, self.sections[title])
+        if not self.sections["metrics"]:
+            yield "metrics: {}  # name the columns of the figures"
+        if self.left:
+            more = ", …" if len(self.left) > _MOST_LEFT else ""
+            yield f"# not used: {_in_line(', '.join(self.left[:_MOST_LEFT]))}{more}"
+
+
+def _section(title: str, columns: Mapping[str, str]) -> Iterator[str]:
+    if columns:
+        yield f"{title}:"
+    for name, column in columns.items():
+        yield f"  {name}: {_place(name, column)}"
+
+
+def proposed(folder: Folder) -> Proposal | None:
+    """A mapping for the files that say most in one form; None where no file has a figure."""
+    read = (file for file in folder.files() if isinstance(file, ResultFile))
+    files = (file for file in read if not is_notes(file))
+    forms: dict[object, Proposal] = {}
+    for file in islice(files, _MOST_FILES):
+        found = _of_file(file) if file.suffix in SUFFIXES else None
+        if found is not None:
+            known = forms.setdefault(found.form, found)
+            fuller = max(known, found, key=lambda form: form.says)
+            sources = (*known.sources, file.source)
+            forms[found.form] = replace(fuller, sources=sources)
+    most = max(
+        forms.values(), key=lambda form: len(form.sources) * form.says[0], default=None
+    )
+    return most if most and (most.says[0] or len(forms) == 1) else None
+
+
+def _of_file(file: ResultFile) -> Proposal | None:
+    """The proposal whose rows say most."""
+    paths: list[str | None] = [None]
+    if file.suffix == ".json":
+        places = dict.fromkeys(_rows_in(reading.json_value(file.content), "", 0))
+        paths += list(places)[:_MOST_PLACES]
+    found = []
+    for path in paths:
+        with suppress(FileError):
+            found.append(_of_table(read_table(file, path), path))
+    return max(found, key=lambda proposal: proposal.says, default=None)
+
+
+def _rows_in(document: Any, path: str, depth: int) -> Iterator[str]:
+    """The paths of lists of objects, and of mappings whose values are objects of one form."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(document, list):
+        items = reading.objects(document)[:_MOST_ROWS]
+        if items and path:
+            yield path
+        for item in items:
+            yield from _rows_in(item, path, depth)
+    elif isinstance(document, dict):
+        parts = [value for value in document.values() if isinstance(value, dict)]
+        if len({frozenset(part) for part in parts}) == 1 < len(parts) == len(document):
+            document = {"*": parts[0]}
+            yield f"{path}.*".removeprefix(".")
+        for name, value in document.items():
+            if "." not in name:
+                inner = f"{path}.{name}".removeprefix(".")
+                yield from _rows_in(value, inner, depth + 1)
+
+
+def _of_table(table: SourceTable, rows: str | None) -> Proposal:
+    """What the names of the columns say, of those that hold anything of use."""
+    cells = {
+        column: [row.cells.get(column) for row in table.rows[:_MOST_ROWS]]
+        for column in table.columns
+    }
+    figures = [column for column in cells if any(map(_is_figure, cells[column]))]
+    plain = [column for column in cells if any(map(_is_plain, cells[column]))]
+    metrics = {name: name for name in METRICS if name in figures}
+    requests: dict[str, str] = {}
+    for column in figures:
+        name = _metric(_words(column.removeprefix(_begin(rows))))
+        if name is None or column in metrics.values():
+            continue
+        if ".*." in column:  # of each request
+            requests.setdefault(name.removesuffix("_mean_ms"), column)
+        else:
+            metrics.setdefault(name, column)
+    times = _guesses()["times"]
+    said = " ".join(metrics)
+    requests = {
+        stem: column
+        for stem, column in requests.items()
+        if stem in times and stem not in said
+    }
+    left = [column for column in plain if column not in metrics.values()]
+    load = _taken([column for column in left if column in figures], "load")
+    run = _taken([column for column in left if column not in load.values()], "run")
+    if load:
+        run.pop("workload", None)  # the options name it, each load of its own
+    taken = {*load.values(), *run.values()}
+    return Proposal(
+        rows,
+        {"run": run, "load": load, "metrics": metrics, "requests": requests},
+        [column for column in left if column not in taken],
+        len(table.rows),
+    )
+
+
+def _begin(rows: str | None) -> str:
+    """How the columns of the rows themselves begin."""
+    inner = (rows or "").replace("*", "").strip(".")
+    return f"{inner}." if inner else ""
+
+
+def _words(column: str) -> str:
+    """`points.ttft_ms.p50` as `points ttft ms p50`."""
+    return " ".join(filter(None, _PARTS.split(column.removeprefix("path.")))).lower()
+
+
+def _first(guesses: str, words: str) -> str | None:
+    """The first name whose pattern stands in some words."""
+    found = (
+        name for name, said in _guesses()[guesses].items() if re.search(said, words)
+    )
+    return next(found, None)
+
+
+def _metric(words: str) -> str | None:
+    """The metric that a column's words speak of."""
+    if re.search(_guesses()["never"], words):
+        return None
+    stem = _first("times", words)
+    name = f"{stem}_{_first('statistics', words)}_ms"
+    return _first("metrics", words) or (name if name in METRICS else None)
+
+
+def _taken(columns: Sequence[str], guesses: str) -> dict[str, str]:
+    """For each name the column that says it with the fewest words."""
+    found: dict[str, str] = {}
+    for name, pattern in _guesses()[guesses].items():
+        fitting = [
+            column
+            for column in columns
+            if column not in found.values() and _is_called(column, pattern)
+        ]
+        if fitting:
+            found[name] = min(fitting, key=lambda said: (said.count("."), len(said)))
+    return found
+
+
+def _is_called(column: str, pattern: str) -> bool:
+    """By its last names, `timestamp` of `run.timestamp`, or several of them."""
+    names = column.split(".")
+    ends = (_words(".".join(names[number:])) for number in range(len(names)))
+    return any(re.fullmatch(pattern, end) for end in ends)
+
+
+def _is_figure(cell: Any) -> bool:
+    """A number, or a list of numbers; not a truth."""
+    if isinstance(cell, list):
+        there = [item for item in cell if item is not None]
+        return bool(there) and len(reading.numbers(there)) == len(there)
+    if isinstance(cell, str):
+        cell = cell.partition("±")[0].strip()
+    return not isinstance(cell, bool) and reading.number(cell) is not None
+
+
+def _is_plain(cell: Any) -> bool:
+    return cell is not None and not isinstance(cell, list | dict)
+
+
+def _place(name: str, column: str) -> str:
+    """A column, with its unit where it is a time or a size in another one than ours."""
+    words = re.sub(r" (p\d+|median|avg|mean|min|max|runs|values)$", "", _words(column))
+    is_time = name.endswith("_ms") or name in _guesses()["times"]
+    unit = _first("units", words) if is_time or name.endswith("_gib") else None
+    return f"{{at: {_quoted(column)}, unit: {unit}}}" if unit else _quoted(column)
+
+
+def _in_line(text: str) -> str:
+    """Without breaks, for a comment."""
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

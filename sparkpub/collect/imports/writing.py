@@ -1,0 +1,517 @@
+"""Drafts to records: one place for addresses, evidence, redaction, and an import that can be repeated."""
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from sparkpub.collect.imports import previewing
+from sparkpub.collect.imports.facts import OF_ONE_GPU, Facts, parts
+from sparkpub.collect.imports.given import Draft, Given, Left
+from sparkpub.collect.imports.matching import workload_of
+from sparkpub.collect.public import public, without_private
+from sparkpub.plan.matrix import Model
+from sparkpub.plan.requested import with_load
+from sparkpub.record import catalogue
+from sparkpub.record.campaign import Campaign
+from sparkpub.record.errors import ImportFormatError, field_problems
+from sparkpub.record.record import (
+    Event,
+    Evidence,
+    Gpu,
+    Machine,
+    Plan,
+    Record,
+    Requested,
+    stem_of,
+)
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import (
+    CAMPAIGN_FILE,
+    read_campaign,
+    read_folder,
+    to_json,
+    write_atomic,
+)
+
+_SUFFIXES = {"log": ".log", "telemetry": ".telemetry.csv"}
+_EVIDENCE_KINDS = frozenset(
+    {
+        *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".txt"),
+        *(".md", ".yaml", ".yml", ".parquet", ".npz"),
+        *(".gz", ".zst", ".xz", ".zip"),
+    }
+)
+"""How names of evidence end: data and text, which nothing runs, includes or shows as a page."""
+_SHARED = "original-"
+"""Begins the name of a file that several runs came from."""
+_UNSAID = (
+    "ended",
+    "duration_seconds",
+    "argv",
+    "telemetry",
+    "gates",
+    "memory",
+    "reproducibility",
+    "container",
+)
+
+
+@dataclass
+class ImportOutcome:
+    """What became of everything found."""
+
+    imported: list[str] = field(default_factory=list)
+    previewed: list[Record] | None = None
+    """The records that an import would write, where this one writes nothing."""
+    starter: tuple[str, ...] = ()
+    """The lines of a mapping, for a table that has none yet."""
+    machineless: int = 0
+    """How many runs nothing says the machine of."""
+    skipped: list[Left] = field(default_factory=list)
+    refused: list[Left] = field(default_factory=list)
+
+    def __iadd__(self, other: "ImportOutcome") -> "ImportOutcome":
+        """With what became of another campaign's."""
+        self.imported += other.imported
+        self.skipped += other.skipped
+        self.refused += other.refused
+        self.machineless += other.machineless
+        if other.previewed is not None:
+            self.previewed = [*(self.previewed or ()), *other.previewed]
+        return self
+
+    def leave(self, item: Left) -> None:
+        """Count something that became no record."""
+        item = replace(item, source=_PADDED.sub(r" \1 ", item.source))
+        (self.refused if item.refused else self.skipped).append(item)
+
+    def lines(self, *, verbose: bool = False) -> list[str]:
+        """For people: what was left and why, then the sum; `verbose` lists what is counted otherwise."""
+        if self.starter:
+            return [*self.starter]
+        texts: list[str] = []
+        parts = {"skipped": self.skipped, "refused": self.refused}
+        for verb, items in parts.items():
+            texts += _told(verb, items, verbose=verbose)
+        verb = "imported"
+        if self.previewed is not None:
+            texts += previewing.lines(self.previewed, verbose=verbose)
+            verb = "would be imported"
+        counts = [f"{len(self.imported):,} {verb}"]
+        for left, items in parts.items():
+            counts.append(f"{sum(item.number for item in items):,} {left}")
+        return [*texts, ", ".join(counts)]
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        skipped, refused = (
+            [{"source": item.source, "reason": item.reason} for item in items]
+            for items in (self.skipped, self.refused)
+        )
+        return {
+            "preview": self.previewed is not None,
+            "imported": self.imported,
+            "skipped": skipped,
+            "refused": refused,
+        }
+
+
+_PADDED = re.compile(r" (line|row) 0+")
+"""Places are padded to sort like the rows."""
+_PARTICULAR = re.compile(r", as \S+|'[^']*'|\S+\.[a-z]{2,5}\b|[\d.,]*\d")
+"""What differs between reasons that are the same: names in quotes, files, and numbers."""
+
+
+def _told(verb: str, items: Iterable[Left], *, verbose: bool) -> Iterator[str]:
+    """A line for each thing that was left; for those of one reason their number and the first."""
+    groups: dict[object, list[Left]] = defaultdict(list)
+    for item in items:
+        groups[item if verbose else _PARTICULAR.sub("", item.reason)].append(item)
+    for left in groups.values():
+        first, number = left[0], sum(item.number for item in left)
+        many = "" if len(left) == 1 else f" {number:,}, e.g."
+        yield f"{verb}{many} {first.source}: {first.reason}"
+
+
+def write(
+    found: Iterable[Draft | Left],
+    data: Path,
+    given: Given,
+    *,
+    originals: bool = True,
+    preview: bool = False,
+) -> ImportOutcome:
+    """Write every draft as a record with its evidence, in order of time. What is there already is left alone.
+
+    With `preview` nothing is written.
+    """
+    outcome = ImportOutcome(previewed=[] if preview else None)
+    writer = _Writer.of(data / given.campaign, given, originals=originals)
+    items = list(found)
+    for item in items:
+        if isinstance(item, Left):
+            outcome.leave(item)
+    drafts = (item for item in items if isinstance(item, Draft))
+    for draft in sorted(drafts, key=lambda draft: (draft.started.value, draft.source)):
+        made = writer.made(draft)
+        if isinstance(made, Left):
+            outcome.leave(made)
+            continue
+        record, files = made
+        outcome.imported.append(record.run_id)
+        outcome.machineless += record.machine == Machine()
+        if outcome.previewed is None:
+            writer.write(record, files)
+        else:
+            outcome.previewed.append(record)
+    return outcome
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file as it may be published, with the SHA-256 of what it was made of."""
+
+    role: str
+    name: str
+    content: bytes
+    original: str
+    is_changed: bool
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence.model_validate(
+            {
+                "role": self.role,
+                "path": self.name,
+                "sha256": hashlib.sha256(self.content).hexdigest(),
+                "bytes": len(self.content),
+            }
+        )
+
+
+@dataclass
+class _Writer:
+    """Writes the records of a campaign. It knows those that are there: by run id, by the files that are a run's own,
+    whatever they are called, and by time and figures, which several files may hold, and which are all there is where
+    no files are kept."""
+
+    folder: Path
+    given: Given
+    redactor: Redactor
+    originals: bool
+    by_id: dict[str, Record] = field(default_factory=dict)
+    twins: dict[object, str] = field(default_factory=dict)
+    iterations: dict[tuple[str, str, str], int] = field(
+        default_factory=lambda: defaultdict(int)
+    )
+    shared: dict[tuple[str, bytes, str], _File] = field(default_factory=dict)
+    """Files that several runs were made of: each is redacted, and written, once."""
+    written: set[str] = field(default_factory=set)
+    """Their names, once they are there."""
+
+    @classmethod
+    def of(cls, folder: Path, given: Given, *, originals: bool) -> "_Writer":
+        """For a folder with what is there already."""
+        redactor = Redactor()
+        if given.matrix is not None:
+            shown, redactor = public(given.matrix)
+            given = replace(given, matrix=shown)
+        writer = cls(folder, given, redactor, originals)
+        for stored in read_folder(folder) if folder.is_dir() else ():
+            writer.add(stored.record)
+        return writer
+
+    def add(self, record: Record) -> None:
+        """Know a record."""
+        self.by_id[record.run_id] = record
+        number = max(record.iteration, self.iterations[record.cell])
+        self.iterations[record.cell] = number
+        for sign in (_proof(record), _figures(record)):
+            if sign is not None:
+                self.twins[sign] = record.run_id
+
+    def made(self, draft: Draft) -> tuple[Record, list[_File]] | Left:
+        """A record and its files, or why there shall be none."""
+        matrix = self.given.matrix
+        workload, why_none = _workload(draft, self.given)
+        if workload is None:
+            return Left(draft.source, why_none)
+        cell = (draft.model, str(draft.environment), workload)
+        axes = ("model", "environment", "workload")
+        for axis, name in zip(axes, cell, strict=True):
+            if matrix is not None and name not in getattr(matrix, f"{axis}s"):
+                return Left(draft.source, f"the matrix has no {axis} {name}")
+        iteration = draft.iteration or 1 + self.iterations[cell]
+        stem = stem_of(cell, iteration, draft.started)
+        files, notes = self._files(draft, stem)
+        try:
+            record = self._record(draft, cell, iteration, files, notes)
+        except ValidationError as error:
+            return Left(draft.source, "; ".join(field_problems(error)))
+        # A numbered run is its own, and so is one with a log; several files may hold the same report.
+        has_log = f"{stem}.log" in [file.name for file in files]
+        by_figures = draft.iteration is None and not has_log
+        same = self._compared(draft.source, record, by_figures=by_figures)
+        if same is None:
+            self.add(record)
+        return same or (record, files)
+
+    def _compared(
+        self, source: str, record: Record, *, by_figures: bool
+    ) -> Left | None:
+        """Why a record adds nothing to those known, or contradicts one. `by_figures`: equal figures of one time are one
+        run."""
+        twin = self.twins.get(_proof(record))
+        if twin is None and by_figures:
+            twin = self.twins.get(_figures(record))
+        if twin is not None:
+            return Left(source, f"is there already, as {twin}", refused=False)
+        other = self.by_id.get(record.run_id)
+        if other is None:
+            return None
+        if other.model_copy(update={"plan": record.plan}) == record:
+            return Left(source, "is there already", refused=False)
+        return Left(source, f"another {record.run_id} is there")
+
+    def _files(self, draft: Draft, stem: str) -> tuple[list[_File], list[str]]:
+        """Files beside the record, redacted, and notes on what that, and a screen, changed."""
+        found: list[_File] = []
+        notes: list[str] = []
+        if not self.originals:
+            return found, notes
+        for role, content in draft.files.items():
+            settled = _settled(content) if role == "log" else content
+            name = f"{stem}{_SUFFIXES.get(role, f'.{role}.json')}"
+            found.append(self._file(role, name, settled))
+            if settled != content:
+                digest = hashlib.sha256(content).hexdigest()
+                notes.append(
+                    f"of each line that was redrawn in the {role} its last state is kept; "
+                    f"the original has the SHA-256 {digest}"
+                )
+        for item in draft.originals:
+            if item not in self.shared:
+                role, content, suffix = item
+                digest = hashlib.sha256(content).hexdigest()
+                kind = suffix if suffix in _EVIDENCE_KINDS else ".txt"
+                name = f"{_SHARED}{digest[:12]}.original{kind}"
+                self.shared[item] = self._file(role, name, content)
+            found.append(self.shared[item])
+        notes += (
+            f"private text was replaced in the {file.role}, whose original has the SHA-256 {file.original}"
+            for file in found
+            if file.is_changed
+        )
+        return found, notes
+
+    def _file(self, role: str, name: str, content: bytes) -> _File:
+        clean = self.redactor.content(content)
+        digest = hashlib.sha256(content).hexdigest()
+        return _File(role, name, clean, digest, clean != content)
+
+    def _record(
+        self,
+        draft: Draft,
+        cell: tuple[str, str, str],
+        iteration: int,
+        files: list[_File],
+        notes: list[str],
+    ) -> Record:
+        """Raises ValidationError."""
+        given = self.given
+        model, environment, workload = cell
+        requested = _requested(draft, workload, given)
+        fields = {
+            "run_id": f"{given.campaign}-{stem_of(cell, iteration, draft.started)}",
+            "campaign": given.campaign,
+            "model": model,
+            "environment": environment,
+            "workload": workload,
+            "iteration": iteration,
+            "status": draft.status,
+            "status_reason": draft.status_reason,
+            "plan": Plan(position=len(self.by_id), order="as-published"),
+            "started": draft.started,
+            "exit_code": draft.exit_code,
+            "requested": requested,
+            "observed": draft.observed,
+            "metrics": dict(draft.metrics),
+            "samples": dict(draft.samples),
+            "spreads": dict(draft.spreads),
+            "phases": draft.phases,
+            "events": [
+                Event(at_seconds=None, kind="note", text=text)
+                for text in _notes(draft, notes)
+            ],
+            "machine": _machine(draft.facts, given),
+            "evidence": [file.evidence for file in files],
+            "unavailable": _unavailable(draft, given, requested, files),
+            "origin": given.about.origin,
+        }
+        document = without_private(to_jsonable_python(fields), self.redactor)
+        return with_load(Record.model_validate(document, strict=False))
+
+    def write(self, record: Record, files: Iterable[_File]) -> None:
+        """The record, its files, and before the first one the file of the campaign. Raises ImportFormatError where the
+        campaign declares another matrix."""
+        if not self.written:
+            _declare(self.folder, self.given, self.redactor)
+            self.written.add(CAMPAIGN_FILE)
+        for file in files:
+            if file.name not in self.written:
+                write_atomic(self.folder / file.name, file.content)
+            if file.name.startswith(_SHARED):
+                self.written.add(file.name)
+        write_atomic(self.folder / f"{record.stem}.json", to_json(record))
+
+
+def _workload(draft: Draft, given: Given) -> tuple[str | None, str]:
+    """The key of a run's workload, and why there is none: as the command line says, else the one of the matrix that
+    the run fits, else as the results show it."""
+    if given.workload is not None:
+        return draft.workload or given.workload, ""
+    if given.matrix is not None and draft.workload not in given.matrix.workloads:
+        return workload_of(draft, given.matrix)
+    return draft.workload or given.workload_key, ""
+
+
+def _proof(record: Record) -> object:
+    """The files that are a run's own; None for one without."""
+    own = [item.sha256 for item in record.evidence if not item.path.startswith(_SHARED)]
+    return (record.cell, frozenset(own)) if own else None
+
+
+def _figures(record: Record) -> object:
+    """The time and figures of a run; None for one without."""
+    values = sorted(
+        (name, value.value)
+        for name, value in record.metrics.items()
+        if value.value is not None
+    )
+    if not record.metrics:
+        return None
+    return (record.cell, record.started.value, tuple(values))
+
+
+def _declare(folder: Path, given: Given, redactor: Redactor) -> None:
+    """The campaign file, once. Raises ImportFormatError where the campaign declares another matrix."""
+    about, matrix = given.about, given.matrix
+    document = matrix.document() if matrix else None
+    path = folder / CAMPAIGN_FILE
+    if path.exists():
+        if document is not None and read_campaign(folder).matrix not in (
+            None,
+            document,
+        ):
+            remedy = "give the campaign a new name"
+            raise ImportFormatError(
+                "the campaign has another matrix", where=str(path), remedy=remedy
+            )
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    campaign = Campaign(
+        campaign=given.campaign,
+        title=about.title
+        or (matrix.title if matrix else f"Imported: {given.campaign}"),
+        matrix=document,
+        origin=about.origin,
+        licence=about.licence or (matrix.licence if matrix else None),
+        note=about.note,
+        footnotes=about.footnotes,
+    )
+    clean = redactor.options(campaign.model_dump(exclude={"matrix", "campaign"}))
+    campaign = Campaign.model_validate(
+        clean | {"campaign": given.campaign, "matrix": document}, strict=False
+    )
+    write_atomic(path, to_json(campaign))
+
+
+def _requested(draft: Draft, workload_key: str, given: Given) -> Requested:
+    """What was asked for: in the vocabulary of the matrix where there is one, else only which tool and place."""
+    matrix = given.matrix
+    model = Model(id=draft.model)
+    workload = dict(draft.asked)
+    environment: dict[str, Any] = {"type": draft.environment_type}
+    if draft.facts.image is not None:
+        environment["image"] = draft.facts.image
+    if matrix is not None:
+        model = matrix.models[draft.model]
+        workload = matrix.workloads[workload_key].measured
+        environment = matrix.declared_environment(str(draft.environment))
+    return Requested(
+        model_id=draft.model_id or model.id,
+        model_path=draft.model_path or model.path,
+        random_weights=model.random_weights,
+        architecture=model.architecture,
+        workload=workload,
+        environment=environment,
+        disputed=given.about.disputed,
+    )
+
+
+def _machine(facts: Facts, given: Given) -> Machine:
+    """The machine as people describe it, else as the command line and what lies beside the results name it."""
+    machine = given.about.machine
+    kind = machine.kind or given.machine or facts.machine
+    nodes = machine.count or facts.nodes
+    if nodes is None and kind in OF_ONE_GPU:
+        nodes = parts(facts.settings)
+    told: dict[str, Any] = {
+        "kind": kind,
+        "count": nodes,
+        "driver": machine.driver or facts.driver,
+    }
+    known = catalogue.machines().get(kind or "")
+    if not machine.gpus and known is not None:
+        told["gpus"] = (Gpu(name=f"NVIDIA {known.gpu_names[0]}", vbios=facts.vbios),)
+    if machine.unified_memory is None and known is not None:
+        told["unified_memory"] = known.unified_memory
+    return machine.model_copy(update=told)
+
+
+def _notes(draft: Draft, more: Iterable[str]) -> Iterator[str]:
+    """What is to be said of a run, on a label that the published files contradict, too."""
+    yield from draft.notes
+    contradiction = draft.facts.contradiction(draft.model_id)
+    if contradiction is not None:
+        yield contradiction
+    yield from more
+
+
+def _unavailable(
+    draft: Draft, given: Given, requested: Requested, files: Iterable[_File]
+) -> dict[str, str]:
+    """Why something is not there: as people know, else as the importer saw, else because the source is silent."""
+    reasons = dict.fromkeys(_UNSAID, "the source does not say") | dict(
+        draft.unavailable
+    )
+    for name, text in given.about.unavailable.items():
+        if name not in draft.metrics:
+            reasons[name] = text
+    if requested.environment["type"] not in ("docker", "unknown"):
+        reasons["container"] = "not a container"
+    for file in files:
+        reasons.pop(file.role, None)
+    return reasons
+
+
+def _settled(log: bytes) -> bytes:
+    """A log as it last stood on the screen: progress bars are redrawn after a carriage return, many times a line. One
+    before a line break is a line's end."""
+    if b"\r" not in log:
+        return log
+    return b"\n".join(map(_last_state, log.split(b"\n")))
+
+
+def _last_state(line: bytes) -> bytes:
+    """What was written after the last carriage return that begins a line again."""
+    written = line.rstrip(b"\r")
+    end = line[len(written) :]
+    return written[written.rfind(b"\r") + 1 :] + end

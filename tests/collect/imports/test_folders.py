@@ -1,0 +1,407 @@
+"""Folders as owners keep them: formats found file by file, and the facts that lie beside the results."""
+
+import csv
+import hashlib
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from sparkpub.cli import cli
+from sparkpub.collect import imports
+from sparkpub.collect.imports import import_results
+from sparkpub.collect.imports.facts import Facts
+from sparkpub.collect.imports.given import Given
+from sparkpub.collect.imports.writing import ImportOutcome
+from sparkpub.record.campaign import Footnote
+from sparkpub.record.errors import UsageError
+from sparkpub.record.record import Record
+from sparkpub.record.store import read_campaign, read_folder
+
+FOLDER = Path(__file__).parents[2] / "data/imports/bench-spark"
+GRANITE = FOLDER / "results/granite-4.1/granite-4.1-8b/bf16"
+MUSE = FOLDER / "results/muse-glimmer/muse-glimmer-30b"
+"""A row of llama-benchy's Markdown: the first figure is the rate, the last one the time to the first token."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportOutcome, Path]:
+    """The folder, imported without a word about where it ran."""
+    data = tmp_path_factory.mktemp("whole")
+    return import_results(None, FOLDER, data, Given("c")), data
+
+
+@pytest.fixture(scope="module")
+def records(whole: tuple[ImportOutcome, Path]) -> dict[tuple[str, str, str], Record]:
+    stored = read_folder(whole[1] / "c")
+    return {item.record.cell: item.record for item in stored}
+
+
+def test_every_result_comes_in_and_what_is_none_is_counted_by_reason(
+    whole: tuple[ImportOutcome, Path],
+) -> None:
+    """3 + 3 + 1 loads of llama-benchy for Granite, 3 for each build of Muse, and 8 files of `vllm bench serve`."""
+    outcome, _ = whole
+    assert (len(outcome.imported), outcome.refused) == (3 + 3 + 1 + 2 * 3 + 8, [])
+    assert outcome.lines() == [
+        "skipped 2, e.g. README.md: not a result of a known tool",
+        "21 imported, 2 skipped, 0 refused",
+    ]
+    assert outcome.lines(verbose=True)[1].startswith(
+        "skipped results/granite-4.1/granite-4.1-8b/bf16/11-rate-sweep.json: "
+    )
+    assert outcome.machineless == 0
+
+
+def test_a_second_import_adds_nothing(whole: tuple[ImportOutcome, Path]) -> None:
+    again = import_results(None, FOLDER, whole[1], Given("c"))
+    assert (again.imported, again.refused, len(again.skipped)) == ([], [], 2 + 21)
+
+
+def test_runs_of_one_call_share_its_log_and_have_the_tokenizer_that_it_names(
+    tmp_path: Path,
+) -> None:
+    """What the tool printed for all loads of a table is the evidence of each. Prompts cut by another tokenizer than
+    the model's have another length than their name says."""
+    results = tmp_path / "results"
+    results.mkdir()
+    shutil.copy(GRANITE / "01-chat.md", results)
+    (results / "01-chat.log").write_text(
+        "Error loading tokenizer 'granite'\n"
+        "Falling back to 'gpt2' tokenizer as approximation.\n"
+        "Loading text from cache: /home/someone/.cache/llama-benchy/book.txt\n"
+    )
+    given = Given("c", environment="container")
+    import_results(None, results, tmp_path / "data", given)
+    stored = read_folder(tmp_path / "data/c")
+    logs = [item.record.file("log") for item in stored]
+    (name,) = {log.path for log in logs if log is not None}
+    assert len(logs) == 3
+    assert "/home/someone" not in (tmp_path / "data/c" / name).read_text()
+    for item in stored:
+        assert "log" not in item.record.unavailable
+        assert item.record.observed.settings["tokenizer"].startswith("gpt2, ")
+    again = import_results(None, results, tmp_path / "data", given)
+    assert again.imported == []
+
+
+def test_what_lies_beside_the_results_says_what_ran(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    cell = ("muse-glimmer-30b", "container-bf16-spec", "pp1024-tg1024-c1")
+    record = records[cell]
+    noted = json.loads((MUSE / "bf16-spec/meta.json").read_text())
+    assert record.requested.model_id == noted["model"]
+    assert record.requested.environment == {
+        "type": "docker",
+        "image": noted["vllm_image"],
+    }
+    seen = record.observed
+    assert (seen.engine, seen.engine_version, seen.quantization) == (
+        "vLLM",
+        noted["vllm_version_reported"],
+        "bf16",
+    )
+    assert (seen.kv_cache_dtype, seen.speculative_decoding) == ("auto", True)
+    assert seen.settings["max_num_seqs"] == "256"
+    assert json.loads(seen.settings["speculative_config"])["method"] == "dflash"
+    machine = record.machine
+    assert (machine.kind, machine.driver) == ("dgx-spark", noted["driver_version"])
+    assert machine.gpus[0].vbios == noted["vbios_version"]
+    answer = " ".join((MUSE / "bf16-spec/_sanity.txt").read_text().split())
+    assert any(answer in event.text for event in record.events)
+
+
+def test_telemetry_of_a_test_belongs_to_its_only_run(
+    records: dict[tuple[str, str, str], Record],
+) -> None:
+    """Telemetry every ten seconds ends with the measurement: the mean of the rows of its last 1,108.75 s."""
+    peak = "serve-openai-chat-in4000-out500-range0.9-c25-rate1.5-n300"
+    record = records["granite-4.1-8b", "container", peak]
+    with (GRANITE / "10-telemetry.csv").open() as file:
+        rows = [
+            (float(row["elapsed_s"]), float(row["power_w"]))
+            for row in csv.DictReader(file)
+        ]
+    begin = rows[-1][0] - (record.observed.measured_seconds or 0)
+    watts = [watt for time, watt in rows if time >= begin]
+    mean = sum(watts) / len(watts)
+    # The program weighs each reading by its time; at even intervals that is the mean, but for the two at the ends.
+    assert record.value("gpu_power_mean_watt") == pytest.approx(mean, rel=0.01)
+    stress = records["granite-4.1-8b", "container", "pp25000-tg256-c20"]
+    assert stress.file("telemetry") is not None
+    assert all(
+        record.file("telemetry") is None
+        for (_, _, workload), record in records.items()
+        if workload.endswith("n100")
+    )
+
+
+def test_results_of_two_tools_become_two_campaigns_that_declare_themselves(
+    tmp_path: Path,
+) -> None:
+    about = tmp_path / "about.yaml"
+    footnote = {"cells": ["granite-4.1-8b/*/*"], "text": "Measured twice."}
+    parts = [
+        {"campaign": "closed", "tools": ["llama-benchy"], "title": "At once"},
+        {"campaign": "unused", "tools": ["aiperf"]},
+    ]
+    told = {"title": "Both", "campaigns": parts, "footnotes": [footnote]}
+    about.write_text(yaml.safe_dump(told))
+    given = Given("rest", about=imports.about(about, FOLDER))
+    outcome = import_results(None, FOLDER, tmp_path / "data", given)
+    assert (len(outcome.imported), len(outcome.skipped)) == (21, 2)
+    made = {path.name: read_campaign(path) for path in (tmp_path / "data").iterdir()}
+    titles = {name: campaign.title for name, campaign in made.items()}
+    assert titles == {"closed": "At once", "rest": "Both"}
+    assert made["closed"].footnotes == (
+        Footnote.model_validate(footnote, strict=False),
+    )
+    for name, tool in (("closed", "llama-benchy"), ("rest", "vllm-bench")):
+        for item in read_folder(tmp_path / "data" / name):
+            assert item.record.requested.workload["type"] == tool
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [
+        (b"begin\n 1%\r50%\r100%\nend\n", b"begin\n100%\nend\n"),
+        (
+            b"a line of another system\r\nend\r\n",
+            b"a line of another system\r\nend\r\n",
+        ),
+        (b"\r\r 1%\r 2%", b" 2%"),
+        (b"done\r", b"done\r"),
+    ],
+)
+def test_a_log_keeps_a_redrawn_line_as_it_last_stood(
+    printed: bytes, kept: bytes, tmp_path: Path
+) -> None:
+    """And says so, with the digest of what was imported."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for name in ("meta.json", "08-sharegpt.json"):
+        shutil.copy(GRANITE / name, folder / name)
+    (folder / "08-sharegpt.log").write_bytes(printed)
+    import_results(None, folder, tmp_path / "data", Given("c"))
+    (stored,) = read_folder(tmp_path / "data/c")
+    log = stored.record.file("log")
+    assert log is not None
+    assert (stored.path.parent / log.path).read_bytes() == kept
+    digest = hashlib.sha256(printed).hexdigest()
+    told = [event.text for event in stored.record.events if digest in event.text]
+    assert bool(told) == (kept != printed)
+
+
+@pytest.mark.parametrize(
+    ("server", "weights"), [({}, "fp8"), ({"quantization": "nvfp4"}, "nvfp4")]
+)
+def test_a_label_that_the_published_files_contradict_is_told_and_not_believed(
+    server: dict[str, str], weights: str, tmp_path: Path
+) -> None:
+    """Ministral 3 comes in FP8, whatever a folder is called; a server may have been asked for another format."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    ministral = "mistralai/Ministral-3-8B-Instruct-2512"
+    noted = json.loads((GRANITE / "meta.json").read_text()) | {"model": ministral}
+    noted["server_config"] |= server
+    report = json.loads((GRANITE / "08-sharegpt.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(noted))
+    (folder / "08.json").write_text(json.dumps(report | {"model_id": ministral}))
+    import_results(None, folder, tmp_path / "data", Given("c"))
+    (stored,) = read_folder(tmp_path / "data/c")
+    assert stored.record.observed.quantization == weights
+    told = any("labelled bf16" in event.text for event in stored.record.events)
+    assert told == (not server)
+
+
+# -- layouts of other people ------------------------------------------------------------------------------------
+
+
+ABOUT: dict[str, Any] = {
+    "title": "Mine",
+    "layout": {
+        "run": {"model_id": "hf.repo", "served_name": "as", "image": "box.image"},
+        "same": {"engine": "SGLang", "machine": "dgx-spark"},
+        "others": ["*.bak.json"],
+    },
+}
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A folder with notes in other words, a description of them, and two tools' results."""
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "about.yaml").write_text(yaml.safe_dump(ABOUT))
+    notes = {
+        "hf": {"repo": "owner/Granite"},
+        "as": "granite-4-1-8b-bf16",
+        "box": {"image": "lmsysorg/sglang:spark"},
+    }
+    (folder / "metadata.json").write_text(json.dumps(notes))
+    shutil.copy(GRANITE / "01-chat.md", folder / "deep/chat.md")
+    (folder / "deep/cut.bak.json").write_text("{")
+    return folder
+
+
+def test_a_description_says_where_the_facts_lie(other: Path, tmp_path: Path) -> None:
+    given = Given("c", about=imports.about(None, other))
+    outcome = import_results(None, other, tmp_path, given)
+    assert outcome.refused == []
+    stored = [item.record for item in read_folder(tmp_path / "c")]
+    assert {record.cell[:2] for record in stored} == {("granite", "container")}
+    for record in stored:
+        assert record.requested.model_id == "owner/Granite"
+        assert record.requested.environment["image"] == "lmsysorg/sglang:spark"
+        assert (record.observed.engine, record.machine.kind) == ("SGLang", "dgx-spark")
+
+
+def test_notes_about_another_model_are_not_believed(
+    other: Path, tmp_path: Path
+) -> None:
+    text = (other / "deep/chat.md").read_text()
+    (other / "deep/chat.md").write_text(text.replace("granite-4-1-8b-bf16", "another"))
+    given = Given("c", about=imports.about(None, other), environment="native")
+    import_results(None, other, tmp_path, given)
+    stored = [item.record for item in read_folder(tmp_path / "c")]
+    assert {record.cell[:2] for record in stored} == {("another", "native")}
+    assert {record.observed.engine for record in stored} == {None}
+
+
+@pytest.mark.parametrize("begin", [["import"], ["init", "site", "--from"]])
+def test_what_is_missing_is_asked_for_with_the_whole_command(
+    begin: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.csv").write_text("model,rate\nm,12.5\n")
+    (tmp_path / "my columns.yaml").write_text(
+        "run: {model: model}\nmetrics: {output_throughput_tok_s: rate}\n"
+    )
+    options = ["--campaign", "c", "--machine", "dgx-spark"]
+    typed = [*begin, "runs.csv", *options, "--mapping", "my columns.yaml"]
+    if begin == ["import"]:
+        typed += ["--workload", "w", "--no-originals"]
+    result = CliRunner().invoke(cli, typed)
+    assert isinstance(result.exception, UsageError)
+    (line,) = result.exception.lines()
+    wanted = shlex.split(line.partition("type: ")[2])
+    assert wanted[0] == "sparkpub"
+    assert sorted(wanted[1:]) == sorted([*typed, "--environment", "native"])
+    again = CliRunner().invoke(cli, wanted[1:])
+    assert again.exit_code == 0, again.output
+
+
+def test_a_build_with_other_options_is_another_environment_and_keeps_its_name(
+    other: Path, tmp_path: Path
+) -> None:
+    """The second build comes later; the first keeps the plain name, also when both are read again."""
+
+    def imported(*folders: Path) -> set[tuple[str, str]]:
+        for folder in folders:
+            about = imports.about(None, other)
+            import_results(None, folder, tmp_path / "d", Given("c", about=about))
+        stored = read_folder(tmp_path / "d/c")
+        return {(item.record.environment, item.record.iteration) for item in stored}  # type: ignore[misc]
+
+    second = tmp_path / "second"
+    shutil.copytree(other, second)
+    notes = json.loads((second / "metadata.json").read_text())
+    notes["box"]["image"] += "-2"
+    (second / "metadata.json").write_text(json.dumps(notes))
+    assert imported(other) == {("container", 1)}
+    both = {("container", 1), ("container-2", 1)}
+    assert imported(second) == both
+    assert imported(second, other) == both
+
+
+BENCHY = FOLDER.parent / "llama-benchy"
+
+
+def test_sparkrun_keeps_each_load_in_a_folder_and_says_the_recipe_beside_it(
+    tmp_path: Path,
+) -> None:
+    """`results.yaml` repeats the loads of `runs`; what it says of the recipe holds for them."""
+    out = tmp_path / "in/out"
+    (out / "runs").mkdir(parents=True)
+    document = yaml.safe_load((BENCHY / "sparkrun-tiny.yaml").read_text())
+    recipe = document["sparkrun_benchmark"]["recipe"]
+    recipe |= {"container": "vllm-node:7", "runtime": "vllm-distributed"}
+    recipe["text"] = yaml.safe_dump(
+        {
+            "defaults": {"max_num_seqs": 16},
+            "env": {"VLLM_USE_V1": "1"},
+            "command": "vllm serve m \\\n --max-num-seqs {max_num_seqs} \\\n"
+            " --kv-cache-dtype fp8 \\\n --quantization fp8 \\\n",
+        }
+    )
+    document["sparkrun_benchmark"]["model"] = {"dtype": "bfloat16"}
+    document["sparkrun_benchmark"]["cluster"]["node_count"] = 2
+    (out / "results.yaml").write_text(yaml.safe_dump(document))
+    shutil.copy(BENCHY / "prefix-caching.json", out / "runs/000_d64_c1.json")
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    loads = json.loads((BENCHY / "prefix-caching.json").read_text())["benchmarks"]
+    assert (len(outcome.imported), outcome.refused) == (len(loads), [])
+    assert [left.reason for left in outcome.skipped] == [
+        "the same results as the files of the folder runs"
+    ]
+    for item in read_folder(tmp_path / "d/c"):
+        record = item.record
+        assert record.environment == "container"
+        assert record.requested.environment["image"] == "vllm-node:7"
+        seen = record.observed
+        # Weights of bfloat16 that the server was asked to quantize.
+        assert (seen.engine, seen.quantization, seen.kv_cache_dtype) == (
+            "vLLM",
+            "fp8",
+            "fp8",
+        )
+        assert record.machine.count == 2
+        assert seen.settings["max_num_seqs"] == "16"
+        assert seen.settings["VLLM_USE_V1"] == "1"
+
+
+def test_a_file_that_is_only_called_like_results_hides_none(tmp_path: Path) -> None:
+    """Notes `chat.md` beside the results that were printed into `chat.log`, and another tool's `runs`."""
+    (tmp_path / "chat.md").write_text("What I did on Sunday.\n")
+    table = (GRANITE / "01-chat.md").read_text()
+    (tmp_path / "chat.log").write_text(table)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/other.json").write_text("{}")
+    given = Given("c", environment="native")
+    outcome = import_results(None, tmp_path, tmp_path / "d", given)
+    assert len(outcome.imported) == 3
+
+
+def test_two_sparks_are_another_machine_than_one(tmp_path: Path) -> None:
+    """A DGX Spark has one GPU, so that two tensor-parallel parts take two of them."""
+    report = FOLDER.parent / "vllm-bench/serve-c4.json"
+    for name, arguments_ in (("one", ""), ("two", "--tensor-parallel-size 2")):
+        folder = tmp_path / "in" / name
+        folder.mkdir(parents=True)
+        shutil.copy(report, folder)
+        notes = {"machine": "NVIDIA DGX Spark", "name": name, "image": "vllm:1"}
+        notes["server_args"] = arguments_
+        (folder / "meta.json").write_text(json.dumps(notes))
+    outcome = import_results(None, tmp_path / "in", tmp_path / "d", Given("c"))
+    assert outcome.refused == []
+    found = {
+        (item.record.environment, item.record.machine.count, item.record.machine.kind)
+        for item in read_folder(tmp_path / "d/c")
+    }
+    assert found == {
+        ("container-one", None, "dgx-spark"),
+        ("container-two", 2, "dgx-spark"),
+    }
+
+
+def test_how_a_client_cut_its_prompts_makes_no_other_build() -> None:
+    """Else the runs of two clients of one server would lie in two environments, `container-1` and `container-2`."""
+    cut = Facts(name="bf16", settings={"max_num_seqs": "256", "tokenizer": "gpt2"})
+    assert cut.build == Facts(settings={"max_num_seqs": "256"}).build
+    assert cut.build != Facts(settings={"max_num_seqs": "8"}).build

@@ -1,0 +1,433 @@
+"""Results of tools where a file says less than it should, or more: what the table of fixtures does not show."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkpub.plan.requested import load_of
+from sparkpub.record.errors import UsageError
+from sparkpub.record.redaction import Redactor
+from sparkpub.record.store import file_sha256
+from sparkpub.review.checks import review
+from sparkpub.review.dataset import load
+from sparkpub.tools.asked import as_key
+from tests.collect.imports.importing import RESULTS, imported
+
+VLLM, LLAMA, BENCHY = (
+    RESULTS / name for name in ("vllm-bench", "llama-bench", "llama-benchy")
+)
+GRANITE = RESULTS / "bench-spark/results/granite-4.1/granite-4.1-8b/bf16"
+TRTLLM = RESULTS.parent / "logs/trtllm-bench"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder for results."""
+    made = tmp_path / "in"
+    made.mkdir()
+    return made
+
+
+# -- vllm bench ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_compressed_report_has_its_compressed_log_where_that_can_be_read(
+    whole: bool, folder: Path, tmp_path: Path
+) -> None:
+    report, log = (
+        (VLLM / f"serve-c4.{suffix}").read_bytes() for suffix in ("json", "log")
+    )
+    (folder / "a.json.gz").write_bytes(gzip.compress(report))
+    (folder / "a.log.gz").write_bytes(gzip.compress(log)[: None if whole else -20])
+    _, (record,) = imported("vllm-bench", folder, tmp_path / "data")
+    assert (record.file("log") is not None) == whole
+    assert ("log" in record.unavailable) != whole
+    assert record.workload == ("serve-in64-out16-c4-n12" if whole else "serve-c4-n12")
+
+
+def test_a_printed_table_is_not_of_a_report_whose_name_only_begins_alike(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copy(GRANITE / "08-sharegpt.md", folder / "c1.md")
+    shutil.copy(VLLM / "rate8.json", folder / "c16.json")
+    outcome, records = imported("vllm-bench", folder, tmp_path)
+    assert (len(records), outcome.skipped) == (2, [])
+    shutil.copy(GRANITE / "08-sharegpt.json", folder / "c1-0.json")
+    outcome, records = imported("vllm-bench", folder, tmp_path / "both")
+    assert (len(records), outcome.skipped) == (2, [])
+
+
+def test_loads_of_another_size_are_not_put_in_one_cell(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copy(VLLM / "detailed.json", folder / "a.json")  # 32 tokens per prompt
+    sweep = (VLLM / "append-sweep.json").read_text().splitlines()
+    (folder / "b.json").write_text(sweep[1])  # 64, also 8 requests at concurrency 2
+    outcome, records = imported("vllm-bench", folder, tmp_path / "data")
+    assert outcome.refused == []
+    # The 8 requests had 513 and 128 tokens together.
+    assert {record.workload for record in records} == {
+        "serve-c2-n8",
+        "serve-c2-n8-about64-16",
+    }
+    told = [event.text for record in records for event in record.events]
+    assert any("64 tokens per request in place of 32" in text for text in told)
+    sweep_file = VLLM / "append-sweep.json"
+    outcome, _ = imported("vllm-bench", sweep_file, tmp_path / "named", workload="w")
+    assert [left.source for left in outcome.refused] == [
+        f"append-sweep.json, run {n}" for n in (2, 3, 4, 5)
+    ]
+
+
+def test_what_the_client_printed_is_read_where_there_is_no_report(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copy(VLLM / "serve-c4.log", folder)
+    _, (record,) = imported("vllm-bench", folder, tmp_path)
+    written = json.loads((VLLM / "serve-c4.json").read_text())
+    assert (record.model, record.workload) == ("tiny-llama", "serve-in64-out16-c4-n12")
+    for ours, theirs in (
+        ("output_throughput_tok_s", "output_throughput"),
+        ("ttft_p50_ms", "median_ttft_ms"),
+        ("tpot_mean_ms", "mean_tpot_ms"),
+        ("itl_p50_ms", "median_itl_ms"),
+    ):
+        assert record.value(ours) == pytest.approx(written[theirs], abs=0.005), ours
+    assert record.file("original") is None  # it is the log
+    shutil.copy(VLLM / "serve-c4.json", folder)
+    outcome, (record,) = imported("vllm-bench", folder, tmp_path / "both")
+    assert record.value("ttft_mean_ms") == written["mean_ttft_ms"]
+    assert outcome.skipped == []
+
+
+def test_each_table_of_a_page_is_a_run_with_the_options_of_its_command(
+    tmp_path: Path,
+) -> None:
+    table = (VLLM / "serve-c4.log").read_text().partition("=" * 12)[2]
+    told = "vllm bench serve --model a/{0} \\\n  --dataset-name sharegpt --max-concurrency {1}"
+    page = "".join(
+        f"# {name}\n```\n{told.format(name, clients)}\n==={table}```\n"
+        for name, clients in (("b", 1), ("c", 8))
+    )
+    source = tmp_path / "README.md"
+    source.write_text(page.replace("Maximum request concurrency", "Maximum"))
+    _, records = imported("vllm-bench", source, tmp_path)
+    assert {(record.model, record.workload) for record in records} == {
+        ("b", "serve-data-sharegpt-c1-n12"),
+        ("c", "serve-data-sharegpt-c8-n12"),
+    }
+    assert all(record.observed.engine is None for record in records)
+
+
+# -- llama-bench -----------------------------------------------------------------------------------------------
+
+
+def test_tests_that_mix_prompt_and_generation_are_passed_over_in_sight(
+    tmp_path: Path,
+) -> None:
+    outcome, (record,) = imported("llama-bench", LLAMA / "pg.json", tmp_path)
+    assert [left.reason.partition(" (")[0] for left in outcome.skipped] == [
+        "2 tests mix prompt and generation"
+    ]
+    assert record.file("original") is not None  # the report alone has four tests
+
+
+def test_what_the_table_of_llama_bench_does_not_say_is_not_guessed(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UsageError, match="--environment"):
+        imported("llama-bench", LLAMA / "multi.json", tmp_path, environment=None)
+    _, records = imported("llama-bench", LLAMA / "multi.md", tmp_path / "type")
+    assert {record.model for record in records} == {"llama-b-f16"}  # llama ?B F16
+    table = tmp_path / "printed.txt"
+    table.write_text(
+        "$ ./llama-bench -m models/Tiny-F16.gguf -p 32\n"
+        "  Device 0: NVIDIA GB10, compute capability 12.1, VMM: yes\n"
+        + (LLAMA / "multi.md").read_text()
+    )
+    _, records = imported("llama-bench", table, tmp_path / "command")
+    assert {(record.model, record.machine.kind) for record in records} == {
+        ("tiny-f16", "dgx-spark")
+    }
+    outcome, records = imported(
+        "llama-bench", LLAMA / "models.md", tmp_path / "m", model="tiny"
+    )
+    assert outcome.refused == []  # one name does not fit all three
+    assert {record.model for record in records} == {
+        "llama-b-f16",
+        "llama-b-q4-k-medium",
+        "llama-1b-q4-k-medium",
+    }
+    named = LLAMA / "warmup-r5.json"  # what it names is not overridden
+    _, records = imported("llama-bench", named, tmp_path, model="tiny")
+    assert {record.model for record in records} == {"small-llama-q4-k-m"}
+
+
+def test_a_name_for_the_workload_stands_for_one_shape(tmp_path: Path) -> None:
+    outcome, (record,) = imported(
+        "llama-bench", LLAMA / "kv-q8.json", tmp_path, workload="w"
+    )
+    assert (record.model, record.workload) == ("tiny-llama-q8_0".replace("_", "-"), "w")
+    (left,) = outcome.refused
+    assert "is another load than" in left.reason
+
+
+CUT = {
+    "a.json": ("multi.json", 40),
+    "a.jsonl": ("multi.jsonl", 40),
+    "a.csv": ("multi.csv", 40),
+    "in-last-figure.csv": ("multi.csv", 3),
+    "a.md": ("multi.md", 40),
+    "no-end.json": ("second-model-missing.json", 0),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_file_that_was_cut_is_refused_whole_and_the_others_go_on(
+    name: str, folder: Path, tmp_path: Path
+) -> None:
+    source, characters = CUT[name]
+    text = (LLAMA / source).read_text()
+    (folder / name).write_text(text[: len(text) - characters])
+    shutil.copy(LLAMA / "warmup-r5.json", folder / "z.json")
+    outcome, records = imported("llama-bench", folder, tmp_path / "data", model="m")
+    assert [left.source for left in outcome.refused] == [name]
+    assert len(outcome.lines()) == 2
+    assert len(records) == 1
+
+
+def test_a_file_of_many_runs_is_redacted_and_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each run, half a megabyte with thousands of rows took more than ten minutes."""
+    redacted: list[bytes] = []
+    content = Redactor.content
+
+    def seen(self: Redactor, part: bytes) -> bytes:
+        redacted.append(part)
+        return content(self, part)
+
+    monkeypatch.setattr(Redactor, "content", seen)
+    source = LLAMA / "multi.json"
+    _, records = imported("llama-bench", source, tmp_path)
+    assert len(records) > 2
+    assert redacted.count(source.read_bytes()) == 1
+    for record in records:
+        (item,) = [item for item in record.evidence if item.role == "original"]
+        assert file_sha256(tmp_path / "c" / item.path) == item.sha256
+
+
+# -- clients of servers ----------------------------------------------------------------------------------------
+
+
+def test_aiperf_of_a_run_without_a_successful_request_or_a_known_load(
+    tmp_path: Path,
+) -> None:
+    source = RESULTS / "aiperf/vllm-chat-stream-c2/profile_export_aiperf.json"
+    document = json.loads(source.read_text())
+    for name in (
+        "request_count",
+        "output_token_throughput",
+        "request_latency",
+        "time_to_first_token",
+    ):
+        del document[name]
+    failed = tmp_path / "failed_aiperf.json"
+    failed.write_text(json.dumps(document))
+    _, (record,) = imported("aiperf", failed, tmp_path / "failed")
+    assert (record.workload, record.status) == ("chat-in48-out12-c2-n10", "failed")
+    document = json.loads(source.read_text())
+    del document["input_config"]
+    failed.write_text(json.dumps(document))
+    outcome, _ = imported("aiperf", failed, tmp_path / "unknown")
+    assert [left.reason for left in outcome.refused] == [
+        "it does not name the model; give --model"
+    ]
+    _, (record,) = imported("aiperf", failed, tmp_path / "unknown", model="m")
+    # Named after its folder and itself.
+    assert record.workload.startswith(as_key(f"{tmp_path.name}-failed-aiperf"))
+    assert "named after the file" in record.events[0].text
+
+
+def test_a_summary_of_sparkrun_does_not_say_whether_prefixes_were_cached(
+    tmp_path: Path,
+) -> None:
+    """Only where there is a context does it matter; a load of which it is unknown is one of its own."""
+    shutil.copy(BENCHY / "sparkrun-tiny.json", tmp_path / "a.json")
+    outcome, records = imported("llama-benchy", tmp_path / "a.json", tmp_path / "data")
+    assert outcome.refused == []
+    assert {record.workload for record in records} == {
+        *(f"pp64-tg16-c{clients}" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown" for clients in (1, 2)),
+        *(f"pp64-tg16-d64-c{clients}-caching-unknown-prefill" for clients in (1, 2)),
+    }
+    for record in records:
+        told = any("prefixes were cached" in event.text for event in record.events)
+        assert told == ("d64" in record.workload)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "model,test_name\ntiny,pp64\ntiny"),
+        ("a.csv", "a,b\n1,2\n"),
+        ("a.csv", ""),
+        ("a.yaml", "a: ["),
+        ("a.yaml", "sparkrun_benchmark: 3"),
+        ("a.yaml", "[]"),
+    ],
+)
+def test_what_is_cut_short_or_of_another_tool_is_no_result(
+    name: str, content: str, folder: Path, tmp_path: Path
+) -> None:
+    (folder / name).write_text(content)
+    shutil.copy(BENCHY / "vllm.json", folder / "b.json")
+    outcome, records = imported("llama-benchy", folder, tmp_path / "data")
+    assert len(records) == 1
+    assert [left.source for left in (*outcome.refused, *outcome.skipped)] == [name]
+
+
+def test_guidellm_says_what_it_warns_of_and_what_failed(tmp_path: Path) -> None:
+    source = tmp_path / "a.json"
+    document = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    (benchmark,) = document["benchmarks"]
+    benchmark["metrics"]["request_totals"] |= {"errored": 2, "incomplete": 1}
+    benchmark["config"]["constraints"]["max_requests"]["args"]["count"] = 6
+    source.write_text(json.dumps(document))
+    _, (record,) = imported("guidellm", source, tmp_path / "some")
+    texts = [event.text for event in record.events]
+    assert any("generation delay" in text for text in texts)
+    # 2 failed and 4 succeeded; one that is cut off at the end did neither.
+    assert record.value("failed_requests_percent") == pytest.approx(100 / 3)
+    assert "1 requests were cut off at the end" in texts
+    findings = review(load(tmp_path / "some")).findings
+    assert [item.check for item in findings if item.severity == "error"] == []
+    benchmark["metrics"]["request_totals"]["successful"] = 0
+    source.write_text(json.dumps(document))
+    _, (record,) = imported("guidellm", source, tmp_path / "none")
+    assert (record.status, record.metrics) == ("failed", {})
+
+
+def test_guidellm_synchronous_is_one_request_at_a_time(tmp_path: Path) -> None:
+    """The strategy has no streams, which does not mean that all requests came at once."""
+    document: Any = json.loads((RESULTS / "guidellm/c2.json").read_text())
+    for benchmark in document["benchmarks"]:
+        benchmark["config"]["strategy"] = {"type_": "synchronous"}
+    source = tmp_path / "one.json"
+    source.write_text(json.dumps(document))
+    _, (record,) = imported("guidellm", source, tmp_path / "one")
+    assert record.workload.startswith("chat-completions-at-synchronous-in32-out8")
+    assert load_of(record).in_flight == 1
+
+
+# -- trtllm-bench ----------------------------------------------------------------------------------------------
+
+
+def test_files_of_trtllm_bench_are_told_apart_by_what_they_hold(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name, source in (
+        ("gpt_iter7.log", "1.1-streaming.log"),
+        ("tiny_report.json", "report-and-requests.report.json"),
+        ("tiny_requests.json", "report-and-requests.requests.json"),
+        ("cut.json", "report-truncated.report.json"),
+    ):
+        shutil.copy(TRTLLM / source, folder / name)
+    (folder / "notes.txt").write_text("bring milk")
+    outcome, records = imported("trtllm-bench", folder, tmp_path / "data")
+    assert {left.source for left in outcome.skipped} == {
+        "notes.txt",
+        "tiny_requests.json",
+    }
+    assert [(left.source, left.reason) for left in outcome.refused] == [
+        ("cut.json", "it does not name the model; give --model")
+    ]
+    gpt, tiny = sorted(records, key=lambda record: record.model)
+    assert (gpt.model, gpt.iteration, gpt.status) == ("gpt-oss-120b", 7, "ok")
+    assert (gpt.started.value, gpt.started.zone) == ("2025-12-20T04:20:21", "unknown")
+    assert gpt.requested.model_id == "openai/gpt-oss-120b"
+    assert tiny.value("request_latency_p95_ms") == pytest.approx(1925.0)
+    assert {item.role for item in tiny.evidence} == {"report", "requests"}
+    assert "last modification" in tiny.unavailable["started"]
+    again, _ = imported("trtllm-bench", folder, tmp_path / "data")
+    assert (again.imported, len(again.skipped)) == ([], 2 + 2)
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    [
+        "+ trtllm-bench --model meta-llama/Llama-3.1-8B --model_path /models/llama throughput --dataset d.jsonl",
+        "root@spark:/# /usr/bin/trtllm-bench -m 'meta-llama/Llama-3.1-8B' latency",
+    ],
+)
+def test_a_log_that_lost_its_label_is_named_by_the_command_in_it(
+    echoed: str, tmp_path: Path
+) -> None:
+    text = (TRTLLM / "1.1-offline.log").read_text()
+    lost = "\n".join(line for line in text.splitlines() if "Model:" not in line)
+    log = tmp_path / "a.log"
+    log.write_text(lost)
+    _, (record,) = imported("trtllm-bench", log, tmp_path / "nothing", model="given")
+    assert record.model == "given"
+    log.write_text(f"{echoed}\n{lost}")
+    _, (record,) = imported("trtllm-bench", log, tmp_path / "echoed", model="given")
+    assert record.model == "llama-3.1-8b"
+    assert record.requested.model_id == "meta-llama/Llama-3.1-8B"
+
+
+def test_a_table_of_two_results_says_which_column_a_run_is_and_is_kept(
+    tmp_path: Path,
+) -> None:
+    source = RESULTS / "trtllm-bench/two-columns.log"
+    _, records = imported("trtllm-bench", source, tmp_path)
+    for number, record in enumerate(records, 1):
+        assert record.workload == f"throughput-column-{number}"
+        said = [event.text for event in record.events]
+        assert any(f"column {number} of a table" in text for text in said)
+        original = record.file("original")
+        assert original is not None
+        assert (tmp_path / "c" / original.path).read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "excerpt",
+    [
+        "Request Throughput (req/sec):  2.0\nTotal Output Throughput (tokens/sec):  256.0\n",
+        "| Request Throughput (req/sec) | 2.0 |\n|--|--|\n| Total Output Throughput (tokens/sec) | 256.0 |\n",
+    ],
+    ids=["no banner", "a table of one result"],
+)
+def test_an_excerpt_is_read_without_its_banner_and_claims_no_more_than_it_says(
+    excerpt: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(excerpt)
+    source, data = tmp_path / "a.txt", tmp_path / "data"
+    _, (record,) = imported("trtllm-bench", source, data, model="some")
+    assert (record.status, record.observed.engine) == ("ok", "TensorRT-LLM")
+    assert record.value("output_throughput_tok_s") == 256.0
+    assert record.value("request_throughput_req_s") == 2.0
+    assert record.observed.speculative_decoding is None
+    assert record.observed.settings == {}
+
+
+def test_the_echoed_command_says_what_was_asked_for(tmp_path: Path) -> None:
+    """Over two lines, as a shell script writes it."""
+    echoed = (
+        "+ trtllm-bench --model=meta-llama/Llama-3.1-8B --model_path /models/llama throughput \\\n"
+        "    --num_requests 50 --concurrency 8 --max_batch_size 8 --dataset 'my set.jsonl'\n"
+    )
+    text = (TRTLLM / "1.1-offline.log").read_text()
+    (tmp_path / "a.log").write_text(echoed + text)
+    _, (record,) = imported("trtllm-bench", tmp_path / "a.log", tmp_path)
+    asked = record.requested.workload
+    assert asked["mode"] == "throughput"
+    assert (asked["requests"], asked["concurrency"]) == (50, 8)
+    assert asked["max_batch_size"] == 8
+    assert record.requested.model_path == "/models/llama"
+    # The report's label counts before the command: this log is of another run than the command above it.
+    assert record.model == "gpt-oss-120b"

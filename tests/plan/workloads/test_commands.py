@@ -1,0 +1,155 @@
+"""What each tool is asked for: `tests/data/commands.json` has options of a matrix, and the command that they become."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sparkpub.plan.environments import Server
+from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
+from sparkpub.plan.workloads.base import Command, RunCase
+from sparkpub.record.errors import WorkloadError
+
+TABLE: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "data/commands.json").read_text()
+)
+OPTIONS: TypeAdapter[Any] = TypeAdapter(WorkloadOptions)
+
+
+def a_case(**changes: Any) -> RunCase:
+    """A run of a model with a folder."""
+    facts: dict[str, Any] = {
+        "model_key": "tiny",
+        "model_id": "tiny/model",
+        "model_path": "/models/tiny",
+        "model_config": None,
+        "random_weights": False,
+        "iteration": 1,
+        "seed": 42,
+        "workload_key": "w",
+    }
+    if "server" in changes:
+        changes["server"] = Server.model_validate(changes["server"])
+    return RunCase(**facts | changes)
+
+
+def command_of(options: dict[str, Any], **case: Any) -> Command:
+    """The command of a run with these options, as a matrix has them."""
+    made = OPTIONS.validate_python(options)
+    return WORKLOADS[made.type].command(a_case(**case), made)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["about"])
+def test_options_become_a_command(row: dict[str, Any]) -> None:
+    case = row.get("case", {})
+    if "refused" in row:
+        with pytest.raises((ValidationError, WorkloadError)) as refused:
+            command_of(row["options"], **case)
+        assert row["refused"] in str(refused.value)
+        return
+    command = command_of(row["options"], **case)
+    assert list(command.argv) == row["argv"]
+    assert dict(command.variables) == row.get("variables", {})
+    assert dict(command.outputs) == row.get("outputs", {})
+    files = command.files()
+    assert sorted(files) == sorted(row.get("files", {}))
+    for name, content in row.get("files", {}).items():
+        if content is not None:
+            assert files[name].decode() == content
+
+
+@pytest.mark.parametrize(
+    ("options", "line", "begins", "ends"),
+    [
+        # trtllm-bench says it after the warm-up and after the measurement.
+        (
+            {"type": "trtllm-bench", "input_tokens": 8},
+            "[TRT-LLM] [I] Benchmark complete.",
+            True,
+            False,
+        ),
+        (
+            {"type": "trtllm-bench", "input_tokens": 8, "warmup": 0},
+            "[TRT-LLM] [I] Request submission complete.",
+            True,
+            False,
+        ),
+        ({"type": "vllm-bench"}, "Processed prompts:   0%|", True, False),
+        ({"type": "vllm-bench"}, "Adding requests: 100%|", False, False),
+        (
+            {"type": "vllm-bench", "mode": "latency"},
+            "Profiling iterations:   0%|",
+            True,
+            False,
+        ),
+        (
+            {"type": "vllm-bench", "mode": "latency"},
+            "Warmup iterations: 100%|",
+            False,
+            False,
+        ),
+        (
+            {"type": "llama-bench", "warmup": 1},
+            "llama-bench: benchmark 1/2: prompt run 2/4",
+            True,
+            False,
+        ),
+        ({"type": "llama-bench"}, '{"n_prompt": 512, "n_gen": 0}', False, True),
+        ({"type": "llama-benchy", "url": "8000"}, "  Run 1/3 (batch", True, False),
+        ({"type": "llama-benchy", "url": "8000"}, "  Run 11/13 (batch", False, False),
+        ({"type": "llama-benchy", "url": "8000"}, "Saving results to x", False, True),
+        (
+            {
+                "type": "command",
+                "argv": ["aiperf"],
+                "reads": "aiperf",
+                "outputs": {"report": "a.json"},
+            },
+            "15:16:26.475 NOTICE   Phase profiling (profiling) started | phase_index=1",
+            True,
+            False,
+        ),
+    ],
+)
+def test_the_measurement_lies_between_lines_of_the_tool(
+    options: dict[str, Any], line: str, begins: bool, ends: bool
+) -> None:
+    command = command_of(options)
+    found = [command.measured_from, command.measured_until]
+    seen = [pattern is not None and bool(re.search(pattern, line)) for pattern in found]
+    assert seen == [begins, ends]
+
+
+def test_a_server_is_shared_unless_its_command_names_the_iteration() -> None:
+    argv = ["serve", "{model_path}", "--load-format", "{load_format}"]
+    server = {"argv": [*argv, "--seed", "{seed}", "--port", "{port}"], "port": 8200}
+    first, second = (
+        a_case(server=server, random_weights=True, iteration=number)
+        for number in (1, 2)
+    )
+    assert first.server_command == second.server_command
+    assert first.server_command is not None
+    said = "serve /models/tiny --load-format dummy --seed 42 --port 8200"
+    assert " ".join(first.server_command.argv) == said
+    restarted = {"argv": ["serve", "--name", "{iteration}"]}
+    first, second = (a_case(server=restarted, iteration=number) for number in (1, 2))
+    assert first.server_command != second.server_command
+
+
+def test_no_two_runs_of_a_server_send_the_same_prompts() -> None:
+    others = [{"workload_key": "c16"}, {"iteration": 2}, {"attempt": 2}, {"seed": 8}]
+    seeds = {a_case(**other).prompt_seed for other in [{}, *others]}
+    assert len(seeds) == 5
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_the_prompts_of_trtllm_bench_depend_on_the_seed_alone() -> None:
+    options = {"type": "trtllm-bench", "input_tokens": 16}
+    one, again, other = (
+        command_of(options, **case).files()
+        for case in ({}, {"iteration": 2}, {"seed": 43})
+    )
+    assert one == again != other
