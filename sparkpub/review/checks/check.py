@@ -18,7 +18,7 @@ Judge = Callable[[View], Iterable[Finding]]
 """What a check does: the findings of one campaign."""
 
 
-class Asked(NamedTuple):
+class AskedOfRun(NamedTuple):
     """One thing that is asked of each run by itself: what is wrong with one, in words, and how that is told of all of
     them in one finding, as of `View.tell`."""
 
@@ -44,7 +44,7 @@ class Check:
     severities: tuple[Severity, ...]
     question: str
     judge: Judge | None = None
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[AskedOfRun, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
     remedy: str = ""
     of_others: str = ""

@@ -15,7 +15,7 @@ from sparkpub.record import telemetry
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks.check import Asked, Check
+from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.evidence import (
     COLUMNS,
     LOAD_PERCENT,
@@ -443,7 +443,7 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Did every run start cool?",
-        asked=(Asked(_started_hot, "started hot"),),
+        asked=(AskedOfRun(_started_hot, "started hot"),),
         thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
     ),
@@ -453,13 +453,13 @@ CHECKS = (
         ("warning",),
         "Was the GPU whole, and not throttled?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _less_than_the_gpu,
                 "had less than the GPU that they are called by",
                 remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it "
                 "had less (acknowledged:).",
             ),
-            Asked(_slowed, "ran with a GPU slowed by heat or hardware"),
+            AskedOfRun(_slowed, "ran with a GPU slowed by heat or hardware"),
         ),
         thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HELD_CLOCK_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
@@ -469,7 +469,7 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Did the GPU reach its normal clock?",
-        asked=(Asked(_stuck, "ran with a slow clock"),),
+        asked=(AskedOfRun(_stuck, "ran with a slow clock"),),
         thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
@@ -478,7 +478,7 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
-        asked=(Asked(_company, "shared the machine"),),
+        asked=(AskedOfRun(_company, "shared the machine"),),
         thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
         remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
     ),
@@ -487,7 +487,7 @@ CHECKS = (
         "evidence",
         ("warning",),
         "Any memory leaks?",
-        asked=(Asked(_leaks, "leaked memory"),),
+        asked=(AskedOfRun(_leaks, "leaked memory"),),
         thresholds=(LEAK_GIB, LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
@@ -497,7 +497,9 @@ CHECKS = (
         ("warning",),
         "Any kernel or driver warnings?",
         asked=(
-            Asked(_complaints, "ran while the kernel or the driver reported problems"),
+            AskedOfRun(
+                _complaints, "ran while the kernel or the driver reported problems"
+            ),
         ),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
@@ -507,11 +509,11 @@ CHECKS = (
         ("warning",),
         "Is the telemetry complete?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _lost_samples,
                 "has|have figures of the sampler, and its samples are gone",
             ),
-            Asked(_silence, "had gaps in the telemetry, so peaks may be missing"),
+            AskedOfRun(_silence, "had gaps in the telemetry, so peaks may be missing"),
         ),
         thresholds=(TELEMETRY_GAP_INTERVALS,),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
@@ -522,7 +524,7 @@ CHECKS = (
         ("error",),
         "Does the telemetry belong to its run?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _foreign, "has|have telemetry that cannot belong to the run", "error"
             ),
         ),

@@ -20,7 +20,7 @@ from sparkpub.record.load import BATCH
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
-from sparkpub.review.checks.check import Asked, Check
+from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
 from sparkpub.review.checks.view import (
@@ -569,13 +569,13 @@ CHECKS = (
         "Did the runs follow the matrix?",
         not_as_requested,
         (
-            Asked(
+            AskedOfRun(
                 _of_another_tokenizer,
                 "was|were sent prompts that another model's tokenizer cut, so they are longer or shorter than their "
                 "loads say",
                 "info",
             ),
-            Asked(
+            AskedOfRun(
                 _on_the_processor,
                 "left the GPU idle",
                 remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",

@@ -14,7 +14,7 @@ from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record.store import Stored
 from sparkpub.review import offered
 from sparkpub.review import repeated as repetition
-from sparkpub.review.checks.check import Asked, Check
+from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, first_of
 
@@ -229,7 +229,7 @@ CHECKS = (
         "meaning",
         ("warning", "info"),
         "Did requests fail?",
-        asked=(Asked(_failed, LOST), Asked(_failed_few, LOST, "info")),
+        asked=(AskedOfRun(_failed, LOST), AskedOfRun(_failed_few, LOST, "info")),
         thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
         of_others="Read the figures as those of a lighter load.",
@@ -240,7 +240,7 @@ CHECKS = (
         ("warning",),
         "Did the server compute every prompt?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _cached,
                 "found its|their prompts in the server's prefix cache, so TTFT and throughput are of less work than "
                 "asked for",
@@ -255,7 +255,7 @@ CHECKS = (
         ("warning",),
         "Were the answers as long as the load declares?",
         asked=(
-            Asked(
+            AskedOfRun(
                 lambda _, run: filter(None, [offered.answers_apart(run.record)]),
                 "gave answers of another length, so it is other work than its load says",
             ),
@@ -270,7 +270,7 @@ CHECKS = (
         ("info",),
         "Did the server serve the rate at which requests came?",
         asked=(
-            Asked(
+            AskedOfRun(
                 lambda _, run: filter(None, [offered.emptied_queue(run.record)]),
                 "is|are in large part the emptying of a queue, not a server at that rate",
                 "info",
@@ -284,7 +284,7 @@ CHECKS = (
         ("warning",),
         "Did measuring begin after warming up?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _cold,
                 "measured a cold start: the first batch or requests are far slower",
             ),
@@ -309,7 +309,7 @@ CHECKS = (
         ("error",),
         "Did the model make sense before it was timed?",
         asked=(
-            Asked(
+            AskedOfRun(
                 _nonsense,
                 "measured a model whose answer makes no sense, so the weights or the engine are broken",
                 "error",
