@@ -67,8 +67,8 @@ def export(data: Path, form: str, table: str, output: Path, partitioned: bool) -
     Example: sparkpub export --format parquet -o runs.parquet
     """
     from sparkpub.record.store import write_atomic
-    from sparkpub.review.export import FORMATS, write_partitioned
     from sparkpub.review.results import load
+    from sparkpub.review.told import FORMATS, write_partitioned
 
     to_stdout = str(output) == "-"
     if partitioned and form != "parquet":

@@ -168,7 +168,7 @@ def claims(data: Path, sources: Path, as_json: bool) -> None:
     verdicts = publish(load(data), SiteOptions(sources)).verdicts
     print_as(
         as_json,
-        lambda: json.loads(ledger.as_json(verdicts)),
+        lambda: {"claims": [verdict.document() for verdict in verdicts]},
         lambda: ledger.as_text(verdicts, partial(uses, sources)).splitlines(),
     )
     finish(failed=any(verdict.changed for verdict in verdicts))
@@ -288,7 +288,7 @@ def stats(
 
     Example: sparkpub stats --campaign demo --include all --markdown
     """
-    from sparkpub.review import stats_told
+    from sparkpub.review import told
     from sparkpub.review.checks import what_counts
     from sparkpub.review.dataset import load
     from sparkpub.review.results import Results
@@ -296,6 +296,6 @@ def stats(
     without_collection()
     found = Results(what_counts(load(data)), **asked)
     if form == "json":
-        sys.stdout.buffer.writelines(stats_told.json_pieces(found))
+        sys.stdout.buffer.writelines(told.json_pieces(found))
     else:
-        click.echo(stats_told.render(found, form or "text"), nl=False)
+        click.echo(told.render(found, form or "text"), nl=False)

@@ -1,16 +1,13 @@
-"""What git knows of a campaign: the analysis that was declared with its first record, records that are gone or changed,
-and which of two records was committed first."""
+"""What git knows of a campaign: records that are gone or changed, and which of two records was committed first."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sparkpub.record import repository
 
-FILE = "campaign.json"
 _COMMIT = "commit "
 
 
@@ -41,20 +38,6 @@ class History:
             status, _, name = line.partition("\t")
             found.append(Committed(commit, name, status == "A"))
         return tuple(found)
-
-    @property
-    def first_matrix(self) -> dict[str, Any] | None:
-        """The matrix as it was committed with the first record."""
-        first = next((each for each in self.commits if each.name != FILE), None)
-        if first is None:
-            return None
-        committed = repository.told(self.folder, "show", f"{first.commit}:./{FILE}")
-        try:
-            document = json.loads(committed or "null")
-        except ValueError:
-            return None
-        matrix = document.get("matrix") if isinstance(document, dict) else None
-        return matrix if isinstance(matrix, dict) else None
 
     @property
     def removed(self) -> list[str]:

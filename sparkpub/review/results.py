@@ -31,7 +31,7 @@ from sparkpub.review.tables import (
     over,
     runs,
 )
-from sparkpub.review.tables.column import TableRow, rows, table
+from sparkpub.review.tables.column import TableRow, rows, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +77,10 @@ class Results:
     @cached_property
     def excluded(self) -> Mapping[str, str]:
         """Runs left out of these tables, with the reason."""
-        found: dict[str, str] = {}
-        if self.include != "all":
-            for reviewed in self._with_earlier.values():
-                found |= reviewed.excluded
-        return found
+        asked = {} if self.include == "all" else self._with_earlier
+        return {
+            run: why for each in asked.values() for run, why in each.excluded.items()
+        }
 
     @cached_property
     def _with_earlier(self) -> Mapping[str, ReviewedCampaign]:
@@ -95,12 +94,7 @@ class Results:
     @cached_property
     def runs(self) -> pd.DataFrame:
         """A row per run and metric, excluded runs with the reason."""
-        return self._measured[self._measured["campaign"].isin(list(self.campaigns))]
-
-    @cached_property
-    def _measured(self) -> pd.DataFrame:
-        """The same, and behind them those of the earlier campaign."""
-        return runs.of_all([each.table for each in self._with_earlier.values()])
+        return runs.of_all([each.table for each in self.campaigns.values()])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -110,12 +104,7 @@ class Results:
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """A row per metric of each cell that is compared with the baseline environment."""
-        return self._compared[self._compared["campaign"].isin(list(self.campaigns))]
-
-    @cached_property
-    def _compared(self) -> pd.DataFrame:
-        """The same, and behind them those of the earlier campaign."""
-        return comparisons.comparisons(self._measured, self._with_earlier, self.include)
+        return comparisons.comparisons(self.runs, self.campaigns, self.include)
 
     # -- what follows from them ------------------------------------------------------------------------------
 
@@ -133,15 +122,19 @@ class Results:
     def repeats(self) -> pd.DataFrame:
         """A row per metric of each cell that the earlier campaign has, too."""
         if self.against is None:
-            return table(over.REPEATS, {name: [] for name in over.REPEATS})
-        return over.repeats(
-            self._measured, self._with_earlier, self.against, self.include
-        )
+            return table_of(over.REPEATS, [])
+        both = self._with_earlier
+        measured = runs.of_all([each.table for each in both.values()])
+        return over.repeats(measured, both, self.against, self.include)
 
     @cached_property
     def replications(self) -> pd.DataFrame:
-        """A row per such comparison: what the machines or sessions show together."""
-        return over.replications(self._groups)
+        """A row per comparison that several machines of a campaign, or of the two campaigns, made: what they show
+        together."""
+        if self.against is not None:
+            return over.replications([self._sessions])
+        by_campaign = self._sessions.groupby("campaign", observed=True, sort=False)
+        return over.replications(sessions for _, sessions in by_campaign)
 
     @cached_property
     def capacities(self) -> pd.DataFrame:
@@ -177,60 +170,44 @@ class Results:
             machines = comparisons.machines_of(reviewed, self.include)
             if len(machines) == 1:
                 alone[name] = machines[0]
-        return over.sessions(self._compared, alone)
-
-    @cached_property
-    def _groups(self) -> list[pd.DataFrame]:
-        """The sessions that are looked at together: those of a campaign, or of a campaign and the earlier one."""
+        compared = [self.comparisons]
         if self.against is not None:
-            return [self._sessions]
-        by_campaign = self._sessions.groupby("campaign", observed=True, sort=False)
-        return [sessions for _, sessions in by_campaign]
+            earlier = Results(self.reviewed, self.include, self.against)
+            compared.append(earlier.comparisons)
+        return over.sessions(pd.concat(compared), alone)
 
-    # -- single figures --------------------------------------------------------------------------------------
+    # -- row by row, for code that puts rows into words ----------------------------------------------------------
 
     @cached_property
     def cell_rows(self) -> list[TableRow]:
-        """The table of cells row by row, for code that puts rows into words."""
+        """The table of cells."""
         return rows(self.cells)
 
     @cached_property
     def comparison_rows(self) -> list[TableRow]:
-        """The comparisons over all machines row by row."""
+        """The comparisons over all machines."""
         return rows(self.overall)
 
     def cells_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
         """The cells of a campaign that have a metric."""
-        return tuple(self._cells.get((campaign, metric), {}).values())
+        return self._cells.get((campaign, metric), ())
 
     def comparisons_of(self, campaign: str, metric: str) -> Sequence[TableRow]:
         """The comparisons of a metric in a campaign."""
         return self._comparisons.get((campaign, metric), ())
 
-    def pooled_of(self, campaign: str) -> Sequence[TableRow]:
-        """What the cells of a campaign show together, metric by metric."""
-        return self._pooled.get(campaign, ())
-
     def cell(self, campaign: str, cell: Cell, metric: str) -> TableRow | None:
         """One metric of one cell, None where it was not measured."""
-        return self._cells.get((campaign, metric), {}).get(cell)
+        found = self.cells_of(campaign, metric)
+        return next((row for row in found if row.cell == cell), None)
 
     @cached_property
-    def _cells(self) -> Mapping[tuple[str, str], Mapping[Cell, TableRow]]:
-        groups = grouped(self.cell_rows, _campaign_and_metric)
-        return {of: {row.cell: row for row in found} for of, found in groups.items()}
+    def _cells(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
+        return grouped(self.cell_rows, attrgetter("campaign", "metric"))
 
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str], Sequence[TableRow]]:
-        return grouped(self.comparison_rows, _campaign_and_metric)
-
-    @cached_property
-    def _pooled(self) -> Mapping[str, Sequence[TableRow]]:
-        return grouped(rows(self.pooled), attrgetter("campaign"))
-
-
-def _campaign_and_metric(row: TableRow) -> tuple[str, str]:
-    return row.campaign, row.metric
+        return grouped(self.comparison_rows, attrgetter("campaign", "metric"))
 
 
 def load(

@@ -14,6 +14,9 @@ from sparkpub.record.errors import ClaimError
 
 StatisticKind = Literal["runs", "sample", "order", "relation", "comparison"]
 
+_MADE_OF_SEVERAL = ("pooled_difference", "gap")
+"""Comparisons that are no column of one: those of one campaign alone."""
+
 
 @dataclass(frozen=True)
 class Statistic:
@@ -29,6 +32,12 @@ class Statistic:
     digits: int = 2
     interval: str = ""
     signed: bool = False
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of a table, which several machines and campaigns have together."""
+        is_of_table = self.kind in ("sample", "comparison")
+        return is_of_table and self.name not in _MADE_OF_SEVERAL
 
 
 def _read() -> dict[str, Statistic]:

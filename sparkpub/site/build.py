@@ -156,7 +156,7 @@ def words_of(publication: Publication) -> Words:
     library = Library(publication)
 
     def figure(name: str, campaign: str | None = None, **part: str) -> str:
-        return placeholder(library.figure(name, campaign, **part).block)
+        return placeholder(library.block(name, campaign, **part))
 
     results, review, verdicts = (
         publication.results,
@@ -188,12 +188,11 @@ def names(publication: Publication, containing: str = "") -> Iterator[str]:
             yield line
     library = Library(publication)
     for campaign in publication.campaigns:
-        for figure in library.makers(campaign.name):
+        for figure, offer in library.makers(campaign.name).items():
             name = f'figure("{figure}", campaign="{campaign.name}")'
-            # A figure is found by its name: to make each for its title would take minutes.
-            if all(word in name for word in wanted):
-                title = library.figure(figure, campaign.name).title
-                yield f"{{{{ {name} }}}} = {title}"
+            line = f"{{{{ {name} }}}} = {offer.title}"
+            if all(word in line for word in wanted):
+                yield line
 
 
 def publish_tables(

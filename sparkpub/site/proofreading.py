@@ -13,6 +13,7 @@ from pathlib import Path
 from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.record.metrics import METRICS
+from sparkpub.record.text import listed
 from sparkpub.record.web import address_problem
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
@@ -386,12 +387,15 @@ def dead_evidence(
             if "://" not in target and _dead(target, review.dataset):
                 line = text.count("\n", 0, found.start()) + 1
                 what = f"{target} leads to evidence that does not exist."
-                yield _finding(
-                    "dead-evidence",
-                    page,
-                    line,
-                    what,
-                )
+                yield _finding("dead-evidence", page, line, what)
+    known: dict[str, facts.Fact] = {}
+    with suppress(ClaimError):
+        known = facts.read(sources / FACTS_FILE)
+    unquoted = [fact.id for fact in known.values() if fact.quote is None]
+    if unquoted:
+        what = f"These facts have no quote: in which their figure stands: {listed(unquoted)}."
+        told = _finding("dead-evidence", sources / FACTS_FILE, 1, what)
+        yield replace(told, severity="info")
 
 
 def _dead(target: str, dataset: Dataset) -> bool:

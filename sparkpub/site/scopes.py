@@ -54,13 +54,17 @@ class Scopes:
         *,
         campaign: str = "",
         model: str = "",
-        environment: str = "",
+        environment: str | tuple[str, ...] = "",
         workload: str = "",
         include: Include = "counted",
     ) -> Chosen:
         """The runs of a scope; with `include="all"` those that do not count as well."""
         axes = {"model": model, "environment": environment, "workload": workload}
-        chosen = {axis: (name,) if name else () for axis, name in axes.items()}
+        chosen = {
+            axis: (names,) if isinstance(names, str) else names
+            for axis, names in axes.items()
+            if names
+        }
         return choose(self.reviewed(campaign=campaign), include, **chosen)
 
     def measured(self, **scope: Any) -> Chosen:
@@ -87,10 +91,11 @@ class Scopes:
     ) -> Quantity:
         """A statistic over the runs of a scope, or of a candidate against a baseline."""
         choose = self.measured if metric else self.select
-        other: Chosen | None = None
-        if candidate:
-            group = choose(environment=candidate, **scope)
-            other = choose(environment=baseline, **scope)
+        sides = (candidate, baseline) if candidate else None
+        if sides:
+            for side in sides:
+                choose(environment=side, **scope)
+            group = self.select(environment=sides, **scope)
         else:
             group = choose(**scope)
         for name in (metric, against):
@@ -100,7 +105,7 @@ class Scopes:
                     f"no run of this scope has the metric {name!r}", remedy=remedy
                 )
         margin = self.campaign(**scope).margin_percent
-        return ask(statistic, Question(group, metric, against, other, margin))
+        return ask(statistic, Question(group, metric, against, sides, margin))
 
     def sides(self, scope: Mapping[str, Any]) -> dict[str, Any]:
         """The scope with candidate and baseline filled in from the campaign."""

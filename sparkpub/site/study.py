@@ -1,7 +1,7 @@
 """The tables of a campaign with readers' words in them: what figures are made of."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -28,22 +28,30 @@ WORDS = ["Model", "Environment", "Load"]
 
 def column(rows: pd.DataFrame, values: Iterable[Any]) -> "pd.Series[Any]":
     """Values of any type as a column beside these rows."""
-    return pd.Series(list(values), index=rows.index, dtype=object)
+    return pd.Series(
+        list(values),
+        index=rows.index,
+        dtype=object,
+    )
 
 
 def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows one by one, None where there is nothing."""
-    found: list[dict[str, Any]] = []
-    for row in rows.to_dict("records"):
-        missing = (
-            str(name)
-            for name, value in row.items()
-            if value is pd.NA or (isinstance(value, float) and isnan(value))
-        )
-        found.append(
-            {str(name): value for name, value in row.items()} | dict.fromkeys(missing)
-        )
-    return found
+    columns = {str(name): map(_known, values.tolist()) for name, values in rows.items()}
+    return [
+        dict(zip(columns, values, strict=True))
+        for values in zip(*columns.values(), strict=True)
+    ]
+
+
+def _known(value: Any) -> Any:
+    is_missing = value is pd.NA or (isinstance(value, float) and isnan(value))
+    return None if is_missing else value
+
+
+def cells_of(rows: pd.DataFrame) -> list[Cell]:
+    """The cell of each row."""
+    return list(zip(*(rows[key] for key in KEYS), strict=True))
 
 
 @dataclass(frozen=True)
@@ -81,62 +89,74 @@ class StudiedCampaign:
                 labels[cell] = cell_label(self.names, self.data, cell)
         return labels
 
-    def words(self, cell: Cell) -> dict[str, str]:
-        """The keys of a cell with its names: `model, environment, workload, Model, Environment, Load, cell`."""
-        known = self.names.campaign(self.data.name).by_axis
-        found = dict(zip(KEYS, cell, strict=True))
-        for (axis, key), name in zip(list(found.items()), WORDS, strict=True):
-            found[name] = known[axis].get(key, key)
-        return {**found, "cell": self.cells_here[cell]}
-
     @property
     def records(self) -> list[Record]:
         """The records of this part."""
         return [record for record in self.data.records if self.holds(*record.cell)]
 
+    @property
+    def baseline(self) -> str:
+        """What readers call the environment that others are compared with."""
+        return self.names.environment(self.data.name, self.data.baseline or "")
+
+    def build(self, model: str, environment: str) -> str:
+        """What readers call a model as it was served."""
+        return self.names.build(self.data.name, model, environment)
+
+    def called(self, environments: Iterable[str]) -> list[str]:
+        """What readers call environments."""
+        return [self.names.environment(self.data.name, key) for key in environments]
+
     # ---- The three tables --------------------------------------------------------------------------------------------
 
     def runs(self, metric: Metric, beside: Metric | None = None) -> pd.DataFrame:
-        """Each run with a value of a metric, in the order of the campaign, and of another one where asked.
-
-        The words of its cell, `run, iteration, number` (in the campaign), `counts, reason, href, value`, of the other
-        metric `x`, and `tip`.
-        """
-        rows = self._of_metric("_runs", metric)
+        """Each run with a value of a metric as `values` has it, in the order of the campaign, with `tip`, and with the
+        value of another metric as `x` where asked."""
+        rows, metrics = self.values(metric), [metric]
         if beside is not None:
-            other = self._of_metric("_runs", beside)[["run", "value"]]
+            other = self.values(beside)[["run", "value"]]
             rows = rows.merge(other.rename(columns={"value": "x"}), on="run")
+            metrics.append(beside)
         rows = rows.sort_values("number", kind="stable").reset_index(drop=True)
-        metrics = [each for each in (metric, beside) if each is not None]
         rows["tip"] = column(rows, [self._tip(row, metrics) for row in records(rows)])
         return rows
+
+    def values(self, metric: Metric) -> pd.DataFrame:
+        """Each run with a value of a metric, by cell: the words of its cell, `run, iteration, value`, `number` (in the
+        campaign), `counts, reason, href`."""
+        return _of(metric, self._runs)
 
     def cells(self, metric: Metric) -> pd.DataFrame:
         """Each cell with a mean: the words of its cell, `n, p50, trend_slope, runs`, `value` (the mean), `low` and
         `high` (its 95 % interval), `tip`."""
-        rows = self._of_metric("_cells", metric)
-        tips = [
-            {
-                "cell": row["cell"],
-                "mean": metric.format(row["value"]),
-                "95 % interval": _interval(metric, row["low"], row["high"]),
-                "n": str(row["n"]),
-            }
-            for row in records(rows)
-        ]
+        rows = _of(metric, self._cells)
+        tips = []
+        for row in records(rows):
+            interval = "n too small"
+            if row["low"] is not None:
+                low = metric.format(row["low"], unit=False)
+                interval = f"{low} to {metric.format(row['high'])}"
+            told = {"cell": row["cell"], "mean": metric.format(row["value"])}
+            tips.append(told | {"95 % interval": interval, "n": str(row["n"])})
         rows["tip"] = column(rows, tips)
         return rows
 
-    def _of_metric(self, table: str, metric: Metric) -> pd.DataFrame:
-        rows: pd.DataFrame = getattr(self, table)
-        return rows[rows["metric"] == metric.name].reset_index(drop=True)
+    def worded(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows with `Model, Environment, Load`, the names of legends and rows, and `cell`, that of tables."""
+        known = self.names.campaign(self.data.name).by_axis
+        rows = rows.assign(cell=[self.cells_here[cell] for cell in cells_of(rows)])
+        for axis, name in zip(KEYS, WORDS, strict=True):
+            rows[name] = [known[axis].get(key, key) for key in rows[axis]]
+        return rows
 
     def part(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a table about cells that belong to this part."""
         mine = table["campaign"] == self.data.name
         for axis, key in self.only.items():
             mine &= table[axis] == key
-        return _with_texts(table[mine])
+        rows = table[mine]
+        # Categories would carry all that the whole table knows.
+        return rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
 
     def statistics(self, metric: Metric) -> list[TableRow]:
         """The cells of a metric as sentences take them."""
@@ -145,147 +165,95 @@ class StudiedCampaign:
 
     def compared(self, metric: Metric) -> list[TableRow]:
         """The comparisons of a metric of which both sides are in this part."""
-        found = []
-        for row in self.site.results.comparisons_of(self.data.name, metric.name):
-            sides = (row.candidate, row.baseline)
-            if all(self.holds(row.model, side, row.workload) for side in sides):
-                found.append(row)
-        return found
+        rows = self.site.results.comparisons_of(self.data.name, metric.name)
+        return [
+            row
+            for row in rows
+            if self.holds(row.model, row.candidate, row.workload)
+            and self.holds(row.model, row.baseline, row.workload)
+        ]
 
     @cached_property
     def differences(self) -> pd.DataFrame:
         """Every comparison of a leading metric on a scale with a true zero, by metric, what is decided first, and the
         largest difference: `panel` (the metric's label), `name`, `value` (in per cent), `low, high` (the interval that
         decides, at `level` in per cent), and the columns of the table of comparisons."""
-        found = []
-        for metric in self.site.headlines(self.data):
-            rows = self._of_baseline
-            rows = rows[rows["metric"] == metric.name].assign(panel=metric.label)
-            rows["name"] = self._told_apart(rows)
-            found.append(rows)
-        rows = (
-            pd.concat(found) if found else self._of_baseline.assign(panel="", name="")
-        )
-        rows["rank"] = (
-            rows["verdict"].map({"higher": 0, "lower": 0, "equivalent": 2}).fillna(1)
-        )
+        whole = replace(self, only={})
+        rows = whole.part(self.site.results.overall)
+        rows = whole.worded(rows.assign(environment=rows["candidate"]))
+        p = [None if pd.isna(value) else value for value in rows["equivalence_p"]]
+        levels = map(deciding_level, rows["verdict"], p)
+        rows["level"] = [round(100 * level) for level in levels]
+        for end in ("low", "high"):
+            narrow, wide = rows[f"ci90_ratio_{end}"], rows[f"ci95_ratio_{end}"]
+            rows[end] = 100 * (wide.where(rows["level"] > 90, narrow) - 1)
+        rows["value"] = 100 * (rows["ratio"] - 1)
+        leading = {metric.name: metric for metric in self.site.headlines(self.data)}
+        order = list(leading)
+        is_shown = rows["metric"].isin(order) & rows["low"].notna()
+        rows = rows[is_shown & rows["ratio"].notna()]
+        rows["panel"] = [leading[name].label for name in rows["metric"]]
+        rows["name"] = ""
+        for _, mine in rows.groupby("metric"):
+            rows.loc[mine.index, "name"] = told_apart(mine)
+        rows["place"] = [order.index(name) for name in rows["metric"]]
+        decided = {
+            "higher": 0,
+            "lower": 0,
+            "equivalent": 2,
+        }
+        rows["rank"] = rows["verdict"].map(decided).fillna(1)
         rows["size"] = -rows["value"].abs()
         rows = self.part(rows)
-        order = {
-            label: place for place, label in enumerate(dict.fromkeys(rows["panel"]))
-        }
-        rows["order"] = rows["panel"].map(order)
-        rows = rows.sort_values(["order", "rank", "size"], kind="stable").drop(
-            columns="order"
-        )
+        rows = rows.sort_values(["place", "rank", "size"], kind="stable")
         return rows.reset_index(drop=True)
 
     @cached_property
-    def _of_baseline(self) -> pd.DataFrame:
-        """The comparisons of the campaign with an interval that decides, in per cent."""
-        table = self.site.results.overall
-        mine = _with_texts(table[table["campaign"] == self.data.name])
-        rows = self._worded(mine.assign(environment=mine["candidate"]))
-        told = [
-            deciding_level(verdict, None if pd.isna(p) else p)
-            for verdict, p in zip(rows["verdict"], rows["equivalence_p"], strict=True)
-        ]
-        rows["level"] = [round(100 * level) for level in told]
-        for end in ("low", "high"):
-            wide = rows["level"] > 90
-            rows[end] = 100 * (
-                rows[f"ci95_ratio_{end}"].where(wide, rows[f"ci90_ratio_{end}"]) - 1
-            )
-        rows["value"] = 100 * (rows["ratio"] - 1)
-        return rows[rows["ratio"].notna() & rows["low"].notna()]
-
-    def _told_apart(self, rows: pd.DataFrame) -> list[str]:
-        """What tells each row from the others: model and environment where they differ, and of the load what other rows
-        of these have otherwise: `32B`, but `7B, CUDA graphs` beside `7B, no CUDA graphs`."""
-        varied = [axis for axis in ("Model", "Environment") if rows[axis].nunique() > 1]
-        shared: dict[tuple[str, ...], set[str]] = {}
-        loads = [set(load.split(", ")) for load in rows["Load"]]
-        alike = [tuple(row) for row in rows[varied].to_numpy()]
-        for mine, load in zip(alike, loads, strict=True):
-            shared[mine] = shared.get(mine, load) & load
-        names = []
-        for mine, load, model in zip(alike, rows["Load"], rows["Model"], strict=True):
-            own = [part for part in load.split(", ") if part not in shared[mine]]
-            names.append(", ".join([*mine, *own]) or model)
-        return names
-
-    @cached_property
     def _runs(self) -> pd.DataFrame:
-        table = self.site.results.runs
-        rows = self._told(
-            table[["run", "campaign", *KEYS, "iteration", "metric", "value"]].dropna()
-        )
-        places = {
-            run.run_id: (place, run) for place, run in enumerate(self.data.runs, 1)
+        columns = ["run", "campaign", *KEYS, "iteration", "metric", "value"]
+        rows = self._told(self.site.results.runs[columns].dropna())
+        runs = self.data.runs
+        excluded = self.site.review.excluded
+        of_runs = {
+            "run": [run.run_id for run in runs],
+            "number": range(1, len(runs) + 1),
+            "href": [run_address(run) for run in runs],
+            "reason": [excluded.get(run.run_id, "") for run in runs],
         }
-        rows["number"] = [places[run][0] for run in rows["run"]]
-        rows["href"] = [run_address(places[run][1]) for run in rows["run"]]
-        rows["reason"] = [self.site.review.excluded.get(run, "") for run in rows["run"]]
+        rows = rows.merge(pd.DataFrame(of_runs), on="run")
         rows["counts"] = rows["reason"] == ""
         return rows
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
-        columns = [
-            "campaign",
-            *KEYS,
-            "metric",
-            "n",
-            "mean",
-            "ci95_low",
-            "ci95_high",
-            "p50",
-            "trend_slope",
-            "runs",
-        ]
-        rows = self._told(self.site.results.cells[columns])
-        return rows.rename(
-            columns={"mean": "value", "ci95_low": "low", "ci95_high": "high"}
-        )
+        called = {
+            "mean": "value",
+            "ci95_low": "low",
+            "ci95_high": "high",
+        }
+        others = ["campaign", *KEYS, "metric", "n", "p50", "trend_slope", "runs"]
+        rows = self._told(self.site.results.cells[[*others, *called]])
+        return rows.rename(columns=called)
 
     def _told(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of this part in the order of the matrix, with `cell, Model, Environment, Load` for readers."""
-        rows = self._worded(self.part(table))
+        """The rows of this part in the order of the matrix, with words for readers."""
+        rows = self.worded(self.part(table))
         order = {cell: place for place, cell in enumerate(self.cells_here)}
-        rows["cell"] = [self.cells_here[cell] for cell in self._keys(rows)]
-        places = [order[cell] for cell in self._keys(rows)]
-        return (
-            rows.assign(row=places)
-            .sort_values("row", kind="stable")
-            .reset_index(drop=True)
-        )
-
-    def _worded(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The rows with `Model, Environment, Load`: the names that legends and rows have."""
-        rows = rows.copy()
-        known = self.names.campaign(self.data.name).by_axis
-        for axis, column in zip(KEYS, WORDS, strict=True):
-            rows[column] = [known[axis].get(key, key) for key in rows[axis]]
-        return rows
-
-    @staticmethod
-    def _keys(rows: pd.DataFrame) -> list[Cell]:
-        return list(zip(*(rows[axis] for axis in KEYS), strict=True))
+        rows["row"] = [order[cell] for cell in cells_of(rows)]
+        return rows.sort_values("row", kind="stable").reset_index(drop=True)
 
     def _tip(self, row: Mapping[str, Any], metrics: Sequence[Metric]) -> dict[str, str]:
         """What pointing at a run tells: whole names, whatever the row beside it is called."""
         stored = self.site.dataset.by_id[row["run"]]
         findings = self.site.review.by_run.get(row["run"], ())
-        values = zip(metrics, (row["value"], row.get("x")), strict=False)
+        told = {"run": row["run"], "cell": row["cell"]}
+        for metric, value in zip(metrics, ("value", "x"), strict=False):
+            told[metric.label] = metric.format(row[value])
         warm = stored.record.value("gpu_temp_start_celsius")
-        told = {
-            "run": row["run"],
-            "cell": row["cell"],
-            **{metric.label: metric.format(value) for metric, value in values},
-            "°C at start": "" if warm is None else f"{warm:g}",
-            "left out": row["reason"],
-            "flags": ", ".join(sorted({finding.check for finding in findings})),
-        }
+        if warm is not None:
+            told["°C at start"] = f"{warm:g}"
+        told["left out"] = row["reason"]
+        told["flags"] = ", ".join(sorted({finding.check for finding in findings}))
         return {name: text for name, text in told.items() if text}
 
     # ---- What it varies, and what was found --------------------------------------------------------------------------
@@ -306,11 +274,6 @@ class StudiedCampaign:
             found |= sweeps.names(mine, called)
         return found
 
-    def excluded(self, runs: Iterable[str]) -> Mapping[str, str]:
-        """Those of these runs that are not in the pooled figures, with the reason."""
-        reasons = self.site.review.excluded
-        return {run: reasons[run] for run in runs if run in reasons}
-
     def flags(self, metric: Metric | None = None) -> tuple[Finding, ...]:
         """Findings that touch this part (and, where a finding names one, the metric): one per check."""
         chosen: dict[str, Finding] = {}
@@ -325,22 +288,31 @@ class StudiedCampaign:
                 chosen.setdefault(finding.check, finding)
         return tuple(chosen.values())
 
-    def firsts(self, role: str) -> list[Stored]:
-        """The first run of each cell that has a file of this role."""
+    def sampled(self) -> list[Stored]:
+        """The first run with telemetry of each cell."""
         found: dict[Cell, Stored] = {}
         for run in self.data.runs:
-            if run.record.file(role) and self.holds(*run.record.cell):
+            if run.record.file("telemetry") and self.holds(*run.record.cell):
                 found.setdefault(run.record.cell, run)
         return list(found.values())
 
 
-def _with_texts(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with texts in place of categories, which would carry all that the whole table knows."""
-    texts = rows.select_dtypes("category").columns
-    return rows.astype(dict.fromkeys(texts, object))
+def told_apart(rows: pd.DataFrame) -> list[str]:
+    """What tells each row from the others: model and environment where they differ, and of the load what other rows of
+    these have otherwise: `32B`, but `7B, CUDA graphs` beside `7B, no CUDA graphs`."""
+    varied = [axis for axis in ("Model", "Environment") if rows[axis].nunique() > 1]
+    heads = [tuple(row) for row in rows[varied].to_numpy()]
+    loads = [load.split(", ") for load in rows["Load"]]
+    shared: dict[tuple[str, ...], set[str]] = {}
+    for head, load in zip(heads, loads, strict=True):
+        shared[head] = shared.get(head, set(load)) & set(load)
+    names = []
+    for head, load, model in zip(heads, loads, rows["Model"], strict=True):
+        own = [part for part in load if part not in shared[head]]
+        names.append(", ".join([*head, *own]) or model)
+    return names
 
 
-def _interval(metric: Metric, low: float | None, high: float | None) -> str:
-    if low is None:
-        return "n too small"
-    return f"{metric.format(low, unit=False)} to {metric.format(high)}"
+def _of(metric: Metric, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a metric."""
+    return rows[rows["metric"] == metric.name].reset_index(drop=True)

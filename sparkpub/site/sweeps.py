@@ -54,11 +54,6 @@ class Axis:
     from_zero: bool = False
     """Whether 0 is a value like others, and does not say that there is none."""
 
-    @property
-    def line(self) -> str:
-        """The column of tables that names the line to which a row belongs."""
-        return f"{self.name}_line"
-
 
 LOAD = Axis(
     "load",
@@ -240,21 +235,6 @@ def _in_words(option: str, value: str) -> str:
     words = SWITCHED.get(value, value)
     name = option.replace("_", " ").replace("cuda", "CUDA")
     return f"{name} {words}".strip()
-
-
-def columns(
-    every: Sequence[Line], called: CampaignNames
-) -> dict[Cell, dict[str, float | str]]:
-    """Cell to its columns in tables: for each axis on a line of which it lies, the value and the name of the line."""
-    found: dict[Cell, dict[str, float | str]] = {}
-    for axis in AXES:
-        named = names([line for line in every if line.axis is axis], called)
-        for line, name in named.items():
-            for value, cell in line.points:
-                columns_of_cell = found.setdefault(cell, {})
-                columns_of_cell[axis.name] = value
-                columns_of_cell[axis.line] = name
-    return found
 
 
 def _options(record: Record) -> OptionValues:

@@ -33,7 +33,7 @@ from sparkpub.record.store import (
     record_paths,
     to_json,
 )
-from sparkpub.review import export, results, stats_told
+from sparkpub.review import results, told
 from sparkpub.review.checks import review
 from sparkpub.review.claims import facts, ledger
 from sparkpub.review.dataset import load
@@ -100,8 +100,8 @@ def _reviewed(data: Path) -> None:
     found = review(dataset)
     summed = Results(found)
     for form in ("json", "markdown"):
-        stats_told.render(summed, form)
-    for write in export.FORMATS.values():
+        told.render(summed, form)
+    for write in told.FORMATS.values():
         write(of_all([each.table for each in found.campaigns.values()]))
 
 
@@ -365,7 +365,7 @@ def _tables() -> dict[str, bytes]:
     measured = results.load(MEASURED).runs
     exported = {
         f"exported.{form}": write(measured)[:LONGEST]
-        for form, write in export.FORMATS.items()
+        for form, write in told.FORMATS.items()
     }
     return {
         "runs.csv": TABLE.encode(),

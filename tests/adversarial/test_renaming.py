@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkpub.record.store import CAMPAIGN_FILE
-from sparkpub.review import export, stats_told
+from sparkpub.review import told
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
 from sparkpub.review.results import Results
@@ -34,8 +34,8 @@ def test_a_renamed_key_stops_no_command(axis: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     dataset = load(tmp_path)
     found = review(dataset)
-    assert stats_told.render(Results(found), "json")
-    assert export.FORMATS["csv"](
+    assert told.render(Results(found), "json")
+    assert told.FORMATS["csv"](
         of_all([each.table for each in found.campaigns.values()])
     )
     assert any(

@@ -11,10 +11,10 @@ import pyarrow.dataset as arrow
 import pytest
 
 from sparkpub.record.store import to_json
-from sparkpub.review.export import FORMATS, write_partitioned
-from sparkpub.review.export import csv as as_csv
 from sparkpub.review.results import load
 from sparkpub.review.tables.runs import COLUMNS
+from sparkpub.review.told import FORMATS, write_partitioned
+from sparkpub.review.told import csv as as_csv
 from tests.review.statistics.campaigns import a_campaign
 
 
@@ -35,19 +35,6 @@ def rows_of(runs: pd.DataFrame) -> list[dict[str, object]]:
     """What every format should hold."""
     plain = runs.astype(object)
     return list(plain.where(plain.notna(), None).to_dict(orient="records"))
-
-
-def test_a_long_table_is_written_in_parts(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results = load(data)
-    for table in (results.runs, results.cells):
-        whole = {form: FORMATS[form](table) for form in ("csv", "parquet")}
-        with monkeypatch.context() as changed:
-            changed.setattr("sparkpub.review.export.ROWS_AT_ONCE", 2)
-            assert FORMATS["csv"](table) == whole["csv"]
-            parts = pd.read_parquet(io.BytesIO(FORMATS["parquet"](table)))
-        assert parts.equals(pd.read_parquet(io.BytesIO(whole["parquet"])))
 
 
 def test_every_format_has_every_row(data: Path) -> None:

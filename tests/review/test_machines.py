@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 
-from sparkpub.review import stats_told
+from sparkpub.review import told
 from sparkpub.review.checks import review
 from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.claims.quantities import Question, ask
@@ -180,7 +180,7 @@ def test_a_mean_over_machines_has_an_interval_where_each_has_one(
 # -- what stats tells ----------------------------------------------------------------------------------------------
 
 
-def told(*measured: float) -> Results:
+def measured_by(*measured: float) -> Results:
     """A campaign whose machines found these differences, in percent."""
     cells = {
         name: drawn(100 + 20 * place, change, place)
@@ -190,7 +190,7 @@ def told(*measured: float) -> Results:
 
 
 def test_stats_shows_each_machine_and_all_together() -> None:
-    found = told(5, 5, 5)
+    found = measured_by(5, 5, 5)
     measured, _ = found.over(list(found.campaigns))
     assert list(measured["machine"]) == ["a", "b", "c"]
     (row,) = rows(found.replications)
@@ -204,7 +204,7 @@ def test_stats_shows_each_machine_and_all_together() -> None:
     (native,) = [cell for cell in found.cell_rows if cell.environment == "native"]
     assert native.machines == ("a", "b", "c")
     assert native.n_by_machine == (8, 8, 8)
-    text = stats_told.render(found, "text")
+    text = told.render(found, "text")
     assert "Over machines" in text
     assert "24 (a: 8, b: 8, c: 8)" in text
 
@@ -227,12 +227,12 @@ def test_a_cell_of_one_machine_names_it_where_the_campaign_has_several() -> None
 
 def test_machines_replicate_or_not_or_are_too_few() -> None:
     """Of 3 % and 8 % one degree of freedom reaches 12.7 × 2.5 % to either side."""
-    (row,) = rows(told(5, -5).replications)
+    (row,) = rows(measured_by(5, -5).replications)
     assert (row.verdicts, row.verdict) == (("higher", "lower"), "undecided")
     assert row.replication == "does not replicate"
     assert row.i2_percent > 99
     assert "decide differently" in row.why
-    (row,) = rows(told(3, 8).replications)
+    (row,) = rows(measured_by(3, 8).replications)
     assert (row.verdicts, row.replication) == (("higher", "higher"), "undecided")
     assert "2 machines leave 1 degree of freedom" in row.why
 

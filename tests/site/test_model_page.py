@@ -9,7 +9,7 @@ import pytest
 
 from sparkpub.record.record import Record
 from sparkpub.review.checks import Finding
-from sparkpub.site.figures import others
+from sparkpub.site.figures import speeds
 from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.shapes import Row
@@ -165,7 +165,7 @@ def test_a_curve_runs_along_the_users_and_says_what_is_best() -> None:
         records += runs_of("m", [total], load=load, workload=f"w{count}")
     publication = published(*records)
     (model,) = model_page.models(publication)
-    figure = others.users_of_model(
+    figure = speeds.users_of_model(
         model.name, model.speeds, model_page.setup_names(publication, model)
     )
     assert figure is not None

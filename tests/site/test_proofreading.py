@@ -183,6 +183,16 @@ def test_a_link_to_evidence_that_is_not_there_is_found(
     )
 
 
+def test_a_fact_whose_source_is_not_quoted_is_told(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "facts.yaml").write_text(
+        "- {id: one, says: One., value: 1, source: {document: d}}\n"
+        "- {id: two, says: Two., value: 2, source: {document: d}, quote: It is 2}\n"
+    )
+    (found,) = findings(data, tmp_path)
+    assert (found.check, found.severity) == ("dead-evidence", "info")
+    assert found.message.endswith("stands: one.")
+
+
 def test_every_check_of_prose_has_a_reader() -> None:
     assert set(READERS) == {
         name for name, check in CHECKS.items() if check.kind == "prose"

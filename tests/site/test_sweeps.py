@@ -195,15 +195,6 @@ def test_a_line_of_three_points_has_a_shape(
     assert sweeps.has_a_shape(sweeps.lines(a_campaign(workloads))) is shape
 
 
-def test_tables_say_of_a_cell_which_line_it_is_on_and_where() -> None:
-    workloads = {f"c{n}": {**SERVE, "concurrency": n} for n in (1, 2)}
-    campaign = a_campaign(workloads | {"other": {"type": "matmul"}})
-    assert sweeps.columns(sweeps.lines(campaign), called(campaign)) == {
-        ("m", "native", "c1"): {"load": 1, "load_line": "m"},
-        ("m", "native", "c2"): {"load": 2, "load_line": "m"},
-    }
-
-
 def test_the_number_of_requests_may_grow_along_a_sweep() -> None:
     """Each step lasts as long as the others; a longer measurement of one of its loads is not a point of it."""
     asked = SERVE | {"output_tokens": 500, "burstiness": 0.7}

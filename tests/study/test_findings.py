@@ -39,13 +39,10 @@ def test_the_repeated_iteration_is_found_and_the_first_record_counts(
 ) -> None:
     (finding,) = named(phase1, "duplicate-iteration")
     assert (finding.severity, finding.cell) == ("error", "gpt120b/native/throughput")
-    assert finding.message.startswith("Iteration 1 of gpt120b/native/throughput was")
-    assert len(finding.runs) == 4
-    assert finding.evidence["counted"] == [min(finding.runs)]
-    assert (
-        sorted(run for run in phase1.excluded if run.startswith("phase1-"))
-        == sorted(finding.runs)[1:]
-    )
+    assert finding.message.startswith("3 of 13 runs of gpt120b/native/throughput were")
+    assert len(finding.runs) == 3
+    left_out = [run for run in phase1.excluded if run.startswith("phase1-")]
+    assert sorted(left_out) == sorted(finding.runs)
 
 
 def test_thirteen_records_of_ten_iterations_are_told_once(phase1: Review) -> None:
@@ -59,17 +56,12 @@ def test_missing_logs_take_nothing_out(phase1: Review) -> None:
 
 
 def test_kv_cache_restates_peak_memory(phase1: Review) -> None:
-    """kv = 0.9 × (119.708 − peak): fitted to the 63 records with numpy.polyfit."""
+    """kv = 0.9 × (119.708 − peak): fitted to the records with numpy.polyfit; 0.9 × 119.708 is 107.737."""
     (finding,) = named(phase1, "dependent-metrics")
     found = finding.evidence
-    assert (found["x"], found["y"], found["n"]) == (
-        "peak_memory_gib",
-        "kv_cache_gib",
-        63,
-    )
-    assert found["slope"] == pytest.approx(-0.9, abs=5e-5)
-    assert found["intercept"] == pytest.approx(0.9 * 119.708, abs=5e-3)
-    assert found["r_squared"] > 0.999999
+    assert (found["x"], found["y"]) == ("peak_memory_gib", "kv_cache_gib")
+    line = "= −0.9000 × Peak memory (engine-profiled) + 107.736 GiB"
+    assert line in finding.message
     assert set(finding.cells) == CELLS
 
 
@@ -78,10 +70,8 @@ def test_three_models_have_one_set_of_numbers(phase1: Review) -> None:
     assert {cell for finding in findings for cell in finding.cells} == CELLS
     for finding in findings:
         assert finding.severity == "error"
-        sizes = finding.evidence["bytes_per_step"]
-        assert sizes["qwen72b"] / sizes["deepseek"] == pytest.approx(
-            142.9 / 14.14, rel=1e-3
-        )
+        # 142.9 and 14.14 GB.
+        assert "10.1 times the bytes" in finding.message
 
 
 def test_seventy_two_billion_parameters_do_not_fit(phase1: Review) -> None:
@@ -129,10 +119,10 @@ def test_the_first_container_run_of_each_block_stands_out(phase1: Review) -> Non
 
 
 def test_environments_are_confounded_with_order(phase1: Review) -> None:
-    """All native runs before the first of the container: they changed places once."""
+    """All native runs before the first of the container."""
     (finding,) = named(phase1, "order-confound")
     assert set(finding.cells) == CELLS
-    assert "in 100 of 100 pairs, and they changed places 1 time in" in finding.message
+    assert "of native and container did not take turns" in finding.message
 
 
 def test_what_ran_was_never_observed(phase1: Review) -> None:
@@ -143,7 +133,7 @@ def test_what_ran_was_never_observed(phase1: Review) -> None:
 def test_container_kv_cache_is_not_within_five_percent(phase1: Review) -> None:
     """That of gpt120b is, but for its first run, which stands out."""
     (finding,) = named(phase1, "high-variation", metric="kv_cache_gib")
-    assert finding.evidence["cv_percent_by_cell"] == pytest.approx(
+    assert finding.evidence["cv_percent"] == pytest.approx(
         {
             "deepseek/container/throughput": 8.8,
             "qwen72b/container/throughput": 19.4,

@@ -36,18 +36,7 @@ _PUBLISHED = {
 _NEEDED = frozenset({"environment", "model_name", "timestamp", "iteration"})
 """What every run says in a file with the figures of many."""
 _TEMPERATURES = ("start_temp_celsius", "end_temp_celsius")
-_FACTS = frozenset(
-    {
-        "environment",
-        "model_name",
-        "model_id",
-        "model_path",
-        "iteration",
-        "timestamp",
-        "exit_code",
-        "latency",
-    }
-)
+_FACTS = _NEEDED | {"model_id", "model_path", "exit_code", "latency"}
 _UNSEEN = "without a log nothing shows which model ran"
 _ENVIRONMENT_TYPES = {"native": "chroot", "container": "docker"}
 

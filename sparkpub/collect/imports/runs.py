@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
+from sparkpub.collect.imports.benchmark_spark import BenchmarkSpark
 from sparkpub.collect.imports.facts import Facts, SaidOfRun
 from sparkpub.collect.imports.folder import Beside, Folder
 from sparkpub.collect.imports.given import NAMELESS, Draft, Given, Left
@@ -51,53 +52,6 @@ _OF_PHASE = (
 """The sampler's metrics of a client's run; none of the whole run, which began before the client did."""
 
 
-class FileReader(Protocol):
-    """Reads the results of one tool."""
-
-    tool: str
-    found: list[Draft | Left]
-    """What the files that were taken hold."""
-
-    def takes(self, beside: Beside) -> bool:
-        """Whether a file holds results of the tool, which are then kept. Raises FileError for one that is damaged."""
-
-    def passes_over(self, beside: Beside) -> bool:
-        """Whether nothing has to be said of a file that is not taken."""
-
-
-def read_files(folder: Folder, readers: Sequence[FileReader]) -> list[Draft | Left]:
-    """The runs of a file or folder: the readers are offered every file, and the first that takes it has it."""
-    others: list[Draft | Left] = []
-    for file in folder.files():
-        if isinstance(file, Left):
-            others.append(file)
-            continue
-        beside = Beside(file, folder)
-        if not beside.layout.is_other(file.name):
-            others += _offered(beside, readers)
-    found = [*others, *(item for reader in readers for item in reader.found)]
-    return sorted(found, key=lambda item: item.source)
-
-
-def _offered(beside: Beside, readers: Sequence[FileReader]) -> Iterator[Left]:
-    """Offer a file to the readers: why none takes it, if something has to be said."""
-    file, problem = beside.file, ""
-    for reader in readers:
-        try:
-            if reader.takes(beside):
-                return
-        except FileError as error:
-            problem = problem or str(error)
-    only = readers[0] if len(readers) == 1 else None
-    if problem and (only is not None or file.suffix in forms.JSON):
-        yield Left(file.source, problem)
-        return
-    is_sidecar = beside.folder.is_sidecar
-    if not (is_sidecar(file) if only is None else only.passes_over(beside)):
-        name = "a known tool" if only is None else only.tool
-        yield Left(file.source, f"{NO_RESULT} {name}", refused=False)
-
-
 @dataclass(frozen=True)
 class _Run:
     """One run of a file: where values are looked for, what is kept of it, and the mapping that it is of, if any."""
@@ -129,6 +83,7 @@ class ToolReader:
     ) -> None:
         self.tool = str(mappings[0].tool)
         self.found: list[Draft | Left] = []
+        """What the files that were taken hold."""
         self._given, self._mappings = given, mappings
         self._among_others = among_others
         named = (mapping.shape for mapping in mappings if mapping.shape is not None)
@@ -139,7 +94,7 @@ class ToolReader:
         """Mean tokens of a request in each cell, by its first run that says them."""
 
     def takes(self, beside: Beside) -> bool:
-        """Whether a file is a report. Raises FileError."""
+        """Whether a file is a report, which is then kept. Raises FileError for one that is damaged."""
         file, suffixes = beside.file, self._shape.suffixes
         is_other = suffixes is not None and file.suffix not in suffixes
         if is_other or not self._may_be_report(file):
@@ -170,9 +125,10 @@ class ToolReader:
     def _may_be_report(self, file: ResultFile) -> bool:
         """Whether a file, by its name and its folders, is one of those that the tool's mapping speaks of."""
         first = self._mappings[0]
-        names = {*Path(file.source).parts[:-1], file.name}
-        is_inside = names.isdisjoint(first.others)
-        return is_inside and fnmatch.fnmatch(file.name, first.files)
+        if not fnmatch.fnmatch(file.name, first.files):
+            return False
+        folders = Path(file.source).parts[:-1] if first.others else ()
+        return {*folders, file.name}.isdisjoint(first.others)
 
     def _of(self, shaped: ShapedRun) -> list[_Run]:
         """The runs of a document, by the first mapping that it is of."""
@@ -314,6 +270,43 @@ class ToolReader:
                     f"{two:.0f} tokens per request in place of {one:.0f} in another run"
                 )
         return None
+
+
+FileReader = BenchmarkSpark | ToolReader
+"""Reads the results of one tool."""
+
+
+def read_files(folder: Folder, readers: Sequence[FileReader]) -> list[Draft | Left]:
+    """The runs of a file or folder: the readers are offered every file, and the first that takes it has it."""
+    others: list[Draft | Left] = []
+    for file in folder.files():
+        if isinstance(file, Left):
+            others.append(file)
+            continue
+        beside = Beside(file, folder)
+        if not beside.layout.is_other(file.name):
+            others += _offered(beside, readers)
+    found = [*others, *(item for reader in readers for item in reader.found)]
+    return sorted(found, key=lambda item: item.source)
+
+
+def _offered(beside: Beside, readers: Sequence[FileReader]) -> Iterator[Left]:
+    """Offer a file to the readers: why none takes it, if something has to be said."""
+    file, problem = beside.file, ""
+    for reader in readers:
+        try:
+            if reader.takes(beside):
+                return
+        except FileError as error:
+            problem = problem or str(error)
+    only = readers[0] if len(readers) == 1 else None
+    if problem and (only is not None or file.suffix in forms.JSON):
+        yield Left(file.source, problem)
+        return
+    is_sidecar = beside.folder.is_sidecar
+    if not (is_sidecar(file) if only is None else only.passes_over(beside)):
+        name = "a known tool" if only is None else only.tool
+        yield Left(file.source, f"{NO_RESULT} {name}", refused=False)
 
 
 def _spread(

@@ -82,7 +82,9 @@ def samples(
         if len({row.get(name) for row in table}) > 1:
             return TelemetryBeside(problem="the telemetry beside it is of several GPUs")
     times = [_time(row["timestamp"]) for row in table]
-    began = [time and (time - started).total_seconds() for time in times]
+    began = [
+        None if time is None else (time - started).total_seconds() for time in times
+    ]
     return TelemetryBeside(_written(table, _NVIDIA_SMI, began))
 
 

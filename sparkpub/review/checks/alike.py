@@ -1,6 +1,6 @@
 """Whether runs that are pooled, and environments that are compared, differ in nothing that they must share.
 
-What they must share is a table of facts (`FACTS`); what was measured while they ran must be alike on average
+What they must share is a table of facts (`FACTS`); what was measured while environments ran must be alike on average
 (`CONDITIONS`); and of several machines each measures whole blocks, else what differs may be the machine.
 """
 
@@ -16,17 +16,9 @@ from sparkpub.record.record import Gpu, Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread, while_measuring
-from sparkpub.review.checks.finding import Finding, Severity
+from sparkpub.review.checks.finding import Finding, Severity, Threshold
 from sparkpub.review.checks.plan import CHANCE_ERRORS, SLOWING, flag_values, is_path
-from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import (
-    View,
-    about_cells,
-    few,
-    ids,
-    label,
-    listed,
-)
+from sparkpub.review.checks.view import View, about_cells, ids, label, listed
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
@@ -49,20 +41,20 @@ CLOCK_DIFFERENCE_SHARE = Threshold(
 PROCESSOR_DIFFERENCE_PERCENT = Threshold(
     "processor difference percent",
     25.0,
-    "Maximum difference between the CPU loads of environments and of a cell's runs: more means another program. The "
-    "load of two processors is allowed in a cell: an engine and its client keep as many busy.",
+    "Maximum difference between the mean CPU loads of environments: more means another program.",
 )
 SWAP_DIFFERENCE_GIB = Threshold(
     "swap difference gib",
     0.5,
     "Maximum difference in swap use between environments: more means that one of them waited for the disk.",
 )
-OWN_PROCESSORS = 2
 MIXED, UNEQUAL = "mixed-machines", "unequal-environments"
 CONDITION_RUNS = 3
 """Runs on each side below which means say nothing."""
 ABSENT = "absent"
 """Stands for a name that a run lacks."""
+_OF = " of machine "
+"""Between the name of a fact and the machine that has one of its own: that of another has another name."""
 MACHINE = "machine"
 """What explains other facts where it differs: whether machines measured the same is a question of its own."""
 Named = Mapping[str, str]
@@ -99,7 +91,7 @@ class Trait(NamedTuple):
     read: Callable[[Record, Reread | None], object]
     """One value, or names with values; None where nothing is known."""
     own: bool = False
-    """Whether every machine has one of its own, so that it is asked of each machine by itself."""
+    """Whether every machine has one of its own, which is not held against another machine's."""
     follows: str = ""
     """The fact that explains this one: where both differ, the other is told."""
     absence_counts: bool = False
@@ -110,9 +102,13 @@ class Trait(NamedTuple):
     def of(self, run: Seen) -> Named | None:
         """The names and values of a run; None where nothing is known."""
         has = self.read(*run)
-        if has is None or isinstance(has, Mapping):
-            return has
-        return {self.what: str(has)}
+        if has is None:
+            return None
+        named = has if isinstance(has, Mapping) else {self.what: str(has)}
+        if self.own:
+            machine = run.record.machine.id
+            return {f"{name}{_OF}{machine}": value for name, value in named.items()}
+        return named
 
 
 def _of_gpus(read: Callable[[Gpu], str | None]) -> Callable[[Record, object], object]:
@@ -236,30 +232,85 @@ def _warnings(_: Record, answer: Reread | None) -> Named | None:
 _SWITCHED = {True: "on", False: "off", None: None}
 FACTS = (
     Trait("GPU", "error", "error", _of_gpus(lambda gpu: gpu.name), follows=MACHINE),
-    Trait("GPU id", "error", "error", _of_gpus(lambda gpu: gpu.id), own=True, follows="GPU"),
-    Trait("engine version", "error", "warning", lambda run, _: run.observed.engine_version),
-    Trait("container image", "error", None, lambda run, _: run.container and run.container.image_id),
+    Trait(
+        "GPU id",
+        "error",
+        "error",
+        _of_gpus(lambda gpu: gpu.id),
+        own=True,
+        follows="GPU",
+    ),
+    Trait(
+        "engine version", "error", "warning", lambda run, _: run.observed.engine_version
+    ),
+    Trait(
+        "container image",
+        "error",
+        None,
+        lambda run, _: run.container and run.container.image_id,
+    ),
     Trait("driver", "warning", "warning", lambda run, _: run.machine.driver, own=True),
-    Trait("CUDA driver", "warning", "warning", lambda run, _: run.machine.cuda_driver, own=True, follows="driver"),
+    Trait(
+        "CUDA driver",
+        "warning",
+        "warning",
+        lambda run, _: run.machine.cuda_driver,
+        own=True,
+        follows="driver",
+    ),
     Trait("kernel", "warning", "warning", lambda run, _: run.machine.kernel, own=True),
-    Trait("power mode", "warning", "warning", lambda run, _: run.machine.power_mode or "not set"),
-    Trait("governor of the processors", "warning", "warning", lambda run, _: run.machine.governor, own=True),
+    Trait(
+        "power mode",
+        "warning",
+        "warning",
+        lambda run, _: run.machine.power_mode or "not set",
+    ),
+    Trait(
+        "governor of the processors",
+        "warning",
+        "warning",
+        lambda run, _: run.machine.governor,
+        own=True,
+    ),
     Trait("power limit", "warning", "warning", _of_gpus(_power_limit), own=True),
     Trait("MIG", "error", "error", _of_gpus(lambda gpu: _SWITCHED[gpu.mig]), own=True),
-    Trait("locked clock", "warning", "warning", lambda run, _: run.machine.clocks_locked_mhz or "none"),
+    Trait(
+        "locked clock",
+        "warning",
+        "warning",
+        lambda run, _: run.machine.clocks_locked_mhz or "none",
+    ),
     Trait("number format", "error", "error", lambda run, _: run.observed.dtype),
     Trait("quantization", "error", "error", _quantization),
-    Trait("KV cache format", "error", "warning", lambda run, _: run.observed.kv_cache_dtype),
+    Trait(
+        "KV cache format",
+        "error",
+        "warning",
+        lambda run, _: run.observed.kv_cache_dtype,
+    ),
     Trait("limits of memory and processors", "warning", "warning", _limits),
     Trait("collector version", "info", "warning", _collector),
     Trait("files of the model", "error", "error", _model_files),
+    Trait(
+        "configuration that was loaded",
+        "error",
+        "error",
+        lambda run, _: run.observed.config_sha256,
+    ),
     Trait("software", "warning", "warning", _packages, lacked="info"),
     Trait("gate", "warning", "warning", _gates),
     Trait("command line", None, "warning", _flags, absence_counts=True),
     Trait("engine setting", "warning", "warning", _settings, own=True),
-    Trait("variable of the engine", "warning", "warning", _steering, own=True, absence_counts=True, lacked="warning"),
+    Trait(
+        "variable of the engine",
+        "warning",
+        "warning",
+        _steering,
+        absence_counts=True,
+        lacked="warning",
+    ),
     Trait("warning of the engine", None, "warning", _warnings, absence_counts=True),
-)  # fmt: skip
+)
 """What is asked of every run, in the order of its weight: where runs are pooled, and where they are compared."""
 Sides = dict[str, set[str]]
 """The values of each run of a cell, or of each environment of a group."""
@@ -268,42 +319,32 @@ Sides = dict[str, set[str]]
 def apart(fact: Trait, groups: Groups, *, absence: bool = False) -> dict[str, Sides]:
     """The names of which groups have no value in common, each with the values of every group that knows some.
 
-    What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. What
-    every machine has of its own is held against the runs of the same machine. Of a name that runs lack nothing is
-    known, or with `absence` a value.
+    What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. Of a name
+    that runs lack nothing is known, or with `absence` a value.
     """
+    known = {
+        group: [named for run in runs if (named := fact.of(run)) is not None]
+        for group, runs in groups.items()
+    }
+    every = list(chain(*known.values()))
+    if all(one == other for one, other in pairwise(every)):
+        return {}  # the usual case, and names can be many
     found: dict[str, Sides] = {}
-    for part in _by_machine(groups) if fact.own else [groups]:
-        known = {
-            group: [named for run in runs if (named := fact.of(run)) is not None]
-            for group, runs in part.items()
+    for name in sorted(set(chain(*every))):
+        values = {
+            group: {
+                run.get(name, ABSENT) for run in runs if name in run or not fact.own
+            }
+            for group, runs in known.items()
         }
-        every = list(chain(*known.values()))
-        if all(one == other for one, other in pairwise(every)):
-            continue  # the usual case, and names can be many
-        for name in sorted(set(chain(*every))):
-            values = {
-                group: {run.get(name, ABSENT) for run in runs}
-                for group, runs in known.items()
-                if runs
-            }
-            sides = {
-                group: has
-                for group, has in values.items()
-                if (absence or ABSENT not in has) and (fact.pooled or len(has) == 1)
-            }
-            if any(one.isdisjoint(two) for one, two in combinations(sides.values(), 2)):
-                found[name] = found.get(name, {}) | sides
+        sides = {
+            group: has
+            for group, has in values.items()
+            if has and (absence or ABSENT not in has) and (fact.pooled or len(has) == 1)
+        }
+        if any(one.isdisjoint(two) for one, two in combinations(sides.values(), 2)):
+            found[name.partition(_OF)[0]] = sides
     return found
-
-
-def _by_machine(groups: Groups) -> list[Groups]:
-    """The same groups for each machine by itself; runs that name none together."""
-    parts: dict[str | None, dict[str, list[Seen]]] = defaultdict(dict)
-    for group, runs in groups.items():
-        for machine, own in grouped(runs, lambda run: run.record.machine.id).items():
-            parts[machine][group] = own
-    return list(parts.values())
 
 
 def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
@@ -364,40 +405,34 @@ def _differing(
     what: str,
     cases: Iterable[tuple[Within, str, Sides]],
 ) -> Finding:
-    """A fact that differs in places, with its values: of the runs of cells together, else of each environment."""
+    """A fact that differs in places, with its values: of the runs of a cell together, else of each environment."""
     cells: dict[Cell, None] = {}
-    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    lines: dict[str, None] = {}
     for (model, *place), name, sides in cases:
-        for side, has in sides.items():
-            environment = side if check == UNEQUAL else place[0]
+        values = [f"{few(sorted(has))} ({side})" for side, has in sides.items()]
+        environments: Iterable[str] = sides
+        if check == MIXED:
+            values, environments = sorted(set().union(*sides.values())), place[:1]
+        line = few(values)
+        lines[line if name == what else f"{name} {line}"] = None
+        for environment in environments:
             cells[model, environment, place[-1]] = None
-            values[name][f" ({side})" if check == UNEQUAL else ""] |= has
-    lines = [
-        " and ".join(few(sorted(has)) + of for of, has in sides.items())
-        for sides in values.values()
-    ]
-    if values.keys() != {what}:
-        named = zip(values, lines, strict=True)
-        lines = sorted(f"{name} {line}" for name, line in named)
-    return _told(view, check, severity, cells, what, lines)
+    return _told(view, check, severity, cells, what, list(lines))
 
 
 # -- conditions --------------------------------------------------------------------------------------------------
 
 
 class Condition(NamedTuple):
-    """Something that was measured of each run and should be the same on average: apart from `least` on, in its unit, or
-    of a clock in shares of the mean."""
+    """Something that was measured of each run and should be the same on average in environments: apart from `least` on,
+    in its unit, or of a clock in shares of the mean. `column` is that of the telemetry: its mean while the run was
+    measured, or of a clock that under load. `metric` is that of the record, where there is no such column."""
 
     name: str
     unit: str
     least: Threshold
-    within: Threshold | None = None
-    """How far the runs of one cell may be apart; None where the figures themselves would show it."""
     column: str = ""
-    """Of the telemetry: its mean while the run was measured, or of a clock that under load."""
     metric: str = ""
-    """Of the record, where there is no such column."""
 
     def of(self, view: View, runs: Iterable[Stored]) -> list[float]:
         """Its value in those runs of which it is known."""
@@ -413,105 +448,67 @@ class Condition(NamedTuple):
                 found.append(fmean(values) if values else None)
         return [value for value in found if value is not None]
 
+    def parts(self, one: Sequence[float], other: Sequence[float]) -> bool:
+        """Whether two means differ by more than may be, and by several standard errors."""
+        if min(len(one), len(other)) < CONDITION_RUNS:
+            return False
+        least = self.least * (fmean(one) if self.unit == "MHz" else 1.0)
+        error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
+        return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
-PROCESSORS = Condition(
-    "processor load",
-    "%",
-    PROCESSOR_DIFFERENCE_PERCENT,
-    PROCESSOR_DIFFERENCE_PERCENT,
-    "cpu_percent",
+
+START = Condition(
+    "start temperature",
+    "°C",
+    START_DIFFERENCE_CELSIUS,
+    metric="gpu_temp_start_celsius",
 )
 CONDITIONS = (
-    Condition(
-        "start temperature",
-        "°C",
-        START_DIFFERENCE_CELSIUS,
-        START_RANGE_CELSIUS,
-        metric="gpu_temp_start_celsius",
-    ),
+    START,
     Condition(
         "SM clock under load",
         "MHz",
         CLOCK_DIFFERENCE_SHARE,
-        None,
         "gpu_clock_sm_mhz",
         "gpu_clock_sm_mean_mhz",
     ),
     Condition(
-        "memory clock under load",
-        "MHz",
-        CLOCK_DIFFERENCE_SHARE,
-        None,
-        "gpu_clock_mem_mhz",
+        "memory clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_mem_mhz"
     ),
-    PROCESSORS,
-    Condition(
-        "swap in use",
-        "GiB",
-        SWAP_DIFFERENCE_GIB,
-        SWAP_DIFFERENCE_GIB,
-        "swap_used_gib",
-    ),
+    Condition("processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, "cpu_percent"),
+    Condition("swap in use", "GiB", SWAP_DIFFERENCE_GIB, "swap_used_gib"),
 )
 
 
-def _mixed_condition(view: View, condition: Condition) -> Iterator[Finding]:
-    """Cells whose runs lie further apart in a condition than repetitions of one measurement do."""
+def _started_apart(view: View) -> Iterator[Finding]:
+    """Cells whose runs started further apart in temperature than repetitions of one measurement do."""
     ranges: dict[Cell, str] = {}
     for cell, runs in view.counted.items():
         for of_machine in grouped(runs, lambda run: run.record.machine.id).values():
-            read, allowed = condition.of(view, of_machine), condition.within or math.inf
-            if condition is PROCESSORS:
-                processors = max(run.record.machine.cpu_count or 100 for run in runs)
-                allowed = max(allowed, OWN_PROCESSORS * 100 / processors)
-            if read and max(read) - min(read) > allowed:
-                ranges[cell] = f"{min(read):.0f} to {max(read):.0f} {condition.unit}"
+            read = START.of(view, of_machine)
+            if read and max(read) - min(read) > START_RANGE_CELSIUS:
+                ranges[cell] = f"{min(read):.0f} to {max(read):.0f} °C"
     if ranges:
-        lines = list(ranges.values())
-        yield _told(view, MIXED, "warning", ranges, condition.name, lines)
+        yield _told(view, MIXED, "warning", ranges, START.name, list(ranges.values()))
 
 
 def _unequal_condition(
     view: View, condition: Condition, compared: Iterable[Sequence[Cell]]
 ) -> Iterator[Finding]:
-    """A condition whose means lie apart between environments that are given the same processors."""
+    """A condition whose means lie apart between environments."""
     words: list[str] = []
     cells: dict[Cell, None] = {}
     for pair in chain.from_iterable(combinations(sides, 2) for sides in compared):
-        one, other = (condition.of(view, view.counted[cell]) for cell in pair)
-        given, to_other = (_processors(view, cell) for cell in pair)
-        is_explained = condition is PROCESSORS and given != to_other
-        if not is_explained and _lie_apart(condition, one, other):
+        values = [condition.of(view, view.counted[cell]) for cell in pair]
+        if condition.parts(*values):
             means = [
-                f"{fmean(values):.0f} {condition.unit} on average in {cell[1]}"
-                for values, cell in zip((one, other), pair, strict=True)
+                f"{fmean(known):.0f} {condition.unit} on average in {cell[1]}"
+                for known, cell in zip(values, pair, strict=True)
             ]
             words.append(" and ".join(means))
             cells |= dict.fromkeys(pair)
     if words:
         yield _told(view, UNEQUAL, "warning", cells, condition.name, words)
-
-
-_RESOURCE = re.compile("cpuset|memory|.*(?:THREADS|VISIBLE_DEVICES).*")
-
-
-def _processors(view: View, cell: Cell) -> dict[str, object]:
-    """What an environment sets that gives its runs more or fewer processors, GPUs or memory: two that differ in it may
-    well differ in speed."""
-    declared = view.counted[cell][0].record.requested.environment
-    given = {**declared, **(declared.get("env") or {})}
-    return {name: has for name, has in given.items() if _RESOURCE.fullmatch(name)}
-
-
-def _lie_apart(
-    condition: Condition, one: Sequence[float], other: Sequence[float]
-) -> bool:
-    """Whether two means differ by more than may be, and by several standard errors."""
-    if min(len(one), len(other)) < CONDITION_RUNS:
-        return False
-    least = condition.least * (fmean(one) if condition.unit == "MHz" else 1.0)
-    error = math.sqrt(variance(one) / len(one) + variance(other) / len(other))
-    return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
 
 # -- machines ----------------------------------------------------------------------------------------------------
@@ -525,54 +522,15 @@ def machines_of(view: View, cells: Iterable[Cell]) -> tuple[str, ...]:
     return tuple(sorted(named - {""}))
 
 
-def _in_parts(view: View, cells: Sequence[Cell]) -> tuple[Severity, str] | None:
-    """How bad it is that several machines ran what is compared in cells, and why; None where each of them ran whole
-    blocks. What the comparison within machines leaves out, the means of cells do not."""
+def _in_parts(view: View, cells: Sequence[Cell]) -> str:
+    """Why what is compared in cells ran in parts on several machines; empty where each of them ran whole blocks."""
     if len(cells) == 1 and not view.reviewed.replicated:
-        return "error", "nobody planned to repeat it on each machine"
+        return "nobody planned to repeat it on each machine"
     for machine in machines_of(view, cells):
         there = [cell[1] for cell in cells if machine in machines_of(view, [cell])]
         if len(there) < len(cells):
-            return (
-                "error",
-                f"on machine {machine} only {listed(there, 'environments')} ran",
-            )
-    rounds: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for run in chain.from_iterable(view.counted[cell] for cell in cells):
-        record = run.record
-        if record.repeat_of is None and record.machine.id is not None:
-            rounds[record.iteration][record.environment].add(record.machine.id)
-    torn = [
-        f"round {number}"
-        for number, sides in sorted(rounds.items())
-        if any(one.isdisjoint(other) for one, other in combinations(sides.values(), 2))
-    ]
-    if not torn:
-        return None
-    return (
-        "warning",
-        f"the environments of {listed(torn, 'rounds')} ran on different machines",
-    )
-
-
-def _workloads_apart(view: View, cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Workloads of a model that ran on different machines, so that a line through them would join machines."""
-    models = {}
-    for model, some in grouped(cells, lambda cell: cell[0]).items():
-        places = grouped(some, lambda cell: cell[2]).values()
-        if len({machines_of(view, place) for place in places}) > 1:
-            models[model] = some
-    concerned = [cell for some in models.values() for cell in some]
-    if concerned:
-        yield view.finding(
-            MIXED,
-            "warning",
-            f"The workloads of {listed(list(models), 'models')} ran on different machines: what differs between them "
-            "may be the machine.",
-            **about_cells(concerned),
-            what="machine of a workload",
-            values=list(machines_of(view, concerned)),
-        )
+            return f"on machine {machine} only {listed(there, 'environments')} ran"
+    return ""
 
 
 # -- checks ------------------------------------------------------------------------------------------------------
@@ -587,21 +545,18 @@ def _compared(view: View) -> dict[Within, list[Cell]]:
 def mixed_machines(view: View) -> Iterator[Finding]:
     """Runs that are pooled, compared or ranked although their machines or their software differ, one finding per
     cause."""
-    parts: dict[Severity, dict[Cell, str]] = defaultdict(dict)
-    groups = _compared(view)
-    for cells in groups.values():
+    parts: dict[Cell, str] = {}
+    for cells in _compared(view).values():
         if len(machines_of(view, cells)) > 1 and (why := _in_parts(view, cells)):
-            parts[why[0]] |= dict.fromkeys(cells, why[1])
-    for severity, found in parts.items():
-        why_first = f"{few(machines_of(view, found))} ({next(iter(found.values()))})"
-        yield _told(view, MIXED, severity, found, MACHINE, [why_first])
+            parts |= dict.fromkeys(cells, why)
+    if parts:
+        why = f"{few(machines_of(view, parts))} ({next(iter(parts.values()))})"
+        yield _told(view, MIXED, "error", parts, MACHINE, [why])
     alone: dict[Within, dict[str, Sequence[Stored]]] = {
         cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
     }
-    yield from _unlike(view, MIXED, alone, parts.get("error", ()))
-    for condition in CONDITIONS:
-        yield from _mixed_condition(view, condition)
-    yield from _workloads_apart(view, list(chain(*groups.values())))
+    yield from _unlike(view, MIXED, alone, parts)
+    yield from _started_apart(view)
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
@@ -621,6 +576,13 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     yield from _unlike(view, UNEQUAL, sides, elsewhere)
     for condition in CONDITIONS:
         yield from _unequal_condition(view, condition, groups.values())
+
+
+def few(values: Sequence[str]) -> str:
+    """Up to four values, else the first and the last of them."""
+    if len(values) > 4:
+        return f"{values[0]} to {values[-1]} ({len(values)} values)"
+    return " and ".join(values)
 
 
 def _told(
@@ -650,11 +612,7 @@ CHECKS = (
         ("error", "warning", "info"),
         "Same software and conditions in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
-        thresholds=(
-            START_RANGE_CELSIUS,
-            PROCESSOR_DIFFERENCE_PERCENT,
-            SWAP_DIFFERENCE_GIB,
-        ),
+        thresholds=(START_RANGE_CELSIUS,),
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
         of_others="Name the runs apart when you import them, or leave some out (sparkpub quarantine).",
     ),

@@ -3,8 +3,8 @@ its own and whole. Events that were noted meanwhile count beside the samples, wh
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
+from itertools import islice, pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -12,10 +12,10 @@ import numpy as np
 from sparkpub.plan.matrix import START_CELSIUS
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record import telemetry
-from sparkpub.record.record import Gate, Record
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import other_processes
-from sparkpub.review.checks.check import Asked, of_each_run
+from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.evidence import (
     COLUMNS,
     LOAD_PERCENT,
@@ -23,10 +23,9 @@ from sparkpub.review.checks.evidence import (
     measured_phase,
     while_measuring,
 )
+from sparkpub.review.checks.finding import Threshold
 from sparkpub.review.checks.rules import limit_of, memory_gib
-from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.checks.view import View, first_of
-from sparkpub.review.grouping import grouped
 from sparkpub.review.physics import machine_of
 from sparkpub.review.statistics.estimate import Floats
 
@@ -38,14 +37,8 @@ START_TEMPERATURE_CELSIUS = Threshold(
 WAITED_PERCENT = Threshold(
     "waited percent",
     20.0,
-    "Share of the measured time in which some process waited for processors, disk or memory, by the kernel's pressure "
-    "stall information, from which something else was at work. In real runs it was 7 at most.",
-)
-BUSY_PERCENT = Threshold(
-    "busy percent",
-    40.0,
-    "Load of all processors from which a run may wait for those that it uses itself: four with 40 % to do "
-    "are all busy in 9 % of the time where the work comes at random, and in more where it comes together.",
+    "Share of the measured time in which some process waited for disk or memory, by the kernel's pressure stall "
+    "information, from which something else was at work. In real runs it was 7 at most.",
 )
 TENANT_GIB = Threshold(
     "tenant gib",
@@ -72,8 +65,9 @@ SLOW_CLOCK_SHARE = Threshold(
 HELD_CLOCK_SHARE = Threshold(
     "held clock share",
     0.7,
-    "Below this share of the maximum SM clock under load, something holds the clock down where neither power nor heat "
-    "does. In real runs at less than full power it was 0.98 at least.",
+    "Below this share of the maximum SM clock under load, something holds the clock down: heat where the GPU is at its "
+    "slowdown temperature, whatever its driver says (a DGX Spark at 92 °C had 850 MHz), else a lock where neither "
+    "power nor heat does. In real runs at less than full power it was 0.98 at least.",
 )
 MEMORY_CLOCK_SHARE = Threshold(
     "memory clock share",
@@ -86,26 +80,10 @@ THROTTLED_SHARE = Threshold(
     0.01,
     "Share of samples under load with a thermal or hardware slowdown from which a run counts as throttled.",
 )
-HOT_CLOCK_SHARE = Threshold(
-    "hot clock share",
-    2 / 3,
-    "Below this share of the maximum SM clock, heat holds the clock of a GPU at its slowdown temperature, whatever its "
-    "driver says: a DGX Spark at 92 °C had 850 MHz, and no reason was given.",
-)
-LOWERED_SHARE = Threshold(
-    "lowered share",
-    0.01,
-    "Share by which a power limit must lie below the GPU's default to be a lowered one: drivers round.",
-)
 TELEMETRY_GAP_INTERVALS = Threshold(
     "telemetry gap intervals",
     5.0,
-    "A gap is longer than both limits, because sensors can answer late under load.",
-)
-TELEMETRY_GAP_SECONDS = Threshold(
-    "telemetry gap seconds",
-    2.0,
-    "A gap is longer than both limits, because sensors can answer late under load.",
+    "A gap is longer than so many intervals, and than two seconds: sensors can answer late under load.",
 )
 LEAK_GIB = Threshold(
     "leak gib",
@@ -135,7 +113,6 @@ REST_PERCENT = Threshold(
 )
 
 PRESSURES = {
-    "processors": "pressure_cpu_some_percent",
     "the disk": "pressure_io_some_percent",
     "memory": "pressure_memory_some_percent",
 }
@@ -146,6 +123,7 @@ _SLOWDOWN = sum(telemetry.THROTTLES) - POWER_CAP
 _SM, _CELSIUS = "gpu_clock_sm_mhz", "gpu_temp_celsius"
 STEADY = 0.125
 """Least share of the whole growth from each quarter of a stretch to the next; a straight line has a third."""
+GAP_SECONDS = 2.0
 LOAD_SAMPLES = 5
 """Samples in the measured phase from which its utilisation is known: the driver averages over up to a second."""
 
@@ -163,23 +141,22 @@ def _events(stored: Stored, *kinds: str) -> list[str]:
 
 
 def _unmet(stored: Stored, *words: str) -> Iterator[str]:
-    """Gates of those names that let the run start although their condition was not met."""
+    """Gates of those names that let the run start although their condition was not met, by what they say or by the
+    last reading."""
     for gate in stored.record.gates:
-        concerned = any(word in gate.name for word in words)
-        if concerned and (gate.met is False or _read_otherwise(gate)):
+        wanted, read = gate.wanted, gate.readings[-1].value if gate.readings else None
+        is_met = gate.met is not False
+        if (
+            gate.met
+            and isinstance(read, int | float)
+            and isinstance(wanted, int | float)
+        ):
+            sign = {"max": 1, "min": -1}.get(gate.name[:3], 0)
+            is_met = sign * (read - wanted) <= 0
+        if not is_met and any(word in gate.name for word in words):
+            said = "" if read is None else f" and read {read}"
             name = gate.name.replace("_", " ")
-            wanted = f"{name} wanted {gate.wanted} {gate.unit}".strip()
-            read = f" and read {gate.readings[-1].value}" if gate.readings else ""
-            yield wanted + read
-
-
-def _read_otherwise(gate: Gate) -> bool:
-    """Whether a gate that calls itself met has a last reading that does not meet it."""
-    read = gate.readings[-1].value if gate.met and gate.readings else None
-    if not isinstance(read, int | float) or not isinstance(gate.wanted, int | float):
-        return False
-    sign = {"max": 1, "min": -1}.get(gate.name[:3], 0)
-    return sign * (read - gate.wanted) > 0
+            yield f"{name} wanted {wanted} {gate.unit}".strip() + said
 
 
 # -- heat and clocks ---------------------------------------------------------------------------------------------
@@ -223,7 +200,7 @@ def _hot(view: View, stored: Stored) -> Iterator[str]:
         return
     busy, celsius = samples.under_load, samples.columns[_CELSIUS]
     clocks = samples.columns[_SM]
-    held = busy & (celsius >= limit) & (clocks < HOT_CLOCK_SHARE * highest)
+    held = busy & (celsius >= limit) & (clocks < HELD_CLOCK_SHARE * highest)
     if held.sum() > THROTTLED_SHARE * busy.sum():
         clock = np.median(clocks[held])
         yield (
@@ -265,28 +242,14 @@ def _stuck(view: View, stored: Stored) -> Iterator[str]:
         yield f"{of_memory:.0f} MHz of the memory, of {usual:.0f} MHz"
 
 
-def _less(view: View, stored: Stored) -> Iterator[str]:
-    """What all runs of a model and workload lacked of their GPU: where some had it, they differ, which is told."""
-    alike = view.once(_by_load)[_load(stored)]
-    if all(any(_less_than_the_gpu(run.record)) for run in alike):
-        yield from _less_than_the_gpu(stored.record)
-
-
-def _load(stored: Stored) -> tuple[str, str]:
-    return stored.record.model, stored.record.workload
-
-
-def _by_load(view: View) -> Mapping[tuple[str, str], Sequence[Stored]]:
-    return grouped(view.happened, _load)
-
-
-def _less_than_the_gpu(record: Record) -> Iterator[str]:
+def _less_than_the_gpu(_view: View, stored: Stored) -> Iterator[str]:
     """A part of a GPU that no environment names by its UUID, and a GPU that may not draw what it is built for."""
+    record = stored.record
     for gpu in record.machine.gpus:
         limit, usual = gpu.power_limit_watt, gpu.power_default_watt
         if gpu.mig and "MIG-" not in json.dumps(record.requested.environment):
             yield f"a slice of {gpu.name} (MIG)"
-        if None not in (limit, usual) and limit < (1 - LOWERED_SHARE) * usual:  # type: ignore[operator]
+        if None not in (limit, usual) and limit < 0.99 * usual:  # type: ignore[operator]
             yield f"{gpu.name} was limited to {limit:g} W of {usual:g} W"
 
 
@@ -301,15 +264,8 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
     most = samples.known("gpu_foreign_processes").max(initial=0)
     if most:
         yield f"the GPU was in use by up to {other_processes(int(most))}"
-    busy = while_measuring(record, samples, "cpu_percent")
-    # An engine that computes on processors waits for them itself, and a limit may have been asked for.
-    waits_for_itself = "cpuset" in record.requested.environment or (
-        busy and fmean(busy) > BUSY_PERCENT
-    )
     for what, column in PRESSURES.items():
         waited = while_measuring(record, samples, column)
-        if what == "processors" and waits_for_itself:
-            continue
         if waited and fmean(waited) > WAITED_PERCENT:
             yield f"processes waited for {what} in {fmean(waited):.0f} % of the measured time"
     if _begins_alone(stored):
@@ -319,7 +275,7 @@ def _company(view: View, stored: Stored) -> Iterator[str]:
 def _tenants(view: View, stored: Stored) -> Iterator[str]:
     """Memory or load that was on the GPU before the run."""
     record, samples = stored.record, _samples(view, stored)
-    used, total = _used_before(view, stored), memory_gib(record)
+    used, total = _used_before(stored), memory_gib(record)
     if used is not None and not record.machine.unified_memory:
         usual = view.once(_usually_used)
         if used > usual + TENANT_GIB:
@@ -344,18 +300,16 @@ def _begins_alone(stored: Stored) -> bool:
 
 def _usually_used(view: View) -> float:
     """GPU memory in use before the runs of a campaign, in GiB."""
-    before = [_used_before(view, run) for run in view.happened if _begins_alone(run)]
+    before = [_used_before(run) for run in view.happened if _begins_alone(run)]
     known = [used for used in before if used is not None]
     return median(known) if known else 0.0
 
 
-def _used_before(view: View, stored: Stored) -> float | None:
-    """GPU memory in use before the run: by the samples, else by the memory ledger, else by the tool's own report."""
-    record = stored.record
-    used = _samples(view, stored).before("gpu_memory_used_gib")
-    if used is None and record.memory is not None:
-        used = record.memory.baseline.gpu_used_gib
-    return record.value("device_used_before_gib") if used is None else used
+def _used_before(stored: Stored) -> float | None:
+    """GPU memory in use before the run: by the memory ledger, else by the tool's own report."""
+    ledger = stored.record.memory
+    used = None if ledger is None else ledger.baseline.gpu_used_gib
+    return stored.record.value("device_used_before_gib") if used is None else used
 
 
 def _complaints(_view: View, stored: Stored) -> Iterator[str]:
@@ -391,15 +345,11 @@ def _leaks(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _memory(samples: Samples) -> dict[str, Floats]:
-    """Memory in GiB by signal. Used memory is what MemAvailable lost; a group's page cache is not its own memory, but
-    shared memory, which the kernel counts as cache, is."""
-    columns = samples.columns
-    cache = np.nan_to_num(columns["cgroup_file_gib"] - columns["cgroup_shmem_gib"])
+    """Memory in GiB by signal. Used memory is what MemAvailable lost."""
     return {
-        "memory in use on the machine": -columns["mem_available_gib"],
-        "memory of the run's control group": columns["cgroup_current_gib"] - cache,
-        "memory of the run's processes": columns["processes_pss_gib"],
-        "GPU memory in use": columns["gpu_memory_used_gib"],
+        "memory in use on the machine": -samples.columns["mem_available_gib"],
+        "memory of the run's processes": samples.columns["processes_pss_gib"],
+        "GPU memory in use": samples.columns["gpu_memory_used_gib"],
     }
 
 
@@ -446,7 +396,7 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
     if samples is None:
         return
     interval = samples.interval if matrix is None else matrix.telemetry.interval
-    allowed = max(TELEMETRY_GAP_INTERVALS * interval, TELEMETRY_GAP_SECONDS)
+    allowed = max(TELEMETRY_GAP_INTERVALS * interval, GAP_SECONDS)
     moments = samples.times.tolist() or [0.0]
     silences = pairwise([*moments, stored.record.duration_seconds or 0.0])
     gap, at = max((later - earlier, earlier) for earlier, later in silences)
@@ -455,130 +405,128 @@ def _silence(view: View, stored: Stored) -> Iterator[str]:
 
 
 def _foreign(view: View, stored: Stored) -> Iterator[str]:
-    """What shows that samples are not those of a run: the first of four things."""
+    """The first thing that shows that samples are not those of a run."""
     samples = _samples(view, stored)
-    if not len(samples.times):
-        return
-    shown = (_overrun, _unsampled, _at_rest, _other_figures)
-    found = (text for ask in shown for text in ask(stored.record, samples))
-    yield from [text for text in [next(found, "")] if text]
+    if len(samples.times):
+        yield from islice(_of_another_run(stored.record, samples), 1)
 
 
-def _overrun(record: Record, samples: Samples) -> Iterator[str]:
-    lasted, end = record.duration_seconds, samples.times[-1]
+def _of_another_run(record: Record, samples: Samples) -> Iterator[str]:
+    lasted, end, phase = (
+        record.duration_seconds,
+        samples.times[-1],
+        measured_phase(record),
+    )
     if lasted is not None and end > lasted + OVERRUN_SECONDS:
         yield f"it continues to second {end:.0f}, and the run was over after {lasted:.0f} s"
-
-
-def _unsampled(record: Record, samples: Samples) -> Iterator[str]:
-    """A measured phase that is long enough for several samples, and has none."""
-    phase = measured_phase(record)
-    if phase is None or samples.within(phase).any():
-        return
-    if phase.end_seconds - phase.start_seconds > 2 * samples.interval:
-        yield "no sample lies within the measured phase"
-
-
-def _at_rest(record: Record, samples: Samples) -> Iterator[str]:
-    phase = measured_phase(record)
     if phase is not None:
-        load = samples.known("gpu_utilization_percent", samples.within(phase))
+        within = samples.within(phase)
+        load = samples.known("gpu_utilization_percent", within)
+        is_long = phase.end_seconds - phase.start_seconds > 2 * samples.interval
+        if is_long and not within.any():
+            yield "no sample lies within the measured phase"
         if len(load) >= LOAD_SAMPLES and load.max() < REST_PERCENT:
             yield f"the GPU was at rest throughout the measured phase ({load.max():.0f} % at most)"
-
-
-def _other_figures(record: Record, samples: Samples) -> Iterator[str]:
     for name, given in samples.metrics.items():
-        recorded = record.metrics.get(name)
-        if recorded is None or recorded.value is None or recorded.source != "sampler":
-            continue
-        if not any(
-            math.isclose(recorded.value, value, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
-            for value in given
+        value = record.metrics.get(name)
+        recorded = value.value if value and value.source == "sampler" else None
+        if recorded is not None and not any(
+            math.isclose(recorded, again, rel_tol=SAMPLER_TOLERANCE, abs_tol=1e-6)
+            for again in given
         ):
-            yield f"the record has {name} = {recorded.value:.6g}, but the samples give {given[0]:.6g}"
+            yield f"the record has {name} = {recorded:.6g}, but the samples give {given[0]:.6g}"
 
 
 CHECKS = (
-    of_each_run(
+    Check(
         "thermal-gate",
         "evidence",
+        ("warning",),
         "Did every run start cool?",
-        Asked(_started_hot, "started hot"),
+        asked=(AskedOfRun(_started_hot, "started hot"),),
         thresholds=(START_TEMPERATURE_CELSIUS,),
         remedy="Let the machine cool before each run (cooldown:, and max_start_temp_celsius: in gates:), and re-run.",
     ),
-    of_each_run(
+    Check(
         "throttled",
         "evidence",
+        ("warning",),
         "Was the GPU whole, and not throttled?",
-        Asked(
-            _less,
-            "had less than the GPU that they are called by",
-            remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it had "
-            "less (acknowledged:).",
+        asked=(
+            AskedOfRun(
+                _less_than_the_gpu,
+                "had less than the GPU that they are called by",
+                remedy="Restore the GPU's default (nvidia-smi -pl, -mig 0) and re-run, or say in campaign.json why it "
+                "had less (acknowledged:).",
+            ),
+            AskedOfRun(_slowed, "ran with a GPU slowed by heat or hardware"),
         ),
-        Asked(_slowed, "ran with a GPU slowed by heat or hardware"),
-        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HOT_CLOCK_SHARE, LOWERED_SHARE),
+        thresholds=(LOAD_PERCENT, THROTTLED_SHARE, HELD_CLOCK_SHARE),
         remedy="Improve the cooling, or lock the clocks lower (lock_clocks_mhz: in gates:), and re-run.",
     ),
-    of_each_run(
+    Check(
         "slow-clock",
         "evidence",
+        ("warning",),
         "Did the GPU reach its normal clock?",
-        Asked(_stuck, "ran with a slow clock"),
+        asked=(AskedOfRun(_stuck, "ran with a slow clock"),),
         thresholds=(SLOW_CLOCK_SHARE, HELD_CLOCK_SHARE, MEMORY_CLOCK_SHARE),
         remedy="Check power supply, power mode and locked clocks (nvidia-smi -rgc), restart the machine, and re-run.",
     ),
-    of_each_run(
+    Check(
         "foreign-load",
         "evidence",
+        ("warning",),
         "Was the run alone on the machine, and was the GPU free before it?",
-        Asked(_company, "shared the machine"),
-        thresholds=(
-            WAITED_PERCENT,
-            BUSY_PERCENT,
-            TENANT_GIB,
-            TENANT_SHARE,
-            TENANT_LOAD_PERCENT,
-        ),
-        remedy="Stop the other programs or lift the limit on processors, set exclusive_gpu: in gates:, and re-run.",
+        asked=(AskedOfRun(_company, "shared the machine"),),
+        thresholds=(WAITED_PERCENT, TENANT_GIB, TENANT_SHARE, TENANT_LOAD_PERCENT),
+        remedy="Stop the other programs, set exclusive_gpu: in gates:, and re-run.",
     ),
-    of_each_run(
+    Check(
         "leak",
         "evidence",
+        ("warning",),
         "Any memory leaks?",
-        Asked(_leaks, "leaked memory"),
+        asked=(AskedOfRun(_leaks, "leaked memory"),),
         thresholds=(LEAK_GIB, LEAK_SECONDS),
         remedy="End the processes that kept the memory before the next run.",
     ),
-    of_each_run(
+    Check(
         "kernel-warning",
         "evidence",
+        ("warning",),
         "Any kernel or driver warnings?",
-        Asked(_complaints, "ran while the kernel or the driver reported problems"),
+        asked=(
+            AskedOfRun(
+                _complaints, "ran while the kernel or the driver reported problems"
+            ),
+        ),
         remedy="Look the message up in NVIDIA's list of Xid errors before you measure on.",
     ),
-    of_each_run(
+    Check(
         "telemetry-gap",
         "evidence",
+        ("warning",),
         "Is the telemetry complete?",
-        Asked(
-            _lost_samples,
-            "has|have figures of the sampler, and its samples are gone",
+        asked=(
+            AskedOfRun(
+                _lost_samples,
+                "has|have figures of the sampler, and its samples are gone",
+            ),
+            AskedOfRun(_silence, "had gaps in the telemetry, so peaks may be missing"),
         ),
-        Asked(_silence, "had gaps in the telemetry, so peaks may be missing"),
-        thresholds=(TELEMETRY_GAP_INTERVALS, TELEMETRY_GAP_SECONDS),
+        thresholds=(TELEMETRY_GAP_INTERVALS,),
         remedy="Leave the sampler a processor, or raise interval: in telemetry:.",
     ),
-    of_each_run(
+    Check(
         "foreign-telemetry",
         "evidence",
+        ("error",),
         "Does the telemetry belong to its run?",
-        Asked(
-            _foreign,
-            "has|have telemetry that cannot belong to the run",
-            "error",
+        asked=(
+            AskedOfRun(
+                _foreign, "has|have telemetry that cannot belong to the run", "error"
+            ),
         ),
         thresholds=(SAMPLER_TOLERANCE, OVERRUN_SECONDS, REST_PERCENT),
         remedy="Quarantine the runs, or import them without this telemetry.",

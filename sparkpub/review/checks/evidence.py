@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cached_property
 from statistics import median
 from typing import NamedTuple
@@ -15,13 +14,13 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from sparkpub.plan.workloads import WORKLOADS, command, llama_benchy, parser_of
-from sparkpub.plan.workloads.base import MEASURING
+from sparkpub.plan.workloads.base import MEASURING, Answer
 from sparkpub.plan.workloads.vllm_bench import CLIENT_BEGINS
 from sparkpub.record import outside, sampled_metrics, telemetry
-from sparkpub.record.record import Evidence, Observed, Phase, Record
+from sparkpub.record.record import Evidence, Phase, Record
 from sparkpub.record.store import EVIDENCE_CAP, Stored
 from sparkpub.record.telemetry import Telemetry
-from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.finding import Threshold
 from sparkpub.review.statistics.estimate import Floats
 
 Marked = NDArray[np.bool_]
@@ -61,16 +60,11 @@ _MOST_BYTES = 4 * EVIDENCE_CAP
 """A larger file cannot be the one that was recorded: what is kept is capped."""
 
 
-@dataclass(frozen=True)
-class FileSum:
+class FileSum(NamedTuple):
     """A piece of evidence as it lies on disk; both are None where it is gone."""
 
-    size: int | None
+    bytes: int | None
     sha256: str | None
-
-    def is_of(self, item: Evidence) -> bool:
-        """Whether it is the file that was recorded."""
-        return self.size == item.bytes and self.sha256 == item.sha256
 
 
 class Warned(NamedTuple):
@@ -82,26 +76,21 @@ class Warned(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reread:
+class Reread(Answer):
     """What the workload's parser finds today in a run's evidence.
 
     `truncated` where not all of it was kept. `printed` holds what the log says in digits of its own, each with half
-    a unit of the last digit. `observed` is what the evidence says of engine, model, load and machine. `series` holds
-    one measurement per batch or repetition, in order, where the tool kept them (milliseconds). `epoch` is the UNIX time
-    at which the tool itself says that it began, `said_at` a time that it printed, local where it has no zone.
+    a unit of the last digit. Of a tool that keeps no batches, `series` are the repetitions of a measurement.
     """
 
-    values: Mapping[str, float | None]
-    complete: bool
-    problems: tuple[str, ...]
-    truncated: bool
-    epoch: float | None
-    said_at: datetime | None
-    series: tuple[float, ...]
-    printed: Mapping[str, tuple[float, float]]
-    observed: Observed
+    truncated: bool = False
+    printed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     warnings: tuple[Warned, ...] = ()
-    deviations: Mapping[str, float] = field(default_factory=dict)
+
+    def value(self, metric: str) -> float | None:
+        """A figure that the evidence has; None where it has none of that name."""
+        found = self.metrics.get(metric)
+        return None if found is None else found.value
 
 
 COLUMNS = (
@@ -114,15 +103,10 @@ COLUMNS = (
     "gpu_foreign_processes",
     "gpu_memory_used_gib",
     "gpu_power_watt",
-    "gpu_energy_joule",
     "mem_available_gib",
-    "cgroup_current_gib",
-    "cgroup_file_gib",
-    "cgroup_shmem_gib",
     "processes_pss_gib",
     "cpu_percent",
     "swap_used_gib",
-    "pressure_cpu_some_percent",
     "pressure_io_some_percent",
     "pressure_memory_some_percent",
 )
@@ -163,14 +147,6 @@ class Samples:
         """The values of a column, or of some of its samples, that the sensor gave."""
         values = self.columns[column][places]
         return values[~np.isnan(values)]
-
-    def before(self, column: str) -> float | None:
-        """The last value before the launch, else the first at all; None where there is none."""
-        earlier = self.known(column, self.times < 0)
-        if len(earlier):
-            return float(earlier[-1])
-        values = self.known(column)
-        return float(values[0]) if len(values) else None
 
     def clock(self, column: str) -> float | None:
         """The usual clock under load in MHz; None where no sample shows it."""
@@ -222,15 +198,14 @@ def _examine(stored: Stored) -> Examined:
     contents: dict[str, bytes] = {}
     sums: dict[str, FileSum] = {}
     for item in stored.record.evidence:
-        try:
+        sums[item.path] = FileSum(None, None)
+        with suppress(OSError, outside.UnfitError):
             content = _content(stored, item)
-        except (OSError, outside.UnfitError):
-            sums[item.path] = FileSum(None, None)
-            continue
-        contents.setdefault(item.role, content)
-        sums[item.path] = FileSum(len(content), hashlib.sha256(content).hexdigest())
-    whole = all(sums[item.path].is_of(item) for item in stored.record.evidence)
-    contents.pop("telemetry", None)
+            sums[item.path] = FileSum(len(content), hashlib.sha256(content).hexdigest())
+            contents.setdefault(item.role, content)
+    whole = all(
+        sums[item.path] == (item.bytes, item.sha256) for item in stored.record.evidence
+    )
     return Examined(stored, sums, _reread(stored, contents) if whole else None)
 
 
@@ -258,23 +233,21 @@ def _reread(stored: Stored, contents: Mapping[str, bytes]) -> Reread | None:
         given.pop("type")
         with suppress(ValidationError):
             options = workload.options.model_validate(given)
-    files = {role: content for role, content in contents.items() if role != "log"}
+    files = {
+        role: content
+        for role, content in contents.items()
+        if role not in ("log", "telemetry")
+    }
     answer = parse(log, files, options)
-    return Reread(
-        values={name: value.value for name, value in answer.metrics.items()},
-        complete=answer.complete,
-        problems=answer.problems,
-        truncated=any(
-            item.truncated for item in record.evidence if item.role != "telemetry"
-        ),
-        epoch=answer.phases_epoch,
-        said_at=answer.said_at,
-        series=answer.series or _repeated(answer.samples),
-        printed=workload.printed(log) if workload and workload.printed else {},
-        observed=answer.observed,
-        warnings=_warnings(log.decode("utf-8", errors="replace")),
-        deviations=answer.deviations,
-    )
+    kept = [item for item in record.evidence if item.role != "telemetry"]
+    beside = {
+        "series": answer.series or _repeated(answer.samples),
+        "truncated": any(item.truncated for item in kept),
+        "warnings": _warnings(log.decode("utf-8", errors="replace")),
+    }
+    if workload is not None and workload.printed is not None:
+        beside["printed"] = workload.printed(log)
+    return Reread(**vars(answer) | beside)
 
 
 def _warnings(log: str) -> tuple[Warned, ...]:
@@ -309,18 +282,14 @@ def _without_figures(said: str) -> str:
 def _repeated(samples: Mapping[str, Sequence[float]]) -> tuple[float, ...]:
     """Milliseconds per token or batch of repeated measurements, of the metric whose first one is slowest against the
     others: a tool that measures prompts and generation may warm up for one of them only."""
-    found = [_milliseconds(name, values) for name, values in samples.items()]
-    comparable = [times for times in found if len(times) > 2]
-    return max(comparable, key=lambda times: times[0] / median(times[1:]), default=())
-
-
-def _milliseconds(name: str, values: Sequence[float]) -> tuple[float, ...]:
-    """Times as they are, and rates per second turned over; empty where there is nothing to divide by."""
-    if not all(value > 0 for value in values):
-        return ()
-    if name.endswith("_ms"):
-        return tuple(values)
-    return tuple(1e3 / value for value in values) if name.endswith("_s") else ()
+    found = []
+    for name, values in samples.items():
+        is_known = len(values) > 2 and min(values) > 0
+        if is_known and name.endswith("_s"):
+            found.append(tuple(1e3 / value for value in values))
+        elif is_known and name.endswith("_ms"):
+            found.append(tuple(values))
+    return max(found, key=lambda times: times[0] / median(times[1:]), default=())
 
 
 def measured_phase(record: Record) -> Phase | None:

@@ -1,10 +1,25 @@
-"""What a check finds."""
+"""What a check finds, and the numbers that checks decide by."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+
+class Threshold(float):
+    """A number that a check decides by, with its name and the reason for its value. It stands in the module of the
+    check that uses it."""
+
+    name: str
+    reason: str
+
+    def __new__(cls, name: str, value: float, reason: str) -> Self:
+        """The number; it calculates and prints like any float."""
+        made = super().__new__(cls, value)
+        made.name = name
+        made.reason = reason
+        return made
 
 
 @dataclass(frozen=True)
@@ -29,28 +44,22 @@ class Finding:
     @property
     def runs(self) -> tuple[str, ...]:
         """The ids of the runs concerned by name; empty where a whole cell or campaign is meant."""
-        return (
-            (self.run,)
-            if self.run is not None
-            else tuple(self.evidence.get("runs", ()))
-        )
+        return tuple(self.evidence.get("runs", ())) if self.run is None else (self.run,)
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The cells concerned; empty for the whole campaign."""
-        return (
-            (self.cell,)
-            if self.cell is not None
-            else tuple(self.evidence.get("cells", ()))
-        )
+        if self.cell is None:
+            return tuple(self.evidence.get("cells", ()))
+        return (self.cell,)
 
     @property
     def where(self) -> str:
         """What it is about: file and line of a page, else campaign, cell and run."""
         if "line" in self.evidence and "file" in self.evidence:
             return f"{self.evidence['file']}:{self.evidence['line']}"
-        return " ".join(part for part in (self.campaign, self.cell, self.run) if part)
+        return " ".join(filter(None, (self.campaign, self.cell, self.run)))
 
     def document(self) -> dict[str, Any]:
         """The finding as `sparkpub check --json` prints it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return vars(self)

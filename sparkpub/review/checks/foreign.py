@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from os import DirEntry
 from pathlib import Path
 from typing import NamedTuple
@@ -55,19 +55,20 @@ _LISTED = 3
 def foreign_files(dataset: Dataset) -> Iterator[Finding]:
     """One finding for each kind of foreign file in each campaign, and for each kind of those that are in none."""
     folders = {campaign.folder.parent for campaign in dataset.campaigns.values()}
-    for data in sorted(folders | {dataset.folder}):
+    for data in sorted(
+        {folder for folder in folders | {dataset.folder} if folder.is_dir()}
+    ):
         found: dict[tuple[str | None, ForeignKind], list[str]] = defaultdict(list)
-        if data.is_dir():
-            for path, kind in _foreign(dataset, data):
-                name = path.relative_to(data)
-                top = name.parts[0]
-                campaign = top if top in dataset.campaigns else None
-                found[campaign, kind].append(name.as_posix())
+        for path, kind in _foreign(dataset, data):
+            name = path.relative_to(data)
+            campaign = name.parts[0] if name.parts[0] in dataset.campaigns else None
+            found[campaign, kind].append(name.as_posix())
         for (campaign, kind), names in found.items():
             about = campaign or names[0].partition("/")[0]
-            listed = ", ".join(names[:_LISTED])
-            if len(names) > _LISTED:
-                listed += f" and {len(names) - _LISTED} more"
+            more = len(names) - _LISTED
+            listed = ", ".join(names[:_LISTED]) + (
+                f" and {more} more" if more > 0 else ""
+            )
             text = f"No part of a campaign: {listed} ({kind.what}). {kind.so}."
             evidence = {"what": kind.what, "files": names}
             yield Finding(
@@ -77,37 +78,32 @@ def foreign_files(dataset: Dataset) -> Iterator[Finding]:
 
 def _foreign(dataset: Dataset, data: Path) -> Iterator[tuple[Path, ForeignKind]]:
     """What lies in a data folder and does not belong there, by name."""
-    known = {
-        str(file)
-        for campaign in dataset.campaigns.values()
-        for run in campaign.runs
-        for file in run.files
-    }
+    known = {file for run in dataset.runs for file in run.files}
     # Who compares two folders loads the campaigns that differ.
     looked_at = {*dataset.campaigns, *dataset.damage}
-    skipped = {folder.name for folder in campaign_folders(data)} - looked_at
+    campaigns = campaign_folders(data)
+    skipped = {folder.name for folder in campaigns} - looked_at
+    # Nothing tells which evidence belongs to a record that could not be read.
+    unread = {
+        folder for folder in campaigns if not known.issuperset(record_paths(folder))
+    }
     names: dict[Path, set[str]] = defaultdict(set)
-    unread: dict[Path, bool] = {}
     for entry in everything(data):
         path = Path(entry.path)
+        folder = path.parent
         if path.relative_to(data).parts[0] in skipped:
             continue
-        folder = path.parent
         names[folder].add(entry.name.lower())
         if names[folder] >= _OF_A_REPOSITORY:
             yield folder / "HEAD", _REPOSITORY
             names[folder].clear()  # it is told once
         kind = _kind(entry)
-        if kind is None or (kind is _OTHER and entry.path in known):
-            continue
-        if kind is _OTHER and folder.parent == data:
-            if entry.name == CAMPAIGN_FILE:
-                continue
-            if folder not in unread:
-                unread[folder] = _has_unread(folder, known)
-            if unread[folder]:
-                continue
-        yield path, kind
+        is_of_campaign = folder in unread or path in known
+        is_campaign = folder.parent == data and entry.name == CAMPAIGN_FILE
+        if kind is not None and (
+            kind is not _OTHER or not (is_of_campaign or is_campaign)
+        ):
+            yield path, kind
 
 
 def _kind(entry: DirEntry[str]) -> ForeignKind | None:
@@ -121,11 +117,6 @@ def _kind(entry: DirEntry[str]) -> ForeignKind | None:
     if entry.name.lower() in _OF_GIT:
         return _SETTINGS
     return None if _ABOUT.fullmatch(entry.name) else _OTHER
-
-
-def _has_unread(folder: Path, known: Collection[str]) -> bool:
-    """Whether a campaign's folder has records that are in no loaded run: nothing tells what evidence is theirs."""
-    return any(str(path) not in known for path in record_paths(folder))
 
 
 CHECKS = (

@@ -1,6 +1,5 @@
 """Whether a run properly happened, and its record says what its evidence does: damage, exit status, log, report."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,8 +9,7 @@ from sparkpub.record.record import Observed, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread
-from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.finding import Finding, Severity, Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, listed
 
 PRINTED_TOLERANCE = Threshold(
@@ -20,24 +18,19 @@ PRINTED_TOLERANCE = Threshold(
     "Allowed relative difference between a recorded figure and its evidence, due to printing and parsing numbers; of a "
     "figure in the log beyond half a unit of its last digit.",
 )
-_NO_RUN = frozenset({"unbalanced", "missing-cell"})
-"""A run that did not happen is missing from its cell."""
-_UNIT_DAMAGE = re.compile(r"metrics\.\w+\.(?:unit|value)")
+DIFFER = "differs|differ from the evidence"
 
 
-def damaged(campaign: str, lines: Iterable[str], *, units: bool) -> Iterator[Finding]:
-    """Files that could not be read as records, from the lines of `Dataset.damage`: those whose fault is a
-    metric's unit or range where `units`, else all others."""
-    name = "unit" if units else "schema"
+def damaged(campaign: str, lines: Iterable[str]) -> Iterator[Finding]:
+    """Files that could not be read as records, from the lines of `Dataset.damage`."""
     for line in lines:
-        if bool(_UNIT_DAMAGE.search(line)) is units:
-            text = f"A damaged file was left out: {line}."
-            yield Finding(name, "error", campaign, None, None, text, {"damage": line})
+        text = f"A damaged file was left out: {line}."
+        yield Finding("schema", "error", campaign, None, None, text, {"damage": line})
 
 
 def schema(view: View) -> Iterator[Finding]:
     """Damaged records, which are nowhere in the figures."""
-    yield from damaged(view.campaign.name, view.damage, units=False)
+    yield from damaged(view.campaign.name, view.damage)
 
 
 def checksum(view: View) -> Iterator[Finding]:
@@ -45,49 +38,36 @@ def checksum(view: View) -> Iterator[Finding]:
     for stored in view.runs:
         for item in stored.record.evidence:
             lies = view.evidence.of(stored).sums[item.path]
-            if lies.is_of(item):
-                continue
-            how = f"has {lies.size} bytes instead of {item.bytes}"
-            if lies.size is None:
+            how = f"has {lies.bytes} bytes instead of {item.bytes}"
+            if lies.bytes is None:
                 how = "is missing"
-            elif lies.size == item.bytes:
+            elif lies.bytes == item.bytes:
                 how = "has other content of the same size"
-            yield view.finding(
-                "checksum",
-                "error",
-                f"The {item.role} {item.path} {how}.",
-                run=stored,
-                file=item.path,
-                expected=item.sha256,
-                found=lies.sha256,
-            )
+            if lies != (item.bytes, item.sha256):
+                text = f"The {item.role} {item.path} {how}."
+                yield view.finding("checksum", "error", text, run=stored)
 
 
 def exit_status(view: View) -> Iterator[Finding]:
     """Runs that did not end well. Where a later attempt did, nothing is missing, and the finding is for the record."""
-    good = {
-        (*run.record.cell, run.record.iteration)
-        for run in view.runs
-        if run.record.status == "ok"
-    }
-    for stored in view.standing:
-        record = stored.record
-        if record.status != "ok":
+    runs = [(run, run.record) for run in view.runs]
+    good = {(*run.cell, run.iteration) for _, run in runs if run.status == "ok"}
+    for stored, record in runs:
+        if record.status != "ok" and record.run_id not in view.out:
             again = (*record.cell, record.iteration) in good
             then = "A later attempt succeeded." if again else "It is excluded."
-            yield view.finding(
-                "exit-status",
-                "info" if again else "warning",
-                f"This run ended as {record.status}: {record.status_reason}. {then}",
-                run=stored,
-                status=record.status,
-                exit_code=record.exit_code,
-            )
+            text = f"This run ended as {record.status}: {record.status_reason}. {then}"
+            severity: Severity = "info" if again else "warning"
+            yield view.finding("exit-status", severity, text, run=stored)
 
 
 def _good(view: View) -> list[Stored]:
     """The runs that call themselves good and that nobody has taken out yet."""
-    return [run for run in view.standing if run.record.status == "ok"]
+    return [
+        run
+        for run in view.runs
+        if run.record.status == "ok" and run.run_id not in view.out
+    ]
 
 
 def _published_only(record: Record) -> bool:
@@ -150,14 +130,15 @@ def metric_mismatch(view: View) -> Iterator[Finding]:
     wrong: list[Case] = []
     names: dict[str, None] = {}
     for stored in _good(view):
-        record, answer = stored.record, view.evidence.of(stored).answer
+        answer = view.evidence.of(stored).answer
         if answer is not None and (answer.complete or answer.truncated):
-            problems = list(_figures_otherwise(record, answer))
-            names |= dict.fromkeys(name for name, _ in problems)
+            problems = dict(_figures_otherwise(stored.record, answer))
+            names |= dict.fromkeys(problems)
             # A log of another run differs in every figure: the first of them tells it.
-            wrong += [(stored, problem) for _, problem in problems[:1]]
+            wrong += [(stored, problem) for problem in [*problems.values()][:1]]
     labels = listed([view.metrics[name].label for name in names], "metrics")
-    yield from _differing(view, labels, wrong, about_metrics(list(names)))
+    text, about = f"{{}} {DIFFER} in {labels}", about_metrics(list(names))
+    yield from view.tell("metric-mismatch", "error", text, wrong, **about)
 
 
 def mistaken_facts(view: View) -> Iterator[Finding]:
@@ -169,20 +150,14 @@ def mistaken_facts(view: View) -> Iterator[Finding]:
             for name, problem in _facts_otherwise(stored.record, answer.observed):
                 wrong[name].append((stored, problem))
     for name, cases in wrong.items():
-        yield from _differing(view, name, cases, {"what": name})
-
-
-def _differing(
-    view: View, what: str, cases: list[Case], about: dict[str, Any]
-) -> Iterator[Finding]:
-    text = f"{{}} differs|differ from the evidence in {what}"
-    yield from view.tell("metric-mismatch", "error", text, cases, **about)
+        text = f"{{}} {DIFFER} in {name}"
+        yield from view.tell("metric-mismatch", "error", text, cases, what=name)
 
 
 def _figures_otherwise(record: Record, answer: Reread) -> Iterator[tuple[str, str]]:
     """The figures of a record that log or report contradict, and how."""
     for name, value in record.metrics.items():
-        unit, found = metric_of(name, value).unit, answer.values.get(name)
+        unit, found = metric_of(name, value).unit, answer.value(name)
         lost = found is None and answer.truncated
         if value.source in ("log", "report") and not (
             lost or _same(value.value, found)
@@ -234,7 +209,6 @@ CHECKS = (
         ("error",),
         "Can every record be read?",
         schema,
-        implies=_NO_RUN,
         remedy="Restore the file from git, or delete it.",
     ),
     Check(
@@ -251,7 +225,6 @@ CHECKS = (
         ("warning", "info"),
         "Did every run succeed?",
         exit_status,
-        implies=_NO_RUN,
         remedy="Read the reason and the end of the log, then run sparkpub collect --retry-failed.",
     ),
     Check(

@@ -5,27 +5,33 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from sparkpub.plan import coverage
-from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import PlannedRun, plan
 from sparkpub.plan.requested import load_of, options_of
 from sparkpub.plan.workloads import WORKLOADS
 from sparkpub.plan.workloads.base import RunCase
-from sparkpub.record.errors import MatrixError, WorkloadError
+from sparkpub.record.errors import WorkloadError
 from sparkpub.record.load import BATCH
 from sparkpub.record.record import Analysis, Declared, Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
-from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.finding import Finding
+from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
-from sparkpub.review.checks.threshold import Threshold
-from sparkpub.review.checks.view import Case, View, about_cells, ids, label, listed
+from sparkpub.review.checks.view import (
+    Case,
+    View,
+    about_cells,
+    either,
+    ids,
+    label,
+    listed,
+)
 from sparkpub.review.grouping import grouped
 from sparkpub.review.reviewed import Cell
 
@@ -93,64 +99,28 @@ def is_planned(record: Record) -> bool:
 
 
 def not_as_requested(view: View) -> Iterator[Finding]:
-    """Runs that were asked for something else than the matrix declares, or that did something else than asked for."""
+    """Runs that were asked for something else than the matrix declares, or that did something else than asked for, one
+    finding for each thing in which they differ."""
     matrix = view.campaign.matrix
     planned = {} if matrix is None else {run.slot: run for run in plan(matrix)}
-    found = [
-        (run, [*_declared(matrix, planned, run.record), *work_done(run.record)])
-        for run in view.happened
-    ]
-    of_server = _foreign_servers(view.happened)
-    found += [(run, [("the server", detail)]) for run, detail in of_server]
-    if matrix is not None:
-        yield from _declared_anew(view, matrix)
-    yield from view.tell(
-        "not-as-requested",
-        "info",
-        "{} was|were sent prompts that another model's tokenizer cut, so they are longer or shorter than their loads "
-        "say",
-        view.found(_of_another_tokenizer),
-        what="the tokenizer",
-    )
-    yield from view.tell(
-        "not-as-requested",
-        "warning",
-        "{} left the GPU idle",
-        view.found(_on_the_processor),
-        what="the GPU",
-        remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
-    )
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for run in view.happened:
+        for what, detail in (
+            *_declared(matrix, planned, run.record),
+            *work_done(run.record),
+        ):
+            found[what][run.run_id].append(detail)
+    for run, detail in _foreign_servers(view.happened):
+        found["the server"][run.run_id].append(detail)
     source = "what was asked for" if matrix is None else "the matrix"
-    for what in dict.fromkeys(
-        what for _, departures in found for what, _ in departures
-    ):
-        cases: list[Case] = []
-        for run, departures in found:
-            how = [detail for each, detail in departures if each == what]
-            cases += [(run, "; ".join(how[:3]))] if how else []
+    for what, by_run in found.items():
+        cases = [
+            (run, "; ".join(by_run[run.run_id][:3]))
+            for run in view.happened
+            if run.run_id in by_run
+        ]
         text = f"{{}} differs|differ from {source} in {what}"
         yield from view.tell("not-as-requested", "error", text, cases, what=what)
-
-
-def _declared_anew(view: View, matrix: Matrix) -> Iterator[Finding]:
-    """An analysis that is no longer the one that was committed with the first record, whatever the records say now."""
-    first = view.campaign.history.first_matrix
-    if first is None:
-        return
-    try:
-        then = matrices.from_document(first, "the first commit")
-    except MatrixError:
-        return  # of a version that nobody reads any more
-    changes = [change for _, change in _analysis(matrix.analysis, then.analysis)]
-    if changes:
-        yield view.finding(
-            "not-as-requested",
-            "error",
-            f"The analysis was changed after the first record was committed: {'; '.join(changes)}. Verdicts are by "
-            "an analysis that may have been chosen with the figures in view.",
-            what="the analysis that was committed first",
-            cells=[label(cell) for cell in view.recorded],
-        )
 
 
 def _declared(
@@ -258,13 +228,9 @@ def _command_line(matrix: Matrix, record: Record) -> Iterator[Departure]:
     given, asked = flag_values(record.argv), flag_values(_command(matrix, record))
     for flag in dict.fromkeys([*given, *asked]) if given and asked else ():
         had, wanted = given.get(flag), asked.get(flag)
-        if wanted is None:
-            shown = "" if is_path(had or "") else had
-            yield "the command line", f"nobody asked for {flag} {shown}".strip()
-        elif had is None:
-            yield "the command line", f"{flag} {wanted}".strip() + " is missing"
-        elif had != wanted and not is_path(wanted):
-            yield "the command line", f"{flag} {had} in place of {wanted}"
+        if had != wanted and not is_path(wanted or ""):
+            shown = ("absent" if each is None else each for each in (had, wanted))
+            yield "the command line", f"{flag} {' in place of '.join(shown)}"
 
 
 def _command(matrix: Matrix, record: Record) -> tuple[str, ...]:
@@ -401,24 +367,14 @@ def _foreign_servers(runs: Sequence[Stored]) -> Iterator[Case]:
 def duplicate_iteration(view: View) -> Iterator[Finding]:
     """Iterations that stand more than once in their cell. The first good record counts, see
     `ReviewedCampaign.doubles`."""
-    first_ones = [run for run in view.happened if run.record.repeat_of is None]
-    slots = grouped(
-        first_ones, lambda run: (run.record.cell, view.reviewed.slot(run.record))
-    )
-    again = [same for same in slots.values() if len(same) > 1]
-    if not again:
-        return
-    others = f" So were {len(again) - 1} more iterations." if len(again) > 1 else ""
-    iteration = view.where(again[0][:1])[0].removeprefix("iteration ")
-    yield view.finding(
+    doubles = view.reviewed.doubles
+    again = [run for run in view.happened if run.run_id in doubles]
+    yield from view.tell(
         "duplicate-iteration",
         "error",
-        f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
-        "that nobody picks the better one.",
-        **about_cells(dict.fromkeys(same[0].record.cell for same in again)),
-        runs=[run for same in again for run in ids(same)],
-        counted=[ids(same)[0] for same in again],
-        excluded=[run for same in again for run in ids(same)[1:]],
+        "{} was|were recorded before. Only the first record of each counts, so that nobody picks the better one",
+        [(run, "") for run in again],
+        excluded=ids(again),
     )
 
 
@@ -430,58 +386,38 @@ def missing_cell(view: View) -> Iterator[Finding]:
         if all(run.record.status != "ok" for run in runs)
     }
     if missing:
-        cells = [label(cell) for cell in missing]
+        cells = listed([label(cell) for cell in missing], "cells")
         failed = counted(sum(missing.values()), "recorded run")
         ended = f"; {failed} ended without a result" if any(missing.values()) else ""
-        yield view.finding(
-            "missing-cell",
-            "warning",
-            f"No good run of {listed(cells, 'cells')}, which the matrix declares{ended}.",
-            **about_cells(missing),
-            recorded=dict(zip(cells, missing.values(), strict=True)),
-        )
+        text = f"No good run of {cells}, which the matrix declares{ended}."
+        yield view.finding("missing-cell", "warning", text, **about_cells(missing))
 
 
 def unbalanced(view: View) -> Iterator[Finding]:
-    """Cells with more or fewer good iterations than declared; without a matrix, than the other cells. Further records
-    of an iteration have a finding of their own."""
+    """Cells with more or fewer good iterations than the matrix declares. Further records of an iteration have a finding
+    of their own."""
     matrix, machines = view.campaign.matrix, 1
+    if matrix is None:
+        return
     if view.reviewed.replicated:
         machines = max(1, len(coverage.machines_of(view.campaign.records)))
-    good = {
-        cell: sum(
+    others: dict[int, dict[Cell, int]] = defaultdict(dict)
+    for cell, runs in view.recorded.items():
+        good = sum(
             run.record.status == "ok"
             and run.record.repeat_of is None
             and run.run_id not in view.reviewed.doubles
             for run in runs
         )
-        for cell, runs in view.recorded.items()
-    }
-    others: dict[int, dict[Cell, int]] = defaultdict(dict)
-    for cell, number in good.items():
-        declared = max(good.values())
-        if matrix is not None:
-            declared = matrix.iterations_of(cell[2]) * machines
-        if number not in (0, declared):
-            others[declared][cell] = number
+        declared = matrix.iterations_of(cell[2]) * machines
+        if good not in (0, declared):
+            others[declared][cell] = good
     for declared, cells in others.items():
-        names = [label(cell) for cell in cells]
-        few, many = min(cells.values()), max(cells.values())
-        runs = counted(many, "good run")
-        if few != many:
-            runs = f"{few} to {many} good runs"
-        elif len(cells) > 1:
-            runs += " each"
-        have = "has" if len(cells) == 1 else "have"
-        against = "other cells have" if matrix is None else "the matrix declares"
-        yield view.finding(
-            "unbalanced",
-            "warning",
-            f"{listed(names, 'cells')} {have} {runs} and {against} {declared}.",
-            **about_cells(cells),
-            good=dict(zip(names, cells.values(), strict=True)),
-            declared=declared,
-        )
+        names = listed([label(cell) for cell in cells], "cells")
+        numbers = listed([str(good) for good in sorted({*cells.values()})], "numbers")
+        text = f"{names} has|have {numbers} of the {declared} good runs that the matrix declares."
+        text = either(text, several=len(cells) > 1)
+        yield view.finding("unbalanced", "warning", text, **about_cells(cells))
 
 
 # -- times and records that are gone -------------------------------------------------------------------------------
@@ -514,17 +450,6 @@ def time_consistency(view: View) -> Iterator[Finding]:
     hole = "{} follows|follow an iteration without a record: it was deleted, or never committed"
     yield from view.tell("time-consistency", "error", hole, _holes(view))
     yield from _altered(view)
-    positions = {stored.record.plan.position for stored in view.runs}
-    places = max(positions, default=-1) + 1
-    if view.campaign.matrix is None and len(positions) < places:
-        yield view.finding(
-            "time-consistency",
-            "warning",
-            f"{places - len(positions)} of {places} places in the order of runs have no record: runs were removed, or "
-            "never imported.",
-            runs=ids(view.runs),
-            cells=[label(cell) for cell in view.recorded],
-        )
 
 
 def _other_clock(view: View, stored: Stored) -> Iterator[str]:
@@ -537,23 +462,18 @@ def _other_clock(view: View, stored: Stored) -> Iterator[str]:
         return
     start = datetime.fromisoformat(record.started.value)
     said = answer.said_at
-    if answer.epoch is not None:
-        said = datetime.fromtimestamp(answer.epoch, start.tzinfo)
+    if answer.phases_epoch is not None:
+        said = datetime.fromtimestamp(answer.phases_epoch, start.tzinfo)
     if said is None:
         return
-    if said.tzinfo is None:
-        said = _in_the_nearest_zone(said.replace(tzinfo=start.tzinfo), start)
-    late = (said - start).total_seconds()
+    late = (said.replace(tzinfo=start.tzinfo) - start).total_seconds()
+    if said.tzinfo is not None:
+        late = (said - start).total_seconds()
+    elif abs(late) <= ZONE_SECONDS:
+        # Zones are whole quarters of an hour apart, and none explains a clock that is seven minutes off.
+        late = (late + CLOCK_SECONDS) % QUARTER_SECONDS - CLOCK_SECONDS
     if not -CLOCK_SECONDS <= late <= (record.duration_seconds or 0.0) + CLOCK_SECONDS:
         yield f"its report says {said:%Y-%m-%dT%H:%M:%SZ}, {abs(late):,.0f} s off its start"
-
-
-def _in_the_nearest_zone(said: datetime, start: datetime) -> datetime:
-    """A time without a zone as the zone has it in which it lies closest behind a start: zones are whole quarters of an
-    hour apart, and no zone explains a clock that is seven minutes off."""
-    off = (said - start).total_seconds()
-    quarters = (off + CLOCK_SECONDS) // QUARTER_SECONDS * QUARTER_SECONDS
-    return said - timedelta(seconds=quarters if abs(quarters) <= ZONE_SECONDS else 0)
 
 
 def _lost_attempts(view: View) -> Iterator[Case]:
@@ -573,19 +493,16 @@ def _lost_attempts(view: View) -> Iterator[Case]:
 def _altered(view: View) -> Iterator[Finding]:
     """Records that we collected, that were committed once and are gone, or say something else. Nobody has to touch one:
     a quarantine takes it out in sight. Who imports results again may get other names for them."""
+    if not any(is_planned(run.record) for run in view.runs):
+        return
     history = view.campaign.history
-    ours = any(is_planned(run.record) for run in view.runs)
-    for names, is_so in (
-        (history.removed if ours else (), "deleted"),
-        (history.changed if ours else (), "changed"),
-    ):
+    for names, is_so in ((history.removed, "deleted"), (history.changed, "changed")):
         records = [name for name in names if _RECORD.fullmatch(name)]
         if records:
-            more = f" and {len(records) - 1} more" if len(records) > 1 else ""
             yield view.finding(
                 "time-consistency",
                 "error",
-                f"Records were {is_so} after they were committed: {records[0]}{more}.",
+                f"{counted(len(records), 'record')}, such as {records[0]}, {is_so} after being committed.",
                 cells=[label(cell) for cell in view.recorded],
                 files=records,
                 what=f"records that were {is_so}",
@@ -596,21 +513,19 @@ def _holes(view: View) -> list[Case]:
     """Runs of which an earlier iteration, on the same machine, left no record, not even of a failure. Whoever collects
     some cells only leaves out whole cells; machines that share a campaign share its iterations too, in any order."""
     ours = [run for run in view.runs if is_planned(run.record)]
-    shared = len({run.record.machine.id for run in ours}) > 1
-    if view.campaign.matrix is None or view.damage:
-        return []  # a damaged record is told of as such
-    if shared and not view.reviewed.replicated:
+    is_shared = len({run.record.machine.id for run in ours}) > 1
+    if view.campaign.matrix is None or (is_shared and not view.reviewed.replicated):
         return []
-    cases: list[Case] = []
+    cases: dict[object, Case] = {}
     series = grouped(ours, lambda run: (*run.record.cell, run.record.machine.id))
-    for runs in series.values():
+    for place, runs in series.items():
         in_order = sorted(runs, key=lambda run: run.record.iteration)
         for before, after in pairwise(in_order):
             lost = before.record.iteration + 1
             if after.record.iteration > lost:
-                cases.append((after, f"iteration {lost} has none"))
-                break
-    return cases
+                cases.setdefault(place, (after, f"iteration {lost} has none"))
+    # A damaged record is told of as such.
+    return [] if view.damage else list(cases.values())
 
 
 CHECKS = (
@@ -644,7 +559,6 @@ CHECKS = (
         ("error", "warning"),
         "Are the times of the runs possible?",
         time_consistency,
-        implies=frozenset({"order-confound", "unbalanced"}),
         thresholds=(CLOCK_SECONDS, REPORT),
         remedy="Restore deleted and changed records from git; where clocks differ, synchronise them and re-run.",
     ),
@@ -654,6 +568,19 @@ CHECKS = (
         ("error", "warning", "info"),
         "Did the runs follow the matrix?",
         not_as_requested,
+        (
+            AskedOfRun(
+                _of_another_tokenizer,
+                "was|were sent prompts that another model's tokenizer cut, so they are longer or shorter than their "
+                "loads say",
+                "info",
+            ),
+            AskedOfRun(
+                _on_the_processor,
+                "left the GPU idle",
+                remedy="Have llama.cpp put the layers on the GPU (-ngl 99), or say that the processor was measured.",
+            ),
+        ),
         thresholds=(LENGTH_TOLERANCE, PROMPT_TOLERANCE, CHANCE_ERRORS),
         remedy="Re-run with the matrix as it was committed, or declare another campaign.",
         of_others="Read the figures as of the load that the report shows, and name it so in the import.",

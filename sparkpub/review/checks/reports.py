@@ -4,7 +4,7 @@ cold start, repetitions that say nothing, answers without sense, and what the en
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from operator import itemgetter
+from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -14,10 +14,8 @@ from sparkpub.plan.workloads.server_pages import ANSWERED
 from sparkpub.record.store import Stored
 from sparkpub.review import offered
 from sparkpub.review import repeated as repetition
-from sparkpub.review.checks.check import Asked, Check, of_each_run
-from sparkpub.review.checks.evidence import Warned
-from sparkpub.review.checks.finding import Finding
-from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.check import AskedOfRun, Check
+from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.view import Case, View, about_metrics, first_of
 
 FAILED_PERCENT = Threshold(
@@ -63,58 +61,34 @@ APART_SHARE = Threshold(
     "interval begins at zero, as it does with three repetitions and 40 %. Of 1,900 rates of llama-benchy on a DGX "
     "Spark, 30 have more.",
 )
-LEAST_REPETITIONS = Threshold(
-    "least repetitions",
-    3,
-    "Repetitions from which no spread at all, in any figure of a run, shows that it was measured once: 950 runs of "
-    "llama-benchy have some.",
-)
-DISTINCT_WORDS = Threshold(
-    "distinct words",
-    pages.LEAST_DISTINCT,
-    "Distinct words in all words of an answer, below which it repeats itself: prose of a hundred words has 0.6.",
-)
-LETTERS = Threshold(
-    "letters",
-    pages.LEAST_LETTERS,
-    "Letters and digits in all characters of an answer, below which it is no text.",
-)
 
 
-def _figure(view: View, stored: Stored, name: str) -> float | None:
+def _figure(view: View, stored: Stored, name: str) -> float:
     """A figure that a record holds, else the one in its evidence: a record may be older than the metric."""
-    if name in stored.record.metrics:
-        return stored.record.value(name)
     answer = view.evidence.of(stored).answer
-    return None if answer is None else answer.values.get(name)
+    if name in stored.record.metrics or answer is None:
+        return stored.record.value(name) or 0.0
+    return answer.value(name) or 0.0
 
 
 def _failed(view: View, stored: Stored) -> Iterator[str]:
-    percent = _figure(view, stored, "failed_requests_percent") or 0.0
+    percent = _figure(view, stored, "failed_requests_percent")
     if percent >= FAILED_PERCENT:
         yield f"{percent:.3g} %"
 
 
 def _failed_few(view: View, stored: Stored) -> Iterator[str]:
-    percent = _figure(view, stored, "failed_requests_percent") or 0.0
+    percent = _figure(view, stored, "failed_requests_percent")
     if 0 < percent < FAILED_PERCENT:
         yield f"{percent:.3g} %"
 
 
 def _cached(view: View, stored: Stored) -> Iterator[str]:
     """How much of its prompts a run found in the server's cache, although nobody asked for that."""
-    hits = _figure(view, stored, "prefix_cache_hit_percent") or 0.0
+    hits = _figure(view, stored, "prefix_cache_hit_percent")
     is_asked = options_of(stored.record).get("prefix_caching")
     if offered.is_less_work(stored.record, hits) and not is_asked:
         yield f"{hits:.3g} % of their tokens"
-
-
-def _answers(_view: View, stored: Stored) -> Iterator[str]:
-    yield from filter(None, [offered.answers_apart(stored.record)])
-
-
-def _queue(_view: View, stored: Stored) -> Iterator[str]:
-    yield from filter(None, [offered.emptied_queue(stored.record)])
 
 
 def _cold(view: View, stored: Stored) -> Iterator[str]:
@@ -146,42 +120,31 @@ def _nonsense(_view: View, stored: Stored) -> Iterator[str]:
             yield from filter(None, [problem])
 
 
-# -- repetitions inside a run ------------------------------------------------------------------------------------
-
-
 def repetitions(view: View) -> Iterator[Finding]:
-    """Runs whose repetitions lie so far apart that their mean says nothing, the furthest first, and runs whose
-    repetitions are one."""
-    apart: list[tuple[float, str, Case]] = []
+    """Runs whose repetitions lie so far apart that their mean says nothing, and runs whose repetitions are one."""
+    apart: list[Case] = []
+    names: dict[str, None] = {}
     once: list[Case] = []
     for stored in view.happened:
         found = list(repetition.repeated(stored.record))
-        worst = max(
-            (each for each in found if each.says_nothing),
-            key=lambda each: each.share,
-            default=None,
-        )
-        if worst is not None:
+        if unknown := [each for each in found if each.says_nothing]:
+            worst = max(unknown, key=attrgetter("share"))
             metric = view.metrics[worst.metric]
             number = "" if worst.number is None else f" over {worst.number}"
             said = (
                 f"{metric.within_sentence} {metric.format(worst.mean)} ± {metric.format(worst.deviation)} "
                 f"({100 * worst.share:.0f} %{number})"
             )
-            apart.append((worst.share, metric.name, (stored, said)))
+            apart.append((stored, said))
+            names[metric.name] = None
         times = max((each.number or 0 for each in found), default=0)
-        is_alike = all(each.deviation == 0 for each in found)
-        if times >= LEAST_REPETITIONS and is_alike and any(map(_is_exact, found)):
+        # Of more than three digits the last would differ from time to time.
+        is_exact = any(float(f"{each.mean:.3g}") != each.mean for each in found)
+        if times > 2 and is_exact and not any(each.deviation for each in found):
             once.append((stored, f"its {times} repetitions agree to the last digit"))
-    apart.sort(key=itemgetter(0), reverse=True)
-    names = list(dict.fromkeys(name for _, name, _ in apart))
-    yield from view.tell(
-        "repetitions",
-        "warning",
-        "{} has|have repetitions too far apart for a mean, which are not ranked",
-        [case for _, _, case in apart],
-        **about_metrics(names or [""]),
-    )
+    text = "{} has|have repetitions too far apart for a mean, which are not ranked"
+    about = about_metrics(list(names))
+    yield from view.tell("repetitions", "warning", text, apart, **about)
     yield from view.tell(
         "repetitions",
         "warning",
@@ -190,14 +153,6 @@ def repetitions(view: View) -> Iterator[Finding]:
         what="once",
         remedy="Look in the client's log for its number of repetitions, and correct it.",
     )
-
-
-def _is_exact(each: repetition.Repeated) -> bool:
-    """Whether a figure has more than three digits, of which the last would differ from time to time."""
-    return float(f"{each.mean:.3g}") != each.mean
-
-
-# -- warnings of the engine --------------------------------------------------------------------------------------
 
 
 class Trouble(NamedTuple):
@@ -241,107 +196,98 @@ TROUBLES = (
 )
 """Of the warnings of real engines, those that a reader has to know. Others say what a client or a server would have
 liked better: samplers, limits of open files, lengths of prompts."""
+ERRORS = Trouble(
+    re.compile(""), "reported errors", "Read the log around the error, and re-run."
+)
 
 
 def engine_warning(view: View) -> Iterator[Finding]:
     """What the engines warned of while they were measured, one finding for each cause."""
-    of_trouble: dict[Trouble, list[Case]] = defaultdict(list)
-    failing: list[Case] = []
+    cases: dict[Trouble, list[Case]] = defaultdict(list)
     for stored in view.happened:
         said: dict[Trouble, list[str]] = defaultdict(list)
-        errors = []
-        for warned in _warned(view, stored):
-            trouble = _trouble(warned.text)
-            if trouble is not None and (warned.measured or trouble.is_of_all):
-                said[trouble].append(warned.text)
-            elif warned.measured and warned.is_error:
-                errors.append(warned.text)
+        answer = view.evidence.of(stored).answer
+        for text, measured, is_error in () if answer is None else answer.warnings:
+            known = (*TROUBLES, *[ERRORS] * is_error)
+            trouble = next((one for one in known if one.said.search(text)), None)
+            if trouble is not None and (measured or trouble.is_of_all):
+                said[trouble].append(text)
         for trouble, texts in said.items():
-            of_trouble[trouble] += _case(stored, texts, "warnings")
-        failing += _case(stored, errors, "errors")
-    for trouble in TROUBLES:
-        cases = of_trouble[trouble]
-        happened = f"{{}} ran on an engine that {trouble.happened}"
-        if not trouble.is_of_all:
-            happened += ", while it was measured"
+            cases[trouble] += [(stored, one) for one in first_of(texts, "warnings")]
+    for trouble in (*TROUBLES, ERRORS):
+        text = f"{{}} ran on an engine that {trouble.happened}"
+        text += "" if trouble.is_of_all else ", while it was measured"
         yield from view.tell(
-            "engine-warning", "warning", happened, cases, remedy=trouble.remedy
+            "engine-warning", "warning", text, cases[trouble], remedy=trouble.remedy
         )
-    yield from view.tell(
-        "engine-warning",
-        "warning",
-        "{} ran on an engine that reported errors while it was measured",
-        failing,
-        remedy="Read the log around the error, and re-run.",
-    )
 
 
-def _warned(view: View, stored: Stored) -> tuple[Warned, ...]:
-    answer = view.evidence.of(stored).answer
-    return () if answer is None else answer.warnings
-
-
-def _trouble(text: str) -> Trouble | None:
-    return next((one for one in TROUBLES if one.said.search(text)), None)
-
-
-def _case(stored: Stored, texts: list[str], what: str) -> list[Case]:
-    return [(stored, one) for one in first_of(texts, what)]
-
-
+LOST = "lost requests, and the figures are of the others"
 CHECKS = (
-    of_each_run(
+    Check(
         "failed-requests",
         "meaning",
+        ("warning", "info"),
         "Did requests fail?",
-        Asked(_failed, "lost requests, and the figures are of the others"),
-        Asked(_failed_few, "lost requests, and the figures are of the others", "info"),
+        asked=(AskedOfRun(_failed, LOST), AskedOfRun(_failed_few, LOST, "info")),
         thresholds=(FAILED_PERCENT,),
         remedy="Look for errors in the logs of server and client, and re-run with a longer timeout or a lighter load.",
         of_others="Read the figures as those of a lighter load.",
     ),
-    of_each_run(
+    Check(
         "prefix-cache",
         "meaning",
+        ("warning",),
         "Did the server compute every prompt?",
-        Asked(
-            _cached,
-            "found its|their prompts in the server's prefix cache, so TTFT and throughput are of less work than asked "
-            "for",
+        asked=(
+            AskedOfRun(
+                _cached,
+                "found its|their prompts in the server's prefix cache, so TTFT and throughput are of less work than "
+                "asked for",
+            ),
         ),
         thresholds=(HITS_PERCENT,),
         remedy="Draw other prompts for each run (another seed), or start the server without the cache.",
     ),
-    of_each_run(
+    Check(
         "answer-length",
         "meaning",
+        ("warning",),
         "Were the answers as long as the load declares?",
-        Asked(
-            _answers,
-            "gave answers of another length, so it is other work than its load says",
+        asked=(
+            AskedOfRun(
+                lambda _, run: filter(None, [offered.answers_apart(run.record)]),
+                "gave answers of another length, so it is other work than its load says",
+            ),
         ),
         thresholds=(ANSWER_SHARE,),
         remedy="Have the server ignore the end of the text (`--ignore-eos`, `min_tokens`), and re-run.",
         of_others="Compare it with answers of its own length only.",
     ),
-    of_each_run(
+    Check(
         "offered-load",
         "meaning",
+        ("info",),
         "Did the server serve the rate at which requests came?",
-        Asked(
-            _queue,
-            "is|are in large part the emptying of a queue, not a server at that rate",
-            "info",
+        asked=(
+            AskedOfRun(
+                lambda _, run: filter(None, [offered.emptied_queue(run.record)]),
+                "is|are in large part the emptying of a queue, not a server at that rate",
+                "info",
+            ),
         ),
         thresholds=(DRAIN_SHARE,),
     ),
-    of_each_run(
+    Check(
         "warmed-up",
         "meaning",
+        ("warning",),
         "Did measuring begin after warming up?",
-        Asked(
-            _cold,
-            "measured a cold start: the first batch or requests are far slower",
+        asked=(
+            AskedOfRun(
+                _cold,
+                "measured a cold start: the first batch or requests are far slower",
+            ),
         ),
         thresholds=(COLD_START, COLD_TAIL),
         remedy="Raise warmup: of the workload, and re-run.",
@@ -353,20 +299,22 @@ CHECKS = (
         ("warning",),
         "Do the repetitions inside a run agree?",
         repetitions,
-        thresholds=(APART_SHARE, LEAST_REPETITIONS),
+        thresholds=(APART_SHARE,),
         remedy="Measure more repetitions, or longer prompts and answers.",
         of_others="Read the figures of longer prompts and answers.",
     ),
-    of_each_run(
+    Check(
         "sanity",
         "meaning",
+        ("error",),
         "Did the model make sense before it was timed?",
-        Asked(
-            _nonsense,
-            "measured a model whose answer makes no sense, so the weights or the engine are broken",
-            "error",
+        asked=(
+            AskedOfRun(
+                _nonsense,
+                "measured a model whose answer makes no sense, so the weights or the engine are broken",
+                "error",
+            ),
         ),
-        thresholds=(DISTINCT_WORDS, LETTERS),
         remedy="Ask the server a question yourself, and correct weights, quantisation or chat template.",
     ),
     Check(

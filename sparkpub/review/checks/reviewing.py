@@ -12,14 +12,14 @@ from functools import cached_property
 
 from sparkpub.record.campaign import Acknowledgement
 from sparkpub.record.text import counted
-from sparkpub.review.checks.acknowledging import acknowledgements, covers
+from sparkpub.review.checks.acknowledging import covers, idle_acknowledgements
 from sparkpub.review.checks.copies import Recorded, dependent, recorded
 from sparkpub.review.checks.finding import SEVERITIES, Finding, Severity
 from sparkpub.review.checks.foreign import foreign_files
 from sparkpub.review.checks.happened import damaged
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.view import View, label
-from sparkpub.review.dataset import CampaignData, Dataset
+from sparkpub.review.dataset import Dataset
 from sparkpub.review.reviewed import ReviewedCampaign, ReviewedDataset
 
 _AGAIN = re.compile(r"\b[Mm]easure|re-run")
@@ -113,10 +113,8 @@ class Review(ReviewedDataset):
 
 def what_counts(dataset: Dataset) -> ReviewedDataset:
     """Ask of every run whether it happened, and nothing more."""
-    campaigns: dict[str, ReviewedCampaign] = {}
-    for name, data in dataset.campaigns.items():
-        view, _ = _happened(data, dataset.damage.get(name, ()))
-        campaigns[name] = view.reviewed
+    views = (_happened(dataset, name)[0] for name in dataset.campaigns)
+    campaigns = {view.campaign.name: view.reviewed for view in views}
     return ReviewedDataset(dataset, campaigns)
 
 
@@ -128,21 +126,22 @@ def review(dataset: Dataset) -> Review:
     findings: list[Finding] = []
     campaigns: dict[str, ReviewedCampaign] = {}
     kept: Recorded = []
-    for name, data in dataset.campaigns.items():
-        view, found = _happened(data, dataset.damage.get(name, ()))
+    for name in dataset.campaigns:
+        view, found = _happened(dataset, name)
         for check in CHECKS.values():
-            run = check.of_what_counts if check.kind == "happened" else check.run
-            found += run(view) if run is not None else ()
+            if check.kind != "happened":
+                found += check.run(view)
+            elif check.of_what_counts is not None:
+                found += check.of_what_counts(view)
         findings += found
         campaigns[name] = view.reviewed
         kept += recorded(view)
     findings += [*dependent(kept), *foreign_files(dataset)]
     for name, data in dataset.campaigns.items():
         own = [finding for finding in findings if finding.campaign == name]
-        findings += acknowledgements(View(data), own)
-    for name, lines in dataset.damage.items():
-        if name not in campaigns:
-            findings += damaged(name, lines, units=False)
+        findings += idle_acknowledgements(View(data), own)
+    for name in sorted(dataset.damage.keys() - campaigns):
+        findings += damaged(name, dataset.damage[name])
     published = {
         name
         for name, data in dataset.campaigns.items()
@@ -156,19 +155,18 @@ def review(dataset: Dataset) -> Review:
     return Review(dataset, campaigns, tuple(findings))
 
 
-def _happened(data: CampaignData, damage: Sequence[str]) -> tuple[View, list[Finding]]:
-    """The campaign with the runs that happened, and what speaks against the others."""
+def _happened(dataset: Dataset, name: str) -> tuple[View, list[Finding]]:
+    """A campaign with the runs that happened, and what speaks against the others."""
+    data, damage = dataset.campaigns[name], dataset.damage.get(name, ())
     findings: list[Finding] = []
     out = {run: f"quarantined: {reason}" for run, reason in data.quarantined.items()}
     first = View(data, out, damage)
     for check in CHECKS.values():
-        if check.kind != "happened" or check.run is None:
-            continue
-        for finding in check.run(first):
+        for finding in check.run(first) if check.kind == "happened" else ():
             findings.append(finding)
             if finding.severity == "error" or check.name == "exit-status":
-                for name in finding.runs:
-                    out.setdefault(name, f"{check.name}: {finding.message}")
+                for run in finding.runs:
+                    out.setdefault(run, f"{check.name}: {finding.message}")
     return View(data, out, damage, first.evidence), findings
 
 

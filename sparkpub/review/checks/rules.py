@@ -12,12 +12,12 @@ Little's law: J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Opera
 """
 
 import ast
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -31,11 +31,9 @@ from sparkpub.record.metrics import DISTRIBUTIONS, GIB, METRICS, Metric, mixed_u
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review import physics
-from sparkpub.review.checks.check import Check, Judge
+from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Samples
-from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.happened import damaged
-from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.finding import Finding, Severity, Threshold
 from sparkpub.review.checks.view import Case, View
 from sparkpub.review.physics import (
     THROUGHPUT,
@@ -228,15 +226,13 @@ def known(*columns: Any) -> PerRun:
 
 
 def digits(*figures: PerRun) -> PerRun:
-    """What printed figures have lost: half a unit of the last decimal, as a share of each, added up. A whole figure may
-    be a number of things, or was printed like others with two decimals."""
+    """What figures have lost that are printed with two or three decimals, as a share of each, added up. A whole figure
+    may be a number of things, or was printed like others."""
     lost = np.zeros_like(figures[0])
     for figure in figures:
-        half = np.zeros_like(figure)
-        for places in (4, 3, 2, 1):
-            half = np.where(figure == np.round(figure, places), 0.5 / 10**places, half)
-        half = np.where(figure == np.round(figure), 0.005, half)
-        lost += np.where(figure == 0, 0, half / np.abs(figure))
+        for places, half in ((2, 0.005), (3, 0.0005)):
+            is_printed = (figure == np.round(figure, places)) & (figure != 0)
+            lost = np.where(is_printed, lost + half / np.abs(figure), lost)
     return np.nan_to_num(lost)
 
 
@@ -264,7 +260,7 @@ def figures(view: View, stored: Stored) -> dict[str, float | None]:
     told["limit_W"] = limit_of(record, "power_limit_watt")
     told["limit_MHz"] = limit_of(record, "clock_max_sm_mhz")
     told |= _times(record)
-    told |= _needs(view, stored)
+    told |= _needs(record)
     # By how much the mean of products may be off the product of means, of a request's tokens and its time per token
     # (Cauchy and Schwarz), in milliseconds.
     if "tpot" in deviations and "output_tokens" in deviations:
@@ -303,20 +299,14 @@ def _times(record: Record) -> Iterator[tuple[str, float | None]]:
     yield "measured_for", max(measured, observed, *phases, 0.0)
 
 
-def _needs(view: View, stored: Stored) -> Iterator[tuple[str, float | None]]:
+def _needs(record: Record) -> Iterator[tuple[str, float | None]]:
     """What the figures of a run need of its machine, in GiB, GB/s and TFLOP/s, and what that has."""
-    record = stored.record
     model = identity.expected(record.requested)
     shown = identity.shown(record.observed, record.metrics).get("weight_bytes")
     if weights := shown or (model and model.weight_bytes):
         yield "model_gib", weights / GIB
-    facts, samples = machine_of(record), view.evidence.of(stored).samples
-    if facts is not None:
-        # The bandwidth of all GPUs, at the memory clock that samples show.
-        clock = samples and samples.clock("gpu_clock_mem_mhz")
-        clocked = min(1.0, (clock or math.inf) / (facts.memory_clock_mhz or math.inf))
-        share = clocked if clock and facts.memory_clock_mhz else 1.0
-        yield "bandwidth", share * facts.bandwidth_bytes_s * devices(record) / 1e9
+    if facts := machine_of(record):
+        yield "bandwidth", facts.bandwidth_bytes_s * devices(record) / 1e9
     if once := read_per_step(record, 1):
         yield "weights_once_gb", once.at_least / 1e9
     if flow := traffic(record):
@@ -854,24 +844,13 @@ def _of_readers(view: View) -> Iterator[tuple[int, list[str]]]:
             yield place, list(answer.problems)
 
 
-def unit(view: View) -> Iterator[Finding]:
-    """Figures outside what is physically possible, whatever their unit says."""
-    yield from damaged(view.campaign.name, view.damage, units=True)
-    yield from ask(view, "unit", POSSIBLE)
-
-
-def by(name: str, table: Sequence[Rules]) -> Judge:
-    """A check that asks a table of rules."""
-    return lambda view: ask(view, name, table)
-
-
 CHECKS = (
     Check(
         "unit",
         "meaning",
         ("error",),
         "Is every figure physically possible?",
-        unit,
+        partial(ask, check="unit", table=POSSIBLE),
         thresholds=(CARD,),
         remedy="Check the unit in the mapping or in the tool's report, and import again.",
     ),
@@ -880,7 +859,7 @@ CHECKS = (
         "meaning",
         ("error",),
         "Do the memory figures add up?",
-        by("memory-bookkeeping", BOOKKEEPING),
+        partial(ask, check="memory-bookkeeping", table=BOOKKEEPING),
         thresholds=(REPORT, MEMORY_GIB),
         remedy="Check whether the source of the figures means GB or GiB.",
     ),
@@ -889,7 +868,7 @@ CHECKS = (
         "meaning",
         ("error", "warning", "info"),
         "Can the figures of each run all be true?",
-        by("inconsistent-report", INCONSISTENT),
+        partial(ask, check="inconsistent-report", table=INCONSISTENT),
         thresholds=(
             REPORT,
             DEFINITION,
@@ -909,7 +888,7 @@ CHECKS = (
         "meaning",
         ("error",),
         "Do weights and KV cache fit into memory?",
-        by("does-not-fit", FITS),
+        partial(ask, check="does-not-fit", table=FITS),
         remedy="Look in the log for the weights that were loaded, and correct the model's name.",
     ),
     Check(
@@ -917,7 +896,7 @@ CHECKS = (
         "meaning",
         ("error", "warning"),
         "Are the figures possible with the machine's memory bandwidth and arithmetic?",
-        by("roofline", ROOFLINE),
+        partial(ask, check="roofline", table=ROOFLINE),
         thresholds=(SUSPICIOUS_SHARE,),
         remedy="Look in the log for the model, its weights, cached prompts and the number of requests.",
     ),

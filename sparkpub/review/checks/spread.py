@@ -1,4 +1,5 @@
-"""How far the runs of a cell lie apart, and whether their order shows: rows of the tables of cells and comparisons.
+"""How far the runs of a cell lie apart, whether their order shows, and which metrics are one measurement: rows of the
+tables of cells and comparisons.
 
 One finding tells of one cause in all cells, and a cell is told as what describes it best: a cold first run, outliers, a
 trend, else variation.
@@ -8,7 +9,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from itertools import chain
 from operator import itemgetter
 from statistics import fmean
@@ -17,14 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparkpub.plan.requested import load_of
-from sparkpub.record.metrics import Metric
-from sparkpub.record.text import counted
+from sparkpub.record.metrics import TIMED_UNITS, Metric
 from sparkpub.review.checks.check import Check
-from sparkpub.review.checks.dependence import cause, causes, independent, root_of
-from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.threshold import Threshold
+from sparkpub.review.checks.finding import Finding, Severity, Threshold
 from sparkpub.review.checks.view import (
-    MATERIAL_SHARE_OF_MARGIN,
     CellMetric,
     View,
     about_cells,
@@ -43,8 +39,20 @@ from sparkpub.review.statistics.estimate import (
     POOR_VARIATION_PERCENT,
     holm,
 )
-from sparkpub.review.statistics.series import beyond_three_sigma, first_run_p, grubbs
+from sparkpub.review.statistics.series import (
+    FittedLine,
+    beyond_three_sigma,
+    first_run_p,
+    grubbs,
+    least_squares,
+)
 
+MATERIAL_SHARE_OF_MARGIN = Threshold(
+    "material share of margin",
+    0.5,
+    "A drift or an outlier is reported from this share of the equivalence margin on. Smaller ones can be significant "
+    "but do not matter.",
+)
 OUTLIER_ALPHA = Threshold(
     "outlier alpha",
     0.01,
@@ -54,11 +62,6 @@ MANY_OUTLIERS_PERCENT = Threshold(
     "many outliers percent",
     5.0,
     "Share of runs beyond three standard deviations from which the methodology asks for a repeat of the cell.",
-)
-MANY_OUTLIERS_RUNS = Threshold(
-    "many outliers runs",
-    20,
-    "Runs of a cell from which a share of outliers says something: of fewer, one is as much as that.",
 )
 HIGH_VARIATION_PERCENT = Threshold(
     "high variation percent",
@@ -73,12 +76,8 @@ LEAST_RUNS = Threshold(
 DRIFT_ALPHA = Threshold(
     "drift alpha",
     0.02,
-    "Probability of a false drift finding in a clean campaign (Mann-Kendall, Holm).",
-)
-TRANSIENT_ALPHA = Threshold(
-    "transient alpha",
-    0.015,
-    "Probability of a false first-run finding in a clean campaign (binomial test, Holm).",
+    "Probability of a false finding of a trend (Mann-Kendall, Holm), or of first runs that stand out (binomial test, "
+    "Holm), in a clean campaign.",
 )
 EARLIER_SHARE = Threshold(
     "earlier share",
@@ -99,6 +98,94 @@ USERS_SHARE = Threshold(
     "Share by which several users must get more than as many times one user, beyond the spread of both figures. Of 38 "
     "models on a DGX Spark, two get more, by up to 22 %.",
 )
+RESTATED = Threshold(
+    "restated r squared",
+    0.9999,
+    "Two metrics are one measurement where one explains this share of how the other varies from run to run.",
+)
+RESTATED_RUNS = 8
+"""Fewer runs of a workload show nothing of it."""
+MANY_RUNS = 20
+"""Runs of a cell from which a share of outliers says something: of fewer, one is as much as that."""
+
+
+# -- one measurement under two names -----------------------------------------------------------------------------
+
+
+class Restated(NamedTuple):
+    """Two results of a workload that are one measurement: `y` is a line of `x`, or with `power` a power of it, and then
+    `line` is of their logarithms."""
+
+    workload: str
+    x: str
+    y: str
+    power: bool
+    runs: int
+    line: FittedLine
+
+
+def restated(view: View) -> list[Restated]:
+    """Every pair of results that are one measurement from run to run of the cells, each once. Two that only grow with
+    the model are two."""
+    found: dict[tuple[str, str, str], Restated] = {}
+    for workload, rows in view.results_table.groupby("workload", observed=True):
+        runs = rows.drop_duplicates("run")
+        if len(runs) < RESTATED_RUNS:
+            continue
+        figures = rows.pivot(index="run", columns="metric", values="value")
+        figures = figures.reindex(index=runs["run"], columns=list(view.results))
+        cells = runs[["model", "environment"]].astype(str).agg("/".join, axis=1)
+        logarithms = figures.loc[:, figures.min() > 0].apply(np.log)
+        for power, values in ((False, figures), (True, logarithms)):
+            changes = values.groupby(cells.to_numpy()).diff()
+            alike = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
+            pairs = np.argwhere(np.triu(alike >= RESTATED, 1))
+            for x, y in values.columns.to_numpy()[pairs]:
+                both = values[[x, y]].dropna()
+                line = least_squares(both[x].tolist(), both[y].tolist())
+                pair = Restated(str(workload), x, y, power, len(both), line)
+                found.setdefault((pair.workload, x, y), pair)
+    return list(found.values())
+
+
+def root_of(view: View, name: str) -> str:
+    """The metric that a metric restates; itself where it restates none."""
+    roots = {pair.y: pair.x for pair in view.once(restated)}
+    while name in roots:
+        name = roots[name]
+    return name
+
+
+def cause(view: View, name: str) -> str:
+    """What a metric hangs on, so that one fault is not told once per metric: all rates and times tell of speed, what
+    restates another metric of that one, and any other metric of itself."""
+    root = view.metrics[root_of(view, name)]
+    return "speed" if root.unit in TIMED_UNITS else root.name
+
+
+def dependent_metrics(view: View) -> Iterator[Finding]:
+    """Two headline metrics that are one."""
+    for pair in view.once(restated):
+        x, y, line = view.metrics[pair.x], view.metrics[pair.y], pair.line
+        formula = f"{line.slope:.4f} × {x.label} + {line.intercept:.3f} {y.unit}"
+        if pair.power:
+            formula = f"{math.exp(line.intercept):.6g} × {x.label}^{line.slope:.4f}"
+        text = (
+            f"{y.label} and {x.label} are one measurement, not two: over {pair.runs} runs of {pair.workload}, "
+            f"{y.label} = {formula}. A statement about one only restates the other."
+        )
+        cells = [label(cell) for cell in view.ran if cell[2] == pair.workload]
+        yield view.finding(
+            "dependent-metrics",
+            "warning",
+            text.replace("+ -", "\N{MINUS SIGN} "),
+            cells=cells,
+            x=pair.x,
+            y=pair.y,
+        )
+
+
+# -- what a cell is told as --------------------------------------------------------------------------------------
 
 
 def severity_of(view: View, names: Iterable[str]) -> Severity:
@@ -107,8 +194,22 @@ def severity_of(view: View, names: Iterable[str]) -> Severity:
     matrix = view.campaign.matrix
     if matrix is None or not matrix.primary:
         return "warning"
-    declared = [name for name in matrix.primary if name in view.metrics]
-    return "warning" if causes(view, names) & causes(view, declared) else "info"
+    declared = {cause(view, name) for name in matrix.primary if name in view.metrics}
+    decides = any(cause(view, name) in declared for name in names)
+    return "warning" if decides else "info"
+
+
+def matters(view: View, name: str, mean: float, change: float) -> bool:
+    """Whether a change of a metric is large enough to matter: beside the equivalence margin of a mean, and at all."""
+    margin = view.campaign.margin_percent / 100 * abs(mean)
+    least = max(MATERIAL_SHARE_OF_MARGIN * margin, floor(view.metrics[name]))
+    return abs(change) >= least
+
+
+def series(view: View) -> Mapping[CellMetric, tuple[float, ...]]:
+    """The figures of the runs that count, of each result that restates no other."""
+    again = {pair.y for pair in view.once(restated)}
+    return {key: each for key, each in view.figures.items() if key[1] not in again}
 
 
 def _tell(
@@ -121,8 +222,7 @@ def _tell(
     """A figure that was found of metrics of cells: a finding for each thing that they hang on, told by the row of the
     highest, with all of them as evidence."""
     for alike in grouped(found, lambda key: cause(view, key[1])).values():
-        rising = sorted(alike, key=lambda key: found[key])
-        cell, name = rising[-1]
+        cell, name = max(alike, key=lambda key: found[key])
         cells, names = zip(*alike, strict=True)
         yield view.concerning(
             check,
@@ -130,21 +230,8 @@ def _tell(
             say(view.cells[cell, name], view.metrics[name]),
             cells,
             names,
-            cases=len(alike),
-            **{
-                figure: found[cell, name],
-                f"{figure}_by_cell": {label(key[0]): found[key] for key in rising},
-            },
+            **{figure: {label(key[0]): found[key] for key in alike}},
         )
-
-
-def _series(view: View) -> Mapping[CellMetric, tuple[float, ...]]:
-    """The figures of the runs that count, of each result that restates no other."""
-    return {
-        (cell, name): view.figures(cell, name)
-        for cell, name in view.cells
-        if name in view.once(independent)
-    }
 
 
 # -- outliers ----------------------------------------------------------------------------------------------------
@@ -155,21 +242,22 @@ def outlier(view: View) -> Iterator[Finding]:
     runs, those of the methodology's rule, where they are more than it allows."""
     said: dict[str, dict[str, str]] = defaultdict(dict)
     for key, places in view.once(outlying).items():
-        metric, values = view.metrics[key[1]], view.figures(*key)
+        metric, values = view.metrics[key[1]], view.figures[key]
         rest = np.delete(values, places)
         others = f"{metric.format(rest.mean())} ± {metric.format(rest.std(ddof=1))}"
         for place in places:
             said[view.cells[key].runs[place]][metric.name] = (
                 f"{metric.within_sentence} {metric.format(values[place])} (the other {len(rest)} runs {others})"
             )
-    runs = {stored.run_id: stored for stored in view.happened}
+    runs = {run.run_id: run for run in view.happened}
+    causes = {run: frozenset(cause(view, name) for name in said[run]) for run in said}
     # What is odd in the same things has one cause.
-    for alike in grouped(said, lambda run: causes(view, said[run])).values():
+    for alike in grouped(said, causes.__getitem__).values():
         names = list(dict.fromkeys(name for run in alike for name in said[run]))
         yield from view.tell(
             "outlier",
             severity_of(view, names),
-            "{} is an outlier" if len(alike) == 1 else "{} are outliers",
+            "{} stands|stand apart from the others",
             [(runs[run], "; ".join(said[run].values())) for run in alike],
             **about_metrics(names),
         )
@@ -177,19 +265,18 @@ def outlier(view: View) -> Iterator[Finding]:
 
 def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
     """(cell, metric) to the places of its outliers among the runs that count; a cold first run is told as such."""
-    series = {key: each for key, each in _series(view).items() if len(set(each)) > 1}
+    varied = {key: each for key, each in series(view).items() if len(set(each)) > 1}
     found = {}
-    for key, values in series.items():
+    for key, values in varied.items():
         flagged = beyond_three_sigma(values)
-        if len(values) < MANY_OUTLIERS_RUNS or (
-            100 * len(flagged) <= MANY_OUTLIERS_PERCENT * len(values)
-        ):
-            flagged = grubbs(values, OUTLIER_ALPHA / len(series))
+        allowed = MANY_OUTLIERS_PERCENT / 100 * len(values)
+        if len(values) < MANY_RUNS or len(flagged) <= allowed:
+            flagged = grubbs(values, OUTLIER_ALPHA / len(varied))
         middle = fmean(np.delete(values, flagged))
         material = tuple(
             place
             for place in flagged
-            if view.matters(view.metrics[key[1]], middle, values[place] - middle)
+            if matters(view, key[1], middle, values[place] - middle)
         )
         if material and (material != (0,) or key not in view.once(cold)):
             found[key] = material
@@ -202,26 +289,32 @@ def outlying(view: View) -> dict[CellMetric, tuple[int, ...]]:
 def cold(view: View) -> Mapping[CellMetric, Finding]:
     """First runs that stand out in their cells, over all cells or over those of an environment, whichever shows it
     better: the metrics of cells, with what is said of them."""
+    known = {key: each for key, each in series(view).items() if len(each) > 2}
     groups: dict[tuple[str, str], list[CellMetric]] = defaultdict(list)
-    series = {key: each for key, each in _series(view).items() if len(each) > 2}
-    for cell, name in series:
+    for cell, name in known:
         groups[name, "all environments"].append((cell, name))
         groups[name, cell[1]].append((cell, name))
-    tests = [first_run_p([series[key] for key in keys]) for keys in groups.values()]
-    adjusted = dict(zip(groups, holm(tests), strict=True))
+    tests = [first_run_p([known[key] for key in keys]) for keys in groups.values()]
+    adjusted = sorted(
+        zip(holm(tests), groups, strict=True), key=lambda each: each[0] or 0.0
+    )
     found: dict[CellMetric, Finding] = {}
-    for name, where in grouped(groups, itemgetter(0)).items():
-        clearest = min(where, key=lambda group: adjusted[group] or 0.0)
-        keys, p, metric = groups[clearest], adjusted[clearest], view.metrics[name]
-        blocks = [series[key] for key in keys]
+    for p, (name, where) in adjusted:
+        keys, metric = groups[name, where], view.metrics[name]
+        blocks = [known[key] for key in keys]
         apart = fmean(values[0] - fmean(values[1:]) for values in blocks)
-        middle = fmean(chain(*blocks))
-        if p is None or p >= TRANSIENT_ALPHA or not view.matters(metric, middle, apart):
+        is_told = any(key in found for key in keys)
+        is_clear = p is not None and p < DRIFT_ALPHA
+        if (
+            is_told
+            or not is_clear
+            or not matters(view, name, fmean(chain(*blocks)), apart)
+        ):
             continue
         text = (
-            f"The first run of {len(keys)} cells of {clearest[1]} has {metric.format(abs(apart))} "
+            f"The first run of {len(keys)} cells of {where} has {metric.format(abs(apart))} "
             f"{'more' if apart > 0 else 'less'} {metric.within_sentence} than the others, on average (binomial test, "
-            f"p = {p:.2g} corrected for {counted(len(tests), 'test')}): the figures include a cold start."
+            f"corrected p = {p:.2g}): the figures include a cold start."
         )
         told = view.finding(
             "drift",
@@ -239,28 +332,22 @@ def cold(view: View) -> Mapping[CellMetric, Finding]:
 def moved(view: View) -> Mapping[CellMetric, float]:
     """What drifts in a campaign, beyond chance and by enough to matter, with its p corrected over all that was
     tested."""
-    rows = [view.cells[key] for key in _series(view) if view.cells[key].sd]
+    rows = [view.cells[key] for key in series(view) if view.cells[key].sd]
     adjusted = holm([row.trend_p_value for row in rows])
     return {
         (row.cell, row.metric): p
         for row, p in zip(rows, adjusted, strict=True)
         if p is not None
         and p < DRIFT_ALPHA
-        and view.matters(view.metrics[row.metric], row.mean, _change(row))
+        and matters(view, row.metric, row.mean, row.trend_slope * (row.n - 1))
     }
-
-
-def _change(row: Any) -> float:
-    """The trend of a cell from its first run to its last."""
-    change: float = row.trend_slope * (row.n - 1)
-    return change
 
 
 def drifts(view: View) -> Iterator[Finding]:
     """Trends within cells, then first runs that stand out."""
 
     def say(row: Any, metric: Metric) -> str:
-        change = _change(row)
+        change = row.trend_slope * (row.n - 1)
         text = (
             f"{metric.label} of {label(row.cell)} {'rises' if change > 0 else 'falls'} by about "
             f"{metric.format(abs(change))} from the first of {row.n} runs to the last (Mann-Kendall, corrected "
@@ -284,46 +371,17 @@ def order_confound(view: View) -> Iterator[Finding]:
         for row in view.comparisons
         if row.order == "blocked" and (row.machine is not None) is several
     )
-    found = [_blocks(view, *sides) for sides in blocked]
-    if found:
-        first = max(found, key=lambda blocks: blocks.share)
-        model, earlier, workload = first.earlier
+    cells: list[Cell] = []
+    for model, workload, *sides in blocked:
+        cells += [(model, environment, workload) for environment in sides]
+    if cells:
+        model, workload, one, other = next(iter(blocked))
         text = (
-            f"For {model}/{workload} runs of {earlier} began before those of {first.later[1]} in "
-            f"{100 * first.share:.0f} of 100 pairs, and they changed places {counted(first.switches, 'time')} in "
-            f"{first.runs} runs: any change over time counts as a difference between the environments."
+            f"For {model}/{workload} runs of {one} and {other} did not take turns, but ran in blocks: any change over "
+            "time counts as a difference between the environments."
         )
-        cells = [cell for each in found for cell in (each.earlier, each.later)]
-        yield view.concerning(
-            "order-confound", "error", text, cells, cases=len(found), share=first.share
-        )
+        yield view.concerning("order-confound", "error", text, cells)
     yield from _out_of_order(view)
-
-
-class Blocks(NamedTuple):
-    """Two cells that ran in blocks: the share of pairs of runs of which that of the earlier one began first, and how
-    often they changed places in so many runs."""
-
-    earlier: Cell
-    later: Cell
-    share: float
-    switches: int
-    runs: int
-
-
-def _blocks(
-    view: View, model: str, workload: str, baseline: str, candidate: str
-) -> Blocks:
-    base, cell = ((model, side, workload) for side in (baseline, candidate))
-    one, other = (
-        [datetime.fromisoformat(run.record.started.value).timestamp() for run in runs]
-        for runs in (view.counted[base], view.counted[cell])
-    )
-    share, switches = order.share_earlier(one, other), order.switches(one, other) or 0
-    runs = len(one) + len(other)
-    if share >= 0.5:
-        return Blocks(base, cell, share, switches, runs)
-    return Blocks(cell, base, 1 - share, switches, runs)
 
 
 def _out_of_order(view: View) -> Iterator[Finding]:
@@ -341,14 +399,10 @@ def _out_of_order(view: View) -> Iterator[Finding]:
     early, latest = [], math.inf
     for run in reversed(firsts):
         if run.record.plan.position > latest:
-            early.append(run)
+            early.append((run, ""))
         latest = min(latest, run.record.plan.position)
-    yield from view.tell(
-        "order-confound",
-        "warning",
-        "{} began before runs that the plan puts earlier, so drift may affect the comparisons",
-        [(run, "") for run in reversed(early)],
-    )
+    text = "{} began before runs that the plan puts earlier, so drift may affect the comparisons"
+    yield from view.tell("order-confound", "warning", text, early[::-1])
 
 
 # -- variation and number of runs --------------------------------------------------------------------------------
@@ -381,7 +435,7 @@ def _is_explained(view: View, cell: Cell, name: str) -> bool:
     odd = view.once(outlying).get(root, ())
     if root in view.once(cold):
         odd = (0, *odd)
-    rest = np.delete(view.figures(cell, name), odd)
+    rest = np.delete(view.figures[cell, name], odd)
     limit = HIGH_VARIATION_PERCENT / 100 * abs(rest.mean())
     is_steady = len(rest) > 1 and bool(rest.std(ddof=1) <= limit)
     return is_steady or root in view.once(moved)
@@ -392,62 +446,47 @@ def small_sample(view: View) -> Iterator[Finding]:
     small = {
         cell: runs for cell, runs in view.counted.items() if 0 < len(runs) < LEAST_RUNS
     }
-    if not small:
-        return
-    cells = [label(cell) for cell in small]
-    fewest, most = min(map(len, small.values())), max(map(len, small.values()))
-    number = counted(most, "run") if fewest == most else f"{fewest} to {most} runs"
-    have, each = ("has", "") if len(cells) == 1 else ("have", " each")
-    yield view.finding(
-        "small-sample",
-        "warning",
-        f"{listed(cells, 'cells')} {have} {number}{each}: how far runs differ is not known.",
-        **about_cells(small),
-        n=fewest,
-        runs=[run for some in small.values() for run in ids(some)],
-    )
+    if small:
+        names = listed([label(cell) for cell in small], "cells")
+        fewest = min(map(len, small.values()))
+        yield view.finding(
+            "small-sample",
+            "warning",
+            f"Fewer than {LEAST_RUNS:g} runs of {names}: how far runs differ is not known.",
+            **about_cells(small),
+            n=fewest,
+            runs=[run for some in small.values() for run in ids(some)],
+        )
 
 
 # -- users -------------------------------------------------------------------------------------------------------
 
 
 def users_scaling(view: View) -> Iterator[Finding]:
-    """Cells that differ in the number of users alone, and in which these get more than as many times one user: a server
-    that works for several does not do more for each of them."""
+    """Cells that differ in the number of users alone, and in which these get more than as many times one user, whatever
+    both figures spread: a server that works for several does not do more for each of them."""
     alike: dict[Hashable, dict[int, Any]] = defaultdict(dict)
     for (cell, name), row in view.cells.items():
         load = load_of(view.counted[cell][0].record)
         if name == THROUGHPUT and load.at_once is not None:
             others = replace(load, at_once=None, in_flight=None, named="")
             alike[cell[0], cell[1], others].setdefault(load.at_once, row)
-    one_of = {
-        (row.cell, THROUGHPUT): (users, group[1])
-        for group in alike.values()
-        for users, row in group.items()
-        if 1 in group and _exceeds(view, users, row, group[1])
-    }
-
-    def say(row: Any, _: Metric) -> str:
-        users, one = one_of[row.cell, row.metric]
-        return (
+    found: list[tuple[float, int, Any, Any]] = []
+    for by_users in alike.values():
+        if one := by_users.get(1):
+            most = (1 + USERS_SHARE) * (one.mean + _spread(view, one))
+            for users, row in by_users.items():
+                if row.mean - _spread(view, row) > users * most:
+                    found.append((row.mean / one.mean / users, users, row, one))
+    if found:
+        _, users, row, one = max(found, key=itemgetter(0))
+        text = (
             f"{users} users of {label(row.cell)} get {row.mean / one.mean:.1f} times what one user gets "
             f"({row.mean:.4g} and {one.mean:.4g} tok/s): something held the single user back."
         )
-
-    # The single user is at fault, and is told with the others.
-    times = {
-        key: view.cells[key].mean / one.mean / users
-        for key, (users, one) in one_of.items()
-    }
-    singles = {(one.cell, THROUGHPUT): 0.0 for _, one in one_of.values()}
-    return _tell(view, "users-scaling", "times", times | singles, say)
-
-
-def _exceeds(view: View, users: int, row: Any, one: Any) -> bool:
-    """Whether users got more than as many times one user, whom nothing held back, could have had, whatever both figures
-    spread."""
-    most = users * (one.mean + _spread(view, one))
-    return bool(row.mean - _spread(view, row) > (1 + USERS_SHARE) * most)
+        cells = [each.cell for _, _, *both in found for each in both]
+        severity = severity_of(view, [THROUGHPUT])
+        yield view.concerning("users-scaling", severity, text, cells, [THROUGHPUT])
 
 
 def _spread(view: View, row: Any) -> float:
@@ -459,12 +498,21 @@ def _spread(view: View, row: Any) -> float:
 
 CHECKS = (
     Check(
+        "dependent-metrics",
+        "meaning",
+        ("warning",),
+        "Is each metric an independent measurement?",
+        dependent_metrics,
+        thresholds=(RESTATED,),
+        remedy="Report one of them.",
+    ),
+    Check(
         "drift",
         "meaning",
         ("warning", "info"),
         "Do results drift with the order of the runs?",
         drifts,
-        thresholds=(DRIFT_ALPHA, TRANSIENT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
+        thresholds=(DRIFT_ALPHA, MATERIAL_SHARE_OF_MARGIN),
         remedy="Warm up longer, or pause until the machine is as before (gates:), and re-run.",
         of_others="Read the mean as one of these runs in this order.",
     ),
@@ -484,12 +532,7 @@ CHECKS = (
         ("warning", "info"),
         "Any outliers?",
         outlier,
-        thresholds=(
-            OUTLIER_ALPHA,
-            MANY_OUTLIERS_PERCENT,
-            MANY_OUTLIERS_RUNS,
-            MATERIAL_SHARE_OF_MARGIN,
-        ),
+        thresholds=(OUTLIER_ALPHA, MANY_OUTLIERS_PERCENT, MATERIAL_SHARE_OF_MARGIN),
         remedy="Look for the cause in the log; exclude a run only for a cause that you can name (sparkpub quarantine).",
     ),
     Check(
@@ -505,7 +548,7 @@ CHECKS = (
     Check(
         "small-sample",
         "meaning",
-        ("warning", "info"),
+        ("warning",),
         "Is the sample large enough?",
         small_sample,
         thresholds=(LEAST_RUNS,),

@@ -10,23 +10,15 @@ import pandas as pd
 
 from sparkpub.plan.requested import is_of_running_server
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import listed as every_one_of
 from sparkpub.review.checks.evidence import EvidenceReader
 from sparkpub.review.checks.finding import Finding, Severity
-from sparkpub.review.checks.threshold import Threshold
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import Cell, ReviewedCampaign
 from sparkpub.review.tables import cells, comparisons
 from sparkpub.review.tables.column import TableRow, groups, rows
 
-MATERIAL_SHARE_OF_MARGIN = Threshold(
-    "material share of margin",
-    0.5,
-    "A drift or an outlier is reported from this share of the equivalence margin on. Smaller ones can be significant "
-    "but do not matter.",
-)
 FLOORS = {
     "GiB": 0.1,  # page cache and allocators vary by some tens of MiB between runs
     "ms": 0.05,  # the resolution of clocks and schedulers on a busy machine
@@ -44,7 +36,6 @@ Case = tuple[Stored, str]
 """A run, and what is wrong with it in words."""
 CellMetric = tuple[Cell, str]
 """A metric of a cell, by name."""
-_OF_CELL = ("model", "environment", "workload", "metric")
 _EITHER = re.compile(r"(\w+)\|(\w+)")
 _HYPHEN_FOR_MINUS = re.compile(r"(?<=[ (])-(?=\d)")
 
@@ -73,6 +64,8 @@ class View:
         found: Made = self._made[make]
         return found
 
+    # -- runs ----------------------------------------------------------------------------------------------------
+
     @property
     def runs(self) -> tuple[Stored, ...]:
         """Every recorded run, failed ones too, in order of time."""
@@ -98,22 +91,17 @@ class View:
         """The runs that enter the figures, by cell."""
         return self.reviewed.counted
 
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Every metric recorded in the campaign, by name, in the order met."""
-        return self.campaign.metrics
-
-    @property
-    def standing(self) -> tuple[Stored, ...]:
-        """The runs that nobody has taken out yet, in order of time."""
-        return tuple(
-            stored for stored in self.runs if stored.record.run_id not in self.out
-        )
-
     @cached_property
     def happened(self) -> tuple[Stored, ...]:
         """The runs of `ran`, cell by cell."""
         return tuple(stored for runs in self.ran.values() for stored in runs)
+
+    # -- figures -------------------------------------------------------------------------------------------------
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Every metric recorded in the campaign, by name, in the order met."""
+        return self.campaign.metrics
 
     @cached_property
     def results(self) -> tuple[str, ...]:
@@ -123,25 +111,6 @@ class View:
             name for name, metric in self.metrics.items() if self._is_result(metric)
         )
 
-    @cached_property
-    def _table(self) -> pd.DataFrame:
-        """The table of runs without the memory of servers that were there before: they grow with their first requests,
-        and keep what they took."""
-        table = self.reviewed.table
-        there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
-        kept = [
-            name for name, metric in self.metrics.items() if metric.memory_of == "gpu"
-        ]
-        if not there or not kept:
-            return table
-        return table[~(table["run"].isin(there) & table["metric"].isin(kept))]
-
-    def figure(self, record: Record, name: str) -> float | None:
-        """A figure of one run, as the table has it."""
-        if self.metrics[name].memory_of == "gpu" and is_of_running_server(record):
-            return None
-        return record.value(name)
-
     def _is_result(self, metric: Metric) -> bool:
         if not metric.distribution:
             return metric.role == "primary"
@@ -150,45 +119,46 @@ class View:
             metric.summary == "mean" and median not in self.metrics
         )
 
-    def matters(self, metric: Metric, mean: float, change: float) -> bool:
-        """Whether a change is large enough to matter: beside the equivalence margin of a mean, and at all."""
-        margin = self.campaign.margin_percent / 100 * abs(mean)
-        return abs(change) >= max(MATERIAL_SHARE_OF_MARGIN * margin, floor(metric))
+    @cached_property
+    def results_table(self) -> pd.DataFrame:
+        """The results of the runs that count, of the table of runs: without the memory of servers that were there
+        before, which grows with their first requests, and stays."""
+        table = self.reviewed.table
+        table = table[table["counts"] & table["metric"].isin(self.results)]
+        there = [run.run_id for run in self.runs if is_of_running_server(run.record)]
+        kept = [
+            name for name, metric in self.metrics.items() if metric.memory_of == "gpu"
+        ]
+        return table[~(table["run"].isin(there) & table["metric"].isin(kept))]
 
     @cached_property
     def cells(self) -> Mapping[CellMetric, TableRow]:
         """The rows of the table of cells, of the results."""
-        table = cells.cells(self._results, self._itself, resampled=False)
+        campaigns = {self.campaign.name: self.reviewed}
+        table = cells.cells(self.results_table, campaigns, resampled=False)
         return {(row.cell, row.metric): row for row in rows(table)}
 
     @cached_property
     def comparisons(self) -> Sequence[TableRow]:
         """The rows of the table of comparisons, of the results."""
-        return rows(comparisons.comparisons(self._results, self._itself))
-
-    @property
-    def _itself(self) -> Mapping[str, ReviewedCampaign]:
-        return {self.campaign.name: self.reviewed}
-
-    @property
-    def _results(self) -> pd.DataFrame:
-        return self._table[self._table["metric"].isin(self.results)]
-
-    def figures(self, cell: Cell, metric: str) -> tuple[float, ...]:
-        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
-        return self._figures.get((cell, metric), ())
+        campaigns = {self.campaign.name: self.reviewed}
+        return rows(comparisons.comparisons(self.results_table, campaigns))
 
     @cached_property
-    def _figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
-        table = self._results[self._results["counts"]]
-        parts = groups(table, _OF_CELL)
+    def figures(self) -> Mapping[CellMetric, tuple[float, ...]]:
+        """A metric over the runs of a cell that count, machines brought to one level, in order of time."""
+        table = self.results_table
+        about = ("model", "environment", "workload", "metric")
+        parts = groups(table, about)
         values = cells.levelled(table, parts)
-        about = [table[name].to_numpy(object) for name in _OF_CELL]
+        columns = [table[name].to_numpy(object) for name in about]
         found = {}
         for part in parts:
-            *cell, metric = (column[part[0]] for column in about)
-            found[tuple(cell), metric] = tuple(values[part].tolist())
+            model, environment, workload, metric = (each[part[0]] for each in columns)
+            found[(model, environment, workload), metric] = tuple(values[part].tolist())
         return found
+
+    # -- findings ------------------------------------------------------------------------------------------------
 
     def finding(
         self,
@@ -232,18 +202,18 @@ class View:
         if not cases:
             return
         runs, detail = [run for run, _ in cases], cases[0][1]
-        words, cells = self.where(runs)
+        cells = list(dict.fromkeys(run.record.cell for run in runs))
         about: dict[str, Any] = {"run": runs[0]}
         if len(runs) > 1:
             whole = len(cells) > 1 and len(runs) == len(self.runs)
             about = ({} if whole else about_cells(cells)) | {"runs": ids(runs)}
-        said = either(text, several=len(runs) > 1)
-        said = capital(said.replace("{}", words, 1))
+        said = either(text, several=len(runs) > 1).replace("{}", self.where(runs), 1)
         if detail:
             about["details"] = {run.run_id: detail for run, detail in cases}
-            example = f". For example {self.where(runs[:1])[0]}"
+            example = f". For example {self.where(runs[:1])}"
             said += f"{example if len(runs) > 1 else ''}: {detail}"
-        yield self.finding(check, severity, f"{said}.", **about, **evidence)
+        message = f"{said[:1].upper()}{said[1:]}."
+        yield self.finding(check, severity, message, **about, **evidence)
 
     def concerning(
         self,
@@ -252,40 +222,29 @@ class View:
         text: str,
         cells: Sequence[Cell],
         metrics: Sequence[str] = (),
-        *,
-        cases: int,
         **evidence: Any,
     ) -> Finding:
         """A finding that holds in several cases and is told by the clearest of them, with all cells and metrics that
         it concerns."""
         places, names = list(dict.fromkeys(cells)), list(dict.fromkeys(metrics))
-        if cases > 1:
+        if max(len(places), len(names)) > 1:
             words = [self.metrics[name].within_sentence for name in names]
             what = f"for {listed(words, 'metrics')} " if words else ""
             where = listed([label(cell) for cell in places], "cells")
             text = f"{text} In all, this holds {what}in {where}."
-        about = about_cells(places)
-        if names:
-            about |= about_metrics(names)
+        about = about_cells(places) | about_metrics(names)
         return self.finding(check, severity, text, **about, **evidence)
 
-    def where(self, runs: Sequence[Stored]) -> tuple[str, list[Cell]]:
-        """Some runs in words (`iteration 4 of a/b/c`, `all 10 runs of a/b/c`, `30 runs of 3 cells`); their cells."""
-        cells = list(dict.fromkeys(stored.record.cell for stored in runs))
+    def where(self, runs: Sequence[Stored]) -> str:
+        """Some runs in words: `iteration 4 of a/b/c`, `3 of 10 runs of a/b/c`, `30 runs of 3 cells`."""
+        cells = list(dict.fromkeys(run.record.cell for run in runs))
+        names = listed([label(cell) for cell in cells], "cells")
         if len(runs) == 1:
-            return f"iteration {runs[0].record.iteration} of {label(cells[0])}", cells
+            return f"iteration {runs[0].record.iteration} of {names}"
         if len(runs) == len(self.runs):
-            return f"all {len(runs)} runs of the campaign", cells
-        if len(cells) == 1:
-            total = len(self.recorded[cells[0]])
-            number = f"all {total}" if len(runs) == total else f"{len(runs)} of {total}"
-            return f"{number} runs of {label(cells[0])}", cells
-        if len(cells) == len(runs) > LISTED_NAMES:
-            return f"{len(runs)} runs", cells  # each of a cell of its own
-        return (
-            f"{len(runs)} runs of {listed([label(cell) for cell in cells], 'cells')}",
-            cells,
-        )
+            return f"all {len(runs)} runs of the campaign"
+        among = f"of {len(self.recorded[cells[0]])} " if len(cells) == 1 else ""
+        return f"{len(runs)} {among}runs of {names}"
 
 
 def either(text: str, *, several: bool) -> str:
@@ -300,23 +259,11 @@ def listed(names: Sequence[str], what: str) -> str:
     return every_one_of(names)
 
 
-def few(values: Sequence[str]) -> str:
-    """Up to four values, else the first and the last of them."""
-    if len(values) > 4:
-        return f"{values[0]} to {values[-1]} ({len(values)} values)"
-    return " and ".join(values)
-
-
 def first_of(texts: Sequence[str], what: str) -> Sequence[str]:
     """One line for several of a kind."""
     if len(texts) < 2:
         return texts
     return [f"{len(texts)} {what}, the first: {texts[0]}"]
-
-
-def capital(text: str) -> str:
-    """The text with a capital letter first."""
-    return text[:1].upper() + text[1:]
 
 
 def about_cells(cells: Iterable[Cell]) -> dict[str, Any]:
@@ -329,6 +276,8 @@ def about_cells(cells: Iterable[Cell]) -> dict[str, Any]:
 
 def about_metrics(names: Sequence[str]) -> dict[str, Any]:
     """Evidence of what a finding is about: `metric` for one, `metrics` for several of one cause."""
+    if not names:
+        return {}
     return {"metric": names[0]} if len(names) == 1 else {"metrics": list(names)}
 
 

@@ -1,5 +1,6 @@
 """A claim as its author writes it in claims.yaml: what is tested, of which runs, and the verdict that was recorded."""
 
+import math
 import re
 from typing import Annotated, Literal, Self
 
@@ -59,6 +60,22 @@ class Expect(Declared):
     def form(self) -> str:
         """The name of the one expectation that is set."""
         return next(iter(self.model_fields_set))
+
+    @property
+    def interval(self) -> tuple[str, float, float]:
+        """The statistic that decides, and the bounds between which it lies where the claim is true."""
+        if self.equivalent_within_percent is not None:
+            margin = self.equivalent_within_percent
+            return "difference_percent", -margin, margin
+        name, low, high = self.form, -math.inf, math.inf
+        if self.direction is not None:
+            name, sign, bound = "difference", "><"[self.direction == "lower"], 0.0
+        elif self.holds is not None:
+            name, sign, written = self.condition
+            bound = float(written)
+        else:
+            return name, *(self.bounds or (low, high))
+        return (name, low, bound) if sign.startswith("<") else (name, bound, high)
 
     @property
     def condition(self) -> tuple[str, str, str]:

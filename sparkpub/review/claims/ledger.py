@@ -5,10 +5,11 @@ the verdict that the text was written for; when the data give another one, the b
 to reread.
 """
 
-import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,12 @@ from sparkpub.record.text import listed
 from sparkpub.review.checks.alike import differences
 from sparkpub.review.claims.chosen import AXES, Chosen, choose, matches, split
 from sparkpub.review.claims.claim import Claim, Expect, VerdictWord
-from sparkpub.review.claims.expectations import Decided, Expected, UnitVerdict
+from sparkpub.review.claims.expectations import Decided, UnitVerdict
+from sparkpub.review.claims.expectations import read as read_units
 from sparkpub.review.claims.quantities import Question
 from sparkpub.review.claims.sentence import sentence
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.grouping import grouped
 from sparkpub.review.names import Names
 from sparkpub.review.reviewed import ReviewedCampaign
 
@@ -35,6 +38,13 @@ BEYOND_DOUBT = frozenset(
 """Checks whose warnings, too, void a claim about the world: identity, order and coverage."""
 UNSERVED = "offered-load"
 """The check that voids it with a note: what a server did while its queue emptied is no rate that it serves."""
+_STANDS_FOR = {
+    (False, False): "sessions like these",
+    (True, False): "machines like these on that day",
+    (False, True): "that machine on days like these",
+    (True, True): "machines and days like these",
+}
+"""Whether machines and days were varied to what runs stand for."""
 _FROM_ONE_SESSION = " It is so in these runs, of one machine on one day, and they tell nothing about others."
 
 
@@ -90,68 +100,65 @@ def judge(claims: Sequence[Claim], review: "Review") -> list[Verdict]:
 def _judge(claim: Claim, review: "Review", names: Names) -> Verdict:
     needed = (claim.campaign, *claim.repeated_in)
     missing = [name for name in needed if name not in review.campaigns]
-    if missing and claim.expect is not None:
-        text = f"The campaign {missing[0]} is not among these data."
-        return Verdict(claim, sentence(claim, names, ()), "undecided", text)
     campaigns = [review.campaigns[name] for name in needed if name not in missing]
+    if missing and claim.expect is not None:
+        campaigns = []
     groups = [_chosen(claim, reviewed) for reviewed in campaigns]
-    says = sentence(claim, names, groups)
+    told = partial(Verdict, claim, sentence(claim, names, groups))
     if claim.expect is None:
-        text = f"What would decide it: {claim.decided_by}"
-        return Verdict(claim, says, "hypothesis", text)
+        return told("hypothesis", f"What would decide it: {claim.decided_by}")
+    if missing:
+        return told("undecided", f"The campaign {missing[0]} is not among these data.")
     for reviewed in campaigns:
         if _is_early(claim, reviewed.campaign):
-            campaign = reviewed.campaign
-            text = f"Campaign {campaign.name} is not finished: {campaign.progress}."
-            return Verdict(claim, says, "undecided", text, early=True)
-    readings = _readings(claim, groups)
+            text = f"Campaign {reviewed.campaign.name} is not finished: {reviewed.campaign.progress}."
+            return told("undecided", text, early=True)
+    readings = read_units(claim, claim.expect, _questions(claim, groups))
     evidence: dict[str, Any] = {
         "include": claim.include,
         "units": [reading.document() for reading in readings],
     }
-    figures = _sentence(claim.expect, readings)
-    world = claim.about == "world"
-    doubts = _doubts(groups, review) if world else {}
+    figures = _figures(claim.expect, readings)
+    doubts = _doubts(groups, review) if claim.about == "world" else {}
     if doubts:
         evidence["findings"] = list(doubts.values())
         text = f"These runs are no evidence for it, because of {listed(doubts)}. Their figures: {figures}."
-        return Verdict(claim, says, "void", text, evidence)
+        return told("void", text, evidence)
     decided = _combined(claim.scope, [reading.verdict for reading in readings])
-    over = len(groups) > 1 or _over_sessions(readings)
+    is_of_several = bool(readings) and all(
+        one.quantity.sessions > 1 for one in readings
+    )
     text = f"{figures}."
-    if world and decided == "supported" and not _over_sessions(readings):
+    if claim.about == "world" and decided == "supported" and not is_of_several:
         decided = "undecided"
         text += _FROM_ONE_SESSION
-    elif over:
+    elif len(groups) > 1 or is_of_several:
         records = [record for group in groups for record in group.records]
         text += f" The interval holds for {_like_these(records)}."
     apart = differences([group.records for group in groups])
     if apart:
         evidence["differences"] = apart
         text += f" The campaigns differ in {listed(apart)}."
-    return Verdict(claim, says, decided, text, evidence)
+    return told(decided, text, evidence)
 
 
 def _like_these(records: Sequence[Record]) -> str:
     """What runs stand for: what all of them share was not varied, so that nothing is known of another."""
     machines = {record.machine.id for record in records}
     days = {record.started.value[:10] for record in records}
-    if len(machines) == len(days) == 1:
-        return "sessions like these"
-    if len(days) == 1:
-        return "machines like these on that day"
-    if len(machines) == 1:
-        return "that machine on days like these"
-    return "machines and days like these"
+    return _STANDS_FOR[len(machines) > 1, len(days) > 1]
 
 
 def _is_early(claim: Claim, campaign: CampaignData) -> bool:
     """Whether a cell that the claim is about has runs that are still to be measured, or the campaign no good run."""
-    if campaign.awaits():
-        return True
-    environments = claim.environments + (claim.sides or ())
-    wanted = (claim.models, environments, claim.workloads)
-    return any(matches(cell, wanted) for cell in campaign.unfinished_cells)
+    wanted = (claim.models, _environments(claim), claim.workloads)
+    return campaign.awaits() or any(
+        matches(cell, wanted) for cell in campaign.unfinished_cells
+    )
+
+
+def _environments(claim: Claim) -> tuple[str, ...]:
+    return claim.environments or claim.sides or ()
 
 
 def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
@@ -160,7 +167,7 @@ def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
         reviewed,
         claim.include,
         model=claim.models,
-        environment=claim.environments or claim.sides or (),
+        environment=_environments(claim),
         workload=claim.workloads,
     )
     table = chosen.table
@@ -168,113 +175,81 @@ def _chosen(claim: Claim, reviewed: ReviewedCampaign) -> Chosen:
     if not measured:
         return chosen
     cells = tuple(cell for cell in chosen.cells if cell[2] in measured)
-    return replace(chosen, cells=cells)
+    return Chosen(reviewed, cells, claim.include)
 
 
-def _readings(claim: Claim, groups: Sequence[Chosen]) -> list[UnitVerdict]:
-    """What each unit of the claim says, over all of its campaigns."""
-    assert claim.expect is not None
-    questions = _questions(claim, groups[0])
-    for repeat in groups[1:]:
-        questions = _repeated(questions, _questions(claim, repeat))
-    chances = len(questions) if claim.scope.startswith("any") else 1
-    world = claim.about == "world"
-    asked = Expected(
-        claim.expect, questions, claim.shown, claim.decimals, world, chances
-    )
-    return asked.read()
-
-
-def _repeated(
-    questions: Sequence[Question], repeats: Sequence[Question]
-) -> list[Question]:
-    """The questions, each with the one of the same cells in a campaign that repeats them."""
-    by_cells = {frozenset(question.group.cells): question for question in repeats}
-    together = []
-    for question in questions:
-        unit = question.group.label
-        cells = frozenset(question.group.cells)
-        if cells not in by_cells:
-            campaigns = {repeat.group.reviewed.campaign.name for repeat in repeats}
-            what = f"{' and '.join(campaigns) or 'a campaign of repeated_in:'} did not repeat {unit}"
-            raise ClaimError(what, remedy="name with models: what was repeated")
-        both = (*question.repeats, by_cells[cells])
-        together.append(replace(question, repeats=both))
-    return together
-
-
-def _over_sessions(readings: Sequence[UnitVerdict]) -> bool:
-    """Whether every unit rests on several machines, or on several campaigns."""
-    return bool(readings) and all(one.quantity.sessions > 1 for one in readings)
-
-
-def _sentence(expect: Expect, readings: Sequence[UnitVerdict]) -> str:
-    """The figures of all units; what a condition asks of them is said first."""
-    if not readings:
-        return "No run has this metric"
-    asked = readings[0].quantity.statistic.definition
-    lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.form == "holds" else ""
-    named = len(readings) > 1 or readings[0].unit != "all runs"
-    return lead + "; ".join(
-        f"{reading.unit}: {reading.shown}" if named else reading.shown
-        for reading in readings
-    )
-
-
-def _questions(claim: Claim, chosen: Chosen) -> list[Question]:
-    """One question per unit of the claim's scope."""
-    unit = claim.scope.rpartition(" ")[2]
-    axes = {
-        "cell": AXES,
-        "model": ("model", "workload"),
-        "environment": ("environment", "workload"),
-    }.get(unit, ())
-    margin = _margin(claim, chosen.reviewed.campaign)
+def _questions(claim: Claim, groups: Sequence[Chosen]) -> list[Question]:
+    """One question per unit of the claim's scope, over all of its campaigns."""
+    first, *repeats = ([*_units(claim, group)] for group in groups)
+    campaign = groups[0].reviewed.campaign
+    margin = _margin(claim, campaign)
     questions = []
-    for unit_group in split(chosen, axes):
-        candidate, baseline = _sides(claim, unit_group)
+    for unit in first:
+        same = []
+        for repeated in repeats:
+            by_cells = {frozenset(other.cells): other for other in repeated}
+            found = by_cells.get(frozenset(unit.cells))
+            if found is None:
+                name = repeated[0].reviewed.campaign.name if repeated else "a campaign"
+                raise ClaimError(
+                    f"{name} did not repeat {unit.label}",
+                    remedy="name with models: what was repeated",
+                )
+            same.append(found)
         questions.append(
             Question(
-                candidate, claim.metric or "", claim.against or "", baseline, margin
+                replace(unit, repeats=tuple(same)),
+                claim.metric or "",
+                claim.against or "",
+                claim.sides,
+                margin,
             )
         )
     return questions
 
 
+def _units(claim: Claim, chosen: Chosen) -> list[Chosen]:
+    unit = claim.scope.rpartition(" ")[2]
+    axes = AXES if unit == "cell" else (unit, "workload")
+    return split(chosen, () if unit == "pooled" else axes)
+
+
 def _margin(claim: Claim, campaign: CampaignData) -> float:
     """The margin of a claim, in percent: its own or the campaign's. Raises ClaimError where it differs unexplained."""
-    asked = None if claim.expect is None else claim.expect.equivalent_within_percent
-    if asked is None:
-        return campaign.margin_percent
-    if asked != campaign.margin_percent and claim.note is None:
+    asked = claim.expect and claim.expect.equivalent_within_percent
+    if asked and asked != campaign.margin_percent and claim.note is None:
         what = f"its margin of {asked:g} % is not the campaign's {campaign.margin_percent:g} %"
         raise ClaimError(what, remedy="say why in note:")
-    return asked
+    return asked or campaign.margin_percent
 
 
-def _sides(claim: Claim, group: Chosen) -> tuple[Chosen, Chosen | None]:
-    """The group asked about, and its baseline where the claim compares."""
-    if claim.sides is None:
-        return group, None
-    candidate, baseline = claim.sides
-    return group.of_environment(candidate), group.of_environment(baseline)
+def _figures(expect: Expect, readings: Sequence[UnitVerdict]) -> str:
+    """The figures of all units; what a condition asks of them is said first."""
+    if not readings:
+        return "No run has this metric"
+    asked = readings[0].quantity.statistic.definition
+    lead = f"{asked[:1].upper()}{asked[1:]}: " if expect.holds else ""
+    if [reading.unit for reading in readings] == ["all runs"]:
+        return lead + readings[0].shown
+    return lead + "; ".join(f"{reading.unit}: {reading.shown}" for reading in readings)
 
 
 def _doubts(groups: Sequence[Chosen], review: "Review") -> dict[str, dict[str, Any]]:
     """Findings on the runs concerned that void a claim about the world, one entry per check."""
-    doubts: dict[str, list[Finding]] = defaultdict(list)
-    for group in groups:
-        for finding in review.findings:
-            if _is_serious(finding) and _concerns(finding, group, review):
-                doubts[finding.check].append(finding)
+    found = [
+        finding
+        for finding in review.findings
+        if _is_serious(finding)
+        and any(_concerns(finding, group, review) for group in groups)
+    ]
     return {
         check: {
             "check": check,
-            "findings": len(found),
-            "severity": found[0].severity,
-            "message": found[0].message,
+            "findings": len(mine),
+            "severity": mine[0].severity,
+            "message": mine[0].message,
         }
-        for check, found in doubts.items()
+        for check, mine in grouped(found, attrgetter("check")).items()
     }
 
 
@@ -290,9 +265,9 @@ def _concerns(finding: "Finding", group: Chosen, review: "Review") -> bool:
         return False
     if finding.runs:
         named = set(finding.runs) - set(review.excluded)
-        return bool(named & {record.run_id for record in group.records})
+        return not named.isdisjoint(record.run_id for record in group.records)
     cells = {"/".join(record.cell) for record in group.records}
-    return not finding.cells or bool(cells & set(finding.cells))
+    return not finding.cells or not cells.isdisjoint(finding.cells)
 
 
 def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
@@ -302,15 +277,6 @@ def _combined(scope: str, verdicts: Sequence[Decided]) -> Decided:
     if winning in verdicts:
         return winning
     return losing if set(verdicts) == {losing} else "undecided"
-
-
-def as_json(verdicts: Sequence[Verdict]) -> str:
-    """What `sparkpub claims --json` prints."""
-    return json.dumps(
-        {"claims": [verdict.document() for verdict in verdicts]},
-        indent=1,
-        ensure_ascii=False,
-    )
 
 
 def as_text(verdicts: Sequence[Verdict], uses: Callable[[str], Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
 """What a statistic of the vocabulary is of some runs: its value with the 95 % interval, and how a reader is told.
 
-ask("mean", Question(choose(reviewed, model=["7b"]), "ttft_p50_ms")).text()      # "208.4 ms"
+ask("mean", Question(choose(reviewed, model=("7b",)), "ttft_p50_ms")).text()      # "208.4 ms"
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,19 +26,17 @@ from sparkpub.record.text import (
     span,
     with_unit,
 )
-from sparkpub.review.claims.chosen import Chosen, split
-from sparkpub.review.reviewed import Cell, Include, ReviewedCampaign
+from sparkpub.review.claims.chosen import Chosen
 from sparkpub.review.statistics.estimate import Interval, over
 from sparkpub.review.statistics.series import least_squares, trends
-from sparkpub.review.tables.cells import levelled, rows_with_values, summary
-from sparkpub.review.tables.column import TableRow, groups, rows, texts
-from sparkpub.review.tables.comparisons import Margin, compare
+from sparkpub.review.tables.cells import levelled
+from sparkpub.review.tables.column import TableRow, groups, texts
+from sparkpub.review.tables.comparisons import Compared, Margin, compare
 from sparkpub.review.tables.over import of_cells
-from sparkpub.review.tables.runs import of_all
 from sparkpub.review.vocabulary import Statistic, statistic_called
 
 _ASKED_IN_A_ROW = 64
-"""Answers that are kept: whoever asks for one figure of a group asks for the others next."""
+"""Comparisons that are kept."""
 _FINER = {"pooled_difference": 2}
 """Digits beyond the metric's own: many cells together know more than one."""
 _TESTED = (
@@ -49,21 +47,47 @@ _TESTED = (
     "equivalence_p",
 )
 """Statistics that rest on what the runs of a comparison are worth."""
-_ALONE = ("pooled_difference", "gap")
-"""Comparisons that are not a column of one: of one campaign alone."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: a metric (perhaps against a second one) over a group (perhaps against a baseline)."""
+    """What is asked: a metric (perhaps against a second one) over some runs, or of one of `sides`, environments of
+    theirs, against the other (candidate and baseline)."""
 
-    group: Chosen
+    chosen: Chosen
     metric: str = ""
     against: str = ""
-    baseline: Chosen | None = None
+    sides: tuple[str, str] | None = None
     margin_percent: float = 1.0
-    repeats: tuple["Question", ...] = ()
-    """The same asked of campaigns that repeat this one: the answer is then about all of them together."""
+
+    @property
+    def compared(self) -> Compared | None:
+        """The candidate against its baseline, over all machines and within each; None where one side has no values."""
+        return _compared(self)
+
+    @property
+    def compared_by_cell(self) -> list[TableRow]:
+        """The same over all machines, within each model and workload."""
+        values = self.chosen.rows(self.metric)
+        parts = groups(values, ["model", "workload"])
+        found = [_compare(self, values.iloc[part]) for part in parts]
+        return [one[0] for one in found if one is not None]
+
+
+@lru_cache(maxsize=_ASKED_IN_A_ROW)
+def _compared(question: Question) -> Compared | None:
+    return _compare(question, question.chosen.rows(question.metric))
+
+
+def _compare(question: Question, values: pd.DataFrame) -> Compared | None:
+    """The sides of a question by some of its values."""
+    assert question.sides is not None
+    candidate, baseline = (
+        values[values["environment"] == name] for name in question.sides
+    )
+    campaign = question.chosen.reviewed.campaign
+    margin = Margin(question.margin_percent, campaign.margin_declared)
+    return compare(baseline, candidate, campaign, margin)
 
 
 @dataclass(frozen=True)
@@ -144,107 +168,92 @@ def ask(name: str, question: Question) -> Quantity:
     """The answer. Raises ClaimError where the statistic is unknown or needs what the question does not have."""
     statistic = statistic_called(name)
     _refuse(statistic, question)
-    value, interval, df = _ANSWERS[statistic.kind](statistic, question)
+    value, interval, df = _answer(statistic, question)
     metric = None
-    if question.metric in question.group.metrics:
-        metric = question.group.reviewed.campaign.metrics[question.metric]
-    each = sessions(question) if _is_combined(statistic) else [question]
-    bases = [_basis(statistic, session) for session in each or [question]]
-    rests_on = "; ".join(words for _, words, _ in bases)
-    if len(bases) > 1:
-        rests_on = f"{_called(each)}: {rests_on}"
+    if question.metric in question.chosen.metrics:
+        metric = question.chosen.reviewed.campaign.metrics[question.metric]
+    each = _sessions(statistic, question)
+    rests_on = "; ".join(session.words for session in each)
+    if len(each) > 1:
+        machines = {session.machine.rpartition("/")[2] for session in each}
+        noun = "machine" if len(machines) == len(each) else "session"
+        rests_on = f"{counted(len(each), noun)}: {rests_on}"
     return Quantity(
         statistic,
         metric,
         None if value is None else float(value),
         interval,
         df or 1.0,
-        n=sum((n for n, _, _ in bases), ()),
+        n=sum((session.n for session in each), ()),
         rests_on=rests_on,
-        sessions=len(bases),
-        worth=min(worth for _, _, worth in bases),
+        sessions=len(each),
+        worth=min(session.worth for session in each),
     )
 
 
 def _refuse(statistic: Statistic, question: Question) -> None:
     """Raise ClaimError for a question that the statistic does not answer."""
     name, kind = statistic.name, statistic.kind
+    what, remedy = "", "see the list of statistics on the method page"
     if kind != "runs" and not question.metric:
-        raise ClaimError(f"{name} needs a metric", remedy="name one")
-    if (kind == "relation" or name == "gap") and not question.against:
-        raise ClaimError(
-            f"{name} relates two metrics", remedy="name the second one with against"
-        )
-    if (kind == "comparison") != (question.baseline is not None):
-        need = (
-            "two environments to compare" if kind == "comparison" else "no comparison"
-        )
-        raise ClaimError(
-            f"{name} needs {need}",
-            remedy="see the list of statistics on the method page",
-        )
-    if question.repeats and not _is_combined(statistic):
-        raise ClaimError(
-            f"{name} is not combined over campaigns", remedy="leave out repeated_in"
-        )
+        what, remedy = "needs a metric", "name one"
+    elif (kind == "relation" or name == "gap") and not question.against:
+        what, remedy = "relates two metrics", "name the second one with against"
+    elif kind == "comparison" and question.sides is None:
+        what = "needs two environments to compare"
+    elif kind != "comparison" and question.sides is not None:
+        what = "needs no comparison"
+    elif question.chosen.repeats and not statistic.is_column:
+        what, remedy = "is not combined over campaigns", "leave out repeated_in"
+    if what:
+        raise ClaimError(f"{name} {what}", remedy=remedy)
 
 
-def _is_combined(statistic: Statistic) -> bool:
-    """Whether several machines and campaigns have one answer, in which each of them counts once."""
-    is_column = statistic.kind in ("sample", "comparison")
-    return is_column and statistic.name not in _ALONE
+class _Session(NamedTuple):
+    """What an answer rests on, of one machine in one campaign, or of all where they have no answer of their own: runs
+    of each side or rounds, the same in words, and how many independent runs these are worth."""
+
+    machine: str
+    n: tuple[int, ...]
+    words: str
+    worth: float
 
 
-def sessions(question: Question) -> list[Question]:
-    """The question asked of each machine of each of its campaigns that has the values for it."""
-    group = question.group
-    is_one = group.include == "counted" and len(group.reviewed.machines) < 2
-    if is_one and not question.repeats:
-        return [question]
-    found = []
-    for one in (question, *question.repeats):
-        sides = [side for side in (one.group, one.baseline) if side is not None]
-        having = [
-            dict.fromkeys(texts(side.rows(one.metric)["machine"])) for side in sides
-        ]
-        for machine in having[0]:
-            if all(machine in machines for machines in having):
-                group, *baseline = (side.of_machine(machine) for side in sides)
-                alone = replace(one, group=group, repeats=())
-                found.append(replace(alone, baseline=baseline[0] if baseline else None))
-    return found
-
-
-def _called(each: Sequence[Question]) -> str:
-    """`2 machines`, or `2 sessions` where they share a machine."""
-    machines = {machine for session in each for machine in session.group.machines}
-    noun = "machine" if len(machines) == len(each) else "session"
-    return counted(len(each), noun)
-
-
-def _basis(
-    statistic: Statistic, question: Question
-) -> tuple[tuple[int, ...], str, float]:
-    """What the answer of a session rests on, as numbers and in words, and what that is worth as independent runs:
-    rounds, where sides were compared within rounds."""
-    sides = [side for side in (question.baseline, question.group) if side is not None]
-    n = tuple(
-        len(side.rows(question.metric)) if question.metric else len(side.runs)
-        for side in sides
-    )
-    words, worth = f"n = {' and '.join(map(str, n))}", float(min(n))
+def _sessions(statistic: Statistic, question: Question) -> list[_Session]:
+    """Several machines and campaigns have one answer to what is a column, in which each of them counts once."""
+    values = question.chosen.rows(question.metric)
     if statistic.kind == "comparison":
-        found = _compared(question)
-        if found is not None:
-            if found.analysis == "paired":
-                n, words = (found.n_baseline,), f"{found.n_baseline} rounds"
-            if found.servers is not None:
-                words += f" on {counted(found.servers, 'server')} a side"
-            if statistic.name in _TESTED and found.analysis != "description":
-                worth = float(found.n_effective)
-            else:
-                worth = float(min(n))
-    return n, words, worth
+        if question.compared is None:
+            assert question.sides is not None
+            on = [int((values["environment"] == name).sum()) for name in question.sides]
+            return [_session("", *reversed(on))]
+        overall, within = question.compared
+        found = within if within and statistic.is_column else [overall]
+        return [_of_comparison(statistic, row) for row in found]
+    machines = texts(values["machine"])
+    names = dict.fromkeys(machines)
+    if statistic.is_column and len(names) > 1:
+        return [_session(name, int((machines == name).sum())) for name in names]
+    return [
+        _session("", len(values) if question.metric else len(question.chosen.records))
+    ]
+
+
+def _session(machine: str, *n: int) -> _Session:
+    return _Session(machine, n, f"n = {' and '.join(map(str, n))}", float(min(n)))
+
+
+def _of_comparison(statistic: Statistic, row: TableRow) -> _Session:
+    found = _session(row.machine or "", row.n_baseline, row.n_candidate)
+    if row.analysis == "paired":
+        n = (row.n_baseline,)
+        found = found._replace(n=n, words=f"{row.n_baseline} rounds")
+    if row.servers is not None:
+        servers = counted(row.servers, "server")
+        found = found._replace(words=f"{found.words} on {servers} a side")
+    if statistic.name in _TESTED and row.analysis != "description":
+        return found._replace(worth=float(row.n_effective))
+    return found
 
 
 # -- the kinds of statistics ---------------------------------------------------------------------------------------
@@ -252,6 +261,25 @@ def _basis(
 _Answer = tuple[float | None, Interval | None, float | None]
 """Value, 95 % interval and its degrees of freedom."""
 _NOTHING: _Answer = (None, None, None)
+
+
+def _answer(statistic: Statistic, question: Question) -> _Answer:
+    chosen = question.chosen
+    match statistic.kind:
+        case "runs":
+            return _of_runs(statistic.name, chosen.records), None, None
+        case "sample":
+            return _column(statistic, chosen.described.get(question.metric))
+        case "order":
+            found = chosen.rows(question.metric)
+            if len(found) < 3:
+                return _NOTHING
+            values = levelled(found, groups(found, ["metric"]))
+            return trends(values[np.newaxis])["p_value"][0], None, None
+        case "relation":
+            return _relation(statistic, question)
+        case "comparison":
+            return _comparison(statistic, question)
 
 
 def _column(statistic: Statistic, row: TableRow | None) -> _Answer:
@@ -265,95 +293,26 @@ def _column(statistic: Statistic, row: TableRow | None) -> _Answer:
     return value, interval, row.df
 
 
-def _sample(statistic: Statistic, question: Question) -> _Answer:
-    group = question.group
-    if len(group.cells) == 1 and group.machine is None and not question.repeats:
-        of_cell = _of_cells(group.reviewed, group.include)
-        return _column(statistic, of_cell.get((group.cells[0], question.metric)))
-    values = _together([one.group for one in (question, *question.repeats)], question)
-    row = None if values.empty else rows(summary(values, ["metric"]))[0]
-    return _column(statistic, row)
-
-
-@lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _of_cells(
-    reviewed: ReviewedCampaign, include: Include
-) -> Mapping[tuple[Cell, str], TableRow]:
-    """The cells of a campaign, described together."""
-    found = rows_with_values(reviewed.table, include)
-    by = ["model", "environment", "workload", "metric"]
-    return {(row.cell, row.metric): row for row in rows(summary(found, by))}
-
-
-def _together(each: Sequence[Chosen], question: Question) -> pd.DataFrame:
-    """The values of the metric in groups of several campaigns, in which every machine of every campaign is one of its
-    own."""
-    if len(each) == 1:
-        return each[0].rows(question.metric)
-    parts = []
-    for group in each:
-        name, table = group.reviewed.campaign.name, group.reviewed.table
-        machines = [f"{name}/{machine}" for machine in texts(table["machine"])]
-        own = table.assign(machine=pd.Categorical(machines))
-        parts.append(own.loc[group.rows(question.metric).index])
-    return of_all(parts)
-
-
 def _comparison(statistic: Statistic, question: Question) -> _Answer:
     if statistic.name == "pooled_difference":
-        return _pooled(question)
-    found = _compared(question)
+        known = of_cells(question.compared_by_cell, percent=False)
+        together = over(known) if known else None
+        if together is None:
+            return _NOTHING
+        return together.value, together.interval(), together.df
+    found = question.compared
     if statistic.name == "gap":
-        other = _compared(replace(question, metric=question.against))
+        other = replace(question, metric=question.against).compared
         if found is None or other is None:
             return _NOTHING
-        return abs(abs(found.difference) - abs(other.difference)), None, None
-    return _column(statistic, found)
-
-
-@lru_cache(maxsize=_ASKED_IN_A_ROW)
-def _compared(question: Question) -> TableRow | None:
-    """The group against its baseline; None where one side has no values."""
-    each = (question, *question.repeats)
-    baselines = [one.baseline for one in each if one.baseline is not None]
-    campaign = question.group.reviewed.campaign
-    return compare(
-        _together(baselines, question),
-        _together([one.group for one in each], question),
-        campaign,
-        Margin(question.margin_percent, campaign.margin_declared),
-    )
-
-
-def _pooled(question: Question) -> _Answer:
-    """Over the models and workloads of a group: see `tables.over`."""
-    assert question.baseline is not None
-    found = []
-    for part in split(question.group, ("model", "workload")):
-        places = {(model, workload) for model, _, workload in part.cells}
-        cells = tuple(
-            cell for cell in question.baseline.cells if (cell[0], cell[2]) in places
-        )
-        baseline = replace(question.baseline, cells=cells)
-        found.append(_compared(replace(question, group=part, baseline=baseline)))
-    known = of_cells([one for one in found if one is not None], percent=False)
-    if not known:
-        return _NOTHING
-    together = over(known)
-    return together.value, together.interval(), together.df
-
-
-def _order(_: Statistic, question: Question) -> _Answer:
-    found = question.group.rows(question.metric)
-    if len(found) < 3:
-        return _NOTHING
-    values = levelled(found, groups(found, ["metric"]))
-    return trends(values[np.newaxis])["p_value"][0], None, None
+        apart = abs(found[0].difference) - abs(other[0].difference)
+        return abs(apart), None, None
+    return _column(statistic, found and found[0])
 
 
 def _relation(statistic: Statistic, question: Question) -> _Answer:
     y, x = (
-        question.group.rows(metric).set_index("run")["value"]
+        question.chosen.rows(metric).set_index("run")["value"]
         for metric in (question.metric, question.against)
     )
     both = pd.concat({"x": x, "y": y}, axis="columns", join="inner")
@@ -365,31 +324,7 @@ def _relation(statistic: Statistic, question: Question) -> _Answer:
     return getattr(line, statistic.name), None, None
 
 
-def _runs(statistic: Statistic, question: Question) -> _Answer:
-    return _OF_RUNS[statistic.name](question.group.records), None, None
-
-
-_ANSWERS: Mapping[str, Callable[[Statistic, Question], _Answer]] = {
-    "runs": _runs,
-    "sample": _sample,
-    "order": _order,
-    "relation": _relation,
-    "comparison": _comparison,
-}
-
 # -- runs, with or without values ----------------------------------------------------------------------------------
-
-_Records = Sequence[Record]
-
-
-def _count(counts: Callable[[Record], bool], records: _Records) -> float:
-    return float(sum(map(counts, records)))
-
-
-def _mean(measure: Callable[[Record], float | None], records: _Records) -> float | None:
-    """The mean of what records state, None where none does."""
-    known = [seconds for seconds in map(measure, records) if seconds is not None]
-    return float(np.mean(known)) if known else None
 
 
 def _phase(name: str, record: Record) -> float | None:
@@ -399,29 +334,35 @@ def _phase(name: str, record: Record) -> float | None:
     return None
 
 
-def _identified(record: Record) -> bool:
+def _is_identified(record: Record) -> bool:
     seen = record.observed
     shown = (seen.kv_bytes_per_token, seen.weight_bytes, seen.config_sha256)
     return any((*shown, seen.parameters))
 
 
-def _gaps(records: _Records) -> list[float]:
-    """Seconds from each start to the next."""
-    moments = sorted(datetime.fromisoformat(record.started.value) for record in records)
-    pairs = pairwise(moments)
-    return [(later - earlier).total_seconds() for earlier, later in pairs]
-
-
-_OF_RUNS: Mapping[str, Callable[[_Records], Any]] = {
-    "runs": len,
-    "failed": partial(_count, lambda record: record.status != "ok"),
-    "with_log": partial(_count, lambda record: record.file("log") is not None),
-    "identified": partial(_count, _identified),
-    "hours": lambda records: sum(_gaps(records)) / 3600 if records else None,
-    "minutes_apart": lambda records: (
-        float(np.median(_gaps(records))) / 60 if len(records) > 1 else None
-    ),
-    "duration_seconds": partial(_mean, lambda record: record.duration_seconds),
-    "warmup_seconds": partial(_mean, partial(_phase, "warmup")),
-    "measure_seconds": partial(_mean, partial(_phase, "measure")),
+_COUNTED: Mapping[str, Callable[[Record], bool]] = {
+    "runs": lambda _: True,
+    "failed": lambda record: record.status != "ok",
+    "with_log": lambda record: record.file("log") is not None,
+    "identified": _is_identified,
 }
+_MEASURED: Mapping[str, Callable[[Record], float | None]] = {
+    "duration_seconds": lambda record: record.duration_seconds,
+    "warmup_seconds": partial(_phase, "warmup"),
+    "measure_seconds": partial(_phase, "measure"),
+}
+"""Statistics that are the mean of what records state."""
+
+
+def _of_runs(name: str, records: Sequence[Record]) -> float | None:
+    """A statistic of records; None where none of them tells."""
+    if name in _COUNTED:
+        return float(sum(map(_COUNTED[name], records)))
+    if name in _MEASURED:
+        known = [each for each in map(_MEASURED[name], records) if each is not None]
+        return float(np.mean(known)) if known else None
+    starts = sorted(datetime.fromisoformat(record.started.value) for record in records)
+    if name == "hours":
+        return (starts[-1] - starts[0]).total_seconds() / 3600 if starts else None
+    apart = [(later - one).total_seconds() for one, later in pairwise(starts)]
+    return float(np.median(apart)) / 60 if apart else None

@@ -4,7 +4,7 @@ sentence(claim, names, groups)
     Output throughput is the same in Docker as natively, within 1 %, for 7B (8 users), with vLLM on the H200 of mine.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkpub.record.metrics import METRICS, Metric
@@ -41,10 +41,91 @@ class _Telling:
     groups: Sequence[Chosen]
 
     def sentence(self, expect: Expect) -> str:
-        said = f"{_TESTED[expect.form](self, expect)}{self._scope()}, {self._setting()}"
+        said = f"{self._tested(expect)}{self._scope(expect)}, {self._setting()}"
         if self.claim.include == "all":
             said += " (all recorded runs)"
         return f"{said[:1].upper()}{said[1:]}."
+
+    # -- what is tested ------------------------------------------------------------------------------------------
+
+    def _tested(self, expect: Expect) -> str:
+        metric, name = self._metric(self.claim.metric), self.claim.shown
+        candidate, baseline = map(in_environment, self._sides())
+        low, high = expect.bounds or (0.0, 0.0)
+        digits = self.claim.decimals
+        match expect.form:
+            case "equivalent_within_percent":
+                margin = f"{expect.equivalent_within_percent:g} %"
+                said = f"is the same {candidate} as {baseline}, within {margin},"
+            case "direction":
+                said = f"is {expect.direction} {candidate} than {baseline}"
+            case "ratio":
+                said = f"is {low:g} to {high:g} times as high {candidate} as {baseline}"
+            case "difference" | "difference_percent":
+                unit = "%" if expect.difference_percent else metric.unit
+                if expect.difference and unit == "%":
+                    unit = "points"
+                said = f"is {_amount(low, high, unit)} {candidate} than {baseline}"
+            case "holds":
+                name, sign, written = expect.condition
+                bound = self._figure(
+                    float(written), len(written.partition(".")[2]), name
+                )
+                return f"{self._subject(name)} is {_RELATIONS[sign]}{bound}"
+            case "published":
+                return f"{self._subject(name)} is {self._published(expect.published or {})}"
+            case "spans":
+                signed = statistic_called(name).signed
+                ends = f"{number(low, digits, signed=signed)} to {self._figure(high, digits, name)}"
+                return f"{self._subject(name)} goes, as published, from {ends}"
+            case extreme:
+                unit = self._unit(getattr(expect, extreme))
+                return f"{self._subject(name)} is {extreme} for {unit}"
+        return f"{metric.within_sentence} {said}"
+
+    def _metric(self, name: str | None) -> Metric:
+        known = dict(METRICS)
+        for group in self.groups:
+            known |= group.reviewed.campaign.metrics
+        return known.get(name or "") or Metric(
+            name or "", "", "neither", name or "", ""
+        )
+
+    def _sides(self) -> list[str]:
+        """What readers call candidate and baseline."""
+        return self._called("environment", self.claim.sides or ("", ""))
+
+    def _subject(self, name: str) -> str:
+        """A statistic, `the mean of output throughput`, `the ratio of Docker to native in KV cache`."""
+        candidate, baseline = map(runs_of, self._sides())
+        said = statistic_called(name).phrase.format(
+            metric=self._metric(self.claim.metric).within_sentence,
+            against=self._metric(self.claim.against).within_sentence,
+            candidate=candidate,
+            baseline=baseline,
+        )
+        return f"the {said}"
+
+    def _figure(self, value: float, decimals: int, name: str) -> str:
+        """A figure of a statistic in its unit."""
+        statistic = statistic_called(name)
+        unit = statistic.unit
+        if unit == "metric":
+            unit = self._metric(self.claim.metric).unit
+        words = number(value, decimals, signed=statistic.signed)
+        return with_unit(words, "" if unit == "p" else unit)
+
+    def _published(self, figures: Mapping[str, float]) -> str:
+        """`44.31 GiB for 7B and 43.19 GiB for 120B, as published`."""
+        digits = self.claim.decimals
+        if len(figures) > MOST_NAMES:
+            units = f"{len(figures)} {self.claim.scope.rpartition(' ')[2]}s"
+            return f"as published for {units}, to {counted(digits, 'decimal')}"
+        each = [
+            f"{self._figure(value, digits, self.claim.shown)} for {self._unit(unit)}"
+            for unit, value in figures.items()
+        ]
+        return f"{listed(each)}, as published"
 
     # -- which runs ----------------------------------------------------------------------------------------------
 
@@ -64,26 +145,25 @@ class _Telling:
         several = len({record.machine.id for record in records})
         if self.claim.about == "world":
             parts.append(f"on any {kind}")
-        elif several > 1:
-            parts.append(f"on the {counted(several, kind)} of {self.claim.campaign}")
         else:
-            parts.append(f"on the {kind} of {self.claim.campaign}")
+            machines = counted(several, kind) if several > 1 else kind
+            parts.append(f"on the {machines} of {self.claim.campaign}")
         return " ".join(parts)
 
-    def _scope(self) -> str:
+    def _scope(self, expect: Expect) -> str:
         """Of what, and under which load: ` for 7B and 32B (8 users)`."""
-        said = self._units()
+        said = self._units(expect.form)
         if self.claim.workloads:
             said += f" ({listed(self._called('workload', self.claim.workloads))})"
         return said
 
-    def _units(self) -> str:
+    def _units(self, form: str) -> str:
         """` for 7B`, ` for every model`, `, for at least one cell`."""
         kind, _, unit = self.claim.scope.partition(" ")
-        form = self.claim.expect.form if self.claim.expect else ""
         cells = [cell for group in self.groups for cell in group.cells]
         loads = {workload for _, _, workload in cells}
-        noun = f"{unit} and load" if unit == "model" and len(loads) > 1 else unit
+        has_loads = unit == "model" and len(loads) > 1
+        noun = f"{unit} and load" if has_loads else unit
         if kind == "any":
             return f", for at least one {noun}"
         models = self.claim.models or tuple(dict.fromkeys(cell[0] for cell in cells))
@@ -91,8 +171,8 @@ class _Telling:
         if form == "published":
             return ""
         if 0 < len(models) <= MOST_NAMES and are_named:
-            load = " at every load" if noun != unit else ""
-            said = f"{listed(self._called('model', models))}{load}"
+            said = listed(self._called("model", models))
+            said += " at every load" if has_loads else ""
         elif unit:
             said = f"every {noun}"
         else:
@@ -106,125 +186,22 @@ class _Telling:
             known = self.names.campaign(self.claim.campaign).by_axis[axis]
         return [known.get(key, key) for key in keys]
 
-    # -- what is tested ------------------------------------------------------------------------------------------
-
-    @property
-    def _metric(self) -> Metric:
-        return self._known(self.claim.metric or "")
-
-    def _known(self, name: str) -> Metric:
-        own: Mapping[str, Metric] = {}
-        for group in self.groups:
-            own = group.reviewed.campaign.metrics
-        found = own.get(name) or METRICS.get(name)
-        return found or Metric(name, "", "neither", name, "")
-
-    def _sides(self) -> tuple[str, str]:
-        """What readers call candidate and baseline."""
-        candidate, baseline = self._called("environment", self.claim.sides or ("", ""))
-        return candidate, baseline
-
-    def _places(self, joined: str) -> str:
-        """`in Docker than natively`."""
-        candidate, baseline = map(in_environment, self._sides())
-        return f"{candidate} {joined} {baseline}"
-
-    def _subject(self, name: str) -> str:
-        """A statistic, `the mean of output throughput`, `the ratio of Docker to native in KV cache`."""
-        candidate, baseline = map(runs_of, self._sides())
-        said = statistic_called(name).phrase.format(
-            metric=self._metric.within_sentence,
-            against=self._known(self.claim.against or "").within_sentence,
-            candidate=candidate,
-            baseline=baseline,
-        )
-        return f"the {said}"
-
-    def _figure(self, value: float, decimals: int, name: str) -> str:
-        """A figure of a statistic in its unit."""
-        statistic = statistic_called(name)
-        unit = statistic.unit
-        if unit == "metric":
-            unit = self._metric.unit
-        words = number(value, decimals, signed=statistic.signed)
-        return with_unit(words, "" if unit == "p" else unit)
-
-    def _same(self, expect: Expect) -> str:
-        within = f"{expect.equivalent_within_percent:g} %"
-        return f"{self._metric.within_sentence} is the same {self._places('as')}, within {within},"
-
-    def _side(self, expect: Expect) -> str:
-        return f"{self._metric.within_sentence} is {expect.direction} {self._places('than')}"
-
-    def _between(self, expect: Expect) -> str:
-        """`peak memory is 20 to 30 GiB higher in Docker than natively`."""
-        low, high = expect.bounds or (0.0, 0.0)
-        unit = "%" if expect.difference_percent else self._metric.unit
-        if expect.difference and unit == "%":
-            unit = "points"
-        if low < 0 < high:
-            amount = f"between {-low:g} {unit} lower and {with_unit(f'{high:g}', unit)} higher"
-        else:
-            ends = sorted(map(abs, (low, high)))
-            side = "lower" if low < 0 else "higher"
-            amount = f"{with_unit(f'{ends[0]:g} to {ends[1]:g}', unit)} {side}"
-        return f"{self._metric.within_sentence} is {amount} {self._places('than')}"
-
-    def _times(self, expect: Expect) -> str:
-        low, high = expect.bounds or (0.0, 0.0)
-        said = f"{low:g} to {high:g} times as high {self._places('as')}"
-        return f"{self._metric.within_sentence} is {said}"
-
-    def _held(self, expect: Expect) -> str:
-        name, sign, written = expect.condition
-        _, _, digits = written.partition(".")
-        bound = self._figure(float(written), len(digits), name)
-        return f"{self._subject(name)} is {_RELATIONS[sign]}{bound}"
-
-    def _published(self, expect: Expect) -> str:
-        """`the mean of KV cache is 44.31 GiB for 7B and 43.19 GiB for 120B, as published`."""
-        figures, name = expect.published or {}, self.claim.shown
-        digits = self.claim.decimals
-        if len(figures) > MOST_NAMES:
-            units = f"{len(figures)} {self.claim.scope.rpartition(' ')[2]}s"
-            told = f"as published for {units}, to {counted(digits, 'decimal')}"
-        else:
-            each = [
-                f"{self._figure(value, digits, name)} for {self._unit(unit)}"
-                for unit, value in figures.items()
-            ]
-            told = f"{listed(each)}, as published"
-        return f"{self._subject(name)} is {told}"
-
     def _unit(self, label: str) -> str:
         if not self.groups:
             return label
         return self.names.in_words(self.claim.campaign, label)
 
-    def _spans(self, expect: Expect) -> str:
-        low, high = expect.bounds or (0.0, 0.0)
-        name, digits = self.claim.shown, self.claim.decimals
-        least = number(low, digits, signed=statistic_called(name).signed)
-        most = self._figure(high, digits, name)
-        return f"{self._subject(name)} goes, as published, from {least} to {most}"
 
-    def _extreme(self, expect: Expect) -> str:
-        unit = self._unit(getattr(expect, expect.form))
-        return f"{self._subject(self.claim.shown)} is {expect.form} for {unit}"
+def _amount(low: float, high: float, unit: str) -> str:
+    """`20 to 30 GiB higher`, `between 1 % lower and 2 % higher`."""
+    if low < 0 < high:
+        return (
+            f"between {-low:g} {unit} lower and {with_unit(f'{high:g}', unit)} higher"
+        )
+    ends = sorted(map(abs, (low, high)))
+    side = "lower" if low < 0 else "higher"
+    return f"{with_unit(f'{ends[0]:g} to {ends[1]:g}', unit)} {side}"
 
 
 _OVER_UNITS = {"spans": "over", "highest": "among", "lowest": "among"}
 """Forms that set units side by side, with the word before these."""
-_TESTED: Mapping[str, Callable[[_Telling, Expect], str]] = {
-    "equivalent_within_percent": _Telling._same,
-    "direction": _Telling._side,
-    "difference": _Telling._between,
-    "difference_percent": _Telling._between,
-    "ratio": _Telling._times,
-    "holds": _Telling._held,
-    "published": _Telling._published,
-    "spans": _Telling._spans,
-    "highest": _Telling._extreme,
-    "lowest": _Telling._extreme,
-}
-"""Form of an expectation to the words for it."""

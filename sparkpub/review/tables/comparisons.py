@@ -5,7 +5,7 @@ A selection is a mask on a table of runs, whose rows stand in order of time:
 
     of = runs["counts"] & (runs["metric"] == "ttft_p50_ms") & (runs["workload"] == "chat")
     native, container = (of & (runs["environment"] == name) for name in ("native", "container"))
-    found = compare(runs[native], runs[container], campaign)   # None where one side has no row
+    found, _ = compare(runs[native], runs[container], campaign)   # None where one side has no row
     found.difference, found.ci95_difference, found.p_value     # what `FIGURES` describes; None where there is no figure
     estimate(found), estimate_percent(found)                   # value, error and df; None where runs are only described
 
@@ -292,17 +292,17 @@ def compare(
     candidate: pd.DataFrame,
     campaign: CampaignData,
     margin: Margin | None = None,
-) -> TableRow | None:
+) -> Compared | None:
     """Some rows of a campaign's table of runs against others, p-values uncorrected, within its margin or another one.
-    They have values of one metric; None where one side has none."""
+    They have values of one metric; None where one side has none. What single machines show has no verdict."""
     if baseline.empty or candidate.empty:
         return None
     rows = pd.concat([side[_COMPARED] for side in (baseline, candidate)])
     sides = tuple(np.split(np.arange(len(rows)), [len(baseline)]))
     metric = campaign.metrics[candidate["metric"].iloc[0]]
     asked = AskedComparison(sides, metric, margin or Margin.of(campaign))
-    ((overall, _),) = _over_and_within_machines(rows, [asked])
-    return judged(overall)
+    ((overall, within),) = _over_and_within_machines(rows, [asked])
+    return judged(overall), within
 
 
 def against_baselines(

@@ -1,21 +1,29 @@
 """The figures of a campaign's metrics: a question to its tables, a shape, a sentence, a table."""
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Collection, Sequence
+from operator import itemgetter
 
 import pandas as pd
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.text import between, counted, outward, percent, rounded
-from sparkpub.review.names import runs_of
+from sparkpub.review.grouping import grouped
+from sparkpub.review.reviewed import Cell
 from sparkpub.review.tables.column import TableRow
 from sparkpub.site import sentences
 from sparkpub.site.figures import said, shapes
 from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.figure import Entry, Figure, Table, plain, table_of
+from sparkpub.site.figures.figure import (
+    Entry,
+    Figure,
+    Table,
+    Value,
+    chart,
+    plain,
+    table_of,
+)
 from sparkpub.site.figures.theme import axis_title, metric_title
-from sparkpub.site.study import KEYS, StudiedCampaign, column, records
+from sparkpub.site.study import KEYS, StudiedCampaign, cells_of, column, records
 from sparkpub.site.sweeps import Axis
 
 MOST_ROWS, MOST_PANELS, LEAST_ROWS = 24, 8, 4
@@ -28,77 +36,71 @@ MOST_BEYOND = 1.3
 """An axis of bars ends at the latest at so many times the largest mean: the interval of two runs can be ten times."""
 HARDLY_LESS = 0.5
 """How much less than their number runs may be worth before a table says so."""
+WHISKER = 1.5
+"""A box's lines reach to the last run within so many times the distance of its quartiles (Tukey 1977)."""
 
 
 def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory`: every run of a metric, the mean of each cell and its interval."""
-    cells = campaign.cells(metric)
-    rows, groups, note = _beside_runs(campaign, metric, cells.assign(kind="mean"))
+    drawn, note = _dots(campaign, metric, campaign.cells(metric))
     return Figure(
-        title=f"{metric.label}: every run",
         says=_headline(campaign, metric),
-        chart=Chart(
-            partial(shapes.dots, title=metric_title(metric), groups=groups), rows
-        ),
-        **_details(campaign, metric, note, runs="linked"),
+        chart=drawn,
+        table=_table_of_cells(campaign, metric, runs="linked"),
+        sample=_sample(campaign, metric, note),
     )
 
 
 def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
-    """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends within 1.5 times their distance
-    (Tukey 1977)."""
+    """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     runs = campaign.runs(metric)
-    counted_runs = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
+    counts = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
     found = []
-    for cell, values in counted_runs:
-        low, median, high = values.quantile([0.25, 0.5, 0.75])
-        inside = values[
-            values.between(low - 1.5 * (high - low), high + 1.5 * (high - low))
-        ]
-        ends = {
-            "low": low,
-            "value": median,
-            "high": high,
-            "least": inside.min(),
-            "most": inside.max(),
-        }
-        found.append(dict(zip(KEYS, cell, strict=True)) | ends | {"n": len(values)})
+    for cell, values in counts:
+        found.append(dict(zip(KEYS, cell, strict=True)) | _box(values))
     boxes = pd.DataFrame(found)
     if boxes["n"].max() > 1:  # one run has no quartiles
         boxes = boxes[boxes["n"] > 1]
-    cells = campaign.cells(metric)[
-        [*KEYS, "cell", "Model", "Environment", "Load"]
-    ].merge(boxes, on=KEYS)
-    rows, groups, note = _beside_runs(campaign, metric, cells.assign(kind="mean"))
-    body: list[list[Any]] = []
+    words = campaign.cells(metric).drop(columns=["n", "value", "low", "high", "tip"])
+    cells = words.merge(boxes, on=KEYS)
+    drawn, note = _dots(campaign, metric, cells)
+    ends = {
+        "Lower end": "least",
+        "Lower quartile": "low",
+        axis_title("Median", metric.unit): "value",
+        "Upper quartile": "high",
+        "Upper end": "most",
+    }
+    told = []
     for row in records(cells):
-        words = [
-            metric.format(row[name], unit=False)
-            for name in ("least", "low", "value", "high", "most")
-        ]
-        body.append([row["cell"], str(row["n"]), *words])
-    head = (
-        "Cell",
-        "n",
-        "Lower end",
-        "Quartile",
-        axis_title("Median", metric.unit),
-        "Quartile",
-        "Upper end",
-    )
-    details = _details(
-        campaign,
-        metric,
-        f" Boxes are quartiles, lines the ends within 1.5 times their distance.{note}",
-    )
+        line = {
+            "Cell": row["cell"],
+            "n": str(row["n"]),
+        }
+        for head, end in ends.items():
+            line[head] = metric.format(row[end], unit=False)
+        told.append(line)
+    about = f"Boxes are quartiles, lines the ends within {WHISKER} times their distance"
     return Figure(
-        title=f"{metric.label}: how runs spread",
         says=_headline(campaign, metric),
-        chart=Chart(
-            partial(shapes.dots, title=metric_title(metric), groups=groups), rows
-        ),
-        **details | {"table": Table(head, body)},
+        chart=drawn,
+        table=table_of(told),
+        sample=_sample(campaign, metric, f" {about}.{note}"),
     )
+
+
+def _box(values: "pd.Series[float]") -> dict[str, float]:
+    low, median, high = values.quantile([0.25, 0.5, 0.75])
+    reach = WHISKER * (high - low)
+    inside = values[values.between(low - reach, high + reach)]
+    return {
+        "n": len(values),
+        "low": low,
+        "value": median,
+        "high": high,
+        "least": inside.min(),
+        "most": inside.max(),
+    }
 
 
 def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
@@ -107,49 +109,53 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     The zero is the mean of the runs that are shown, not that of the cell, in which a machine counts by its error.
     """
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
-    baseline, margin = pairs[0].baseline, pairs[0].equivalence_margin_percent
-    called = campaign.names.environment(campaign.data.name, baseline)
-    runs = campaign.runs(metric)
-    of_baseline = runs[runs["counts"] & (runs["environment"] == baseline)]
-    means = of_baseline.groupby(["model", "workload"])["value"].mean().rename("base")
-    runs = runs.join(means, on=["model", "workload"])
-    compared = {(row.model, row.workload) for row in pairs}
-    pairs_of_runs = zip(runs["model"], runs["workload"], strict=True)
-    runs = runs[[pair in compared for pair in pairs_of_runs]].dropna(subset="base")
+    margin = pairs[0].equivalence_margin_percent
+    sides = dict.fromkeys((row.model, row.workload) for row in pairs)
+    compared = pd.DataFrame(list(sides), columns=["model", "workload"])
+    runs = campaign.runs(metric).merge(compared)
+    of_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
+    means = runs[of_baseline].groupby(["model", "workload"])["value"].mean()
+    runs = runs.join(
+        means.rename("base"),
+        on=["model", "workload"],
+        how="inner",
+    )
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
     for tip, share in zip(runs["tip"], runs["value"], strict=True):
         tip["% from the baseline's mean"] = percent(share, 2)
     cells = campaign.cells(metric).merge(runs[KEYS].drop_duplicates(), on=KEYS)
-    rows, groups, note = _placed(campaign, metric, cells, runs.assign(kind="run"))
-    shape = partial(
-        shapes.dots,
-        title=f"% from {sentences.mean_of(called)}",
-        groups=groups,
-        band=margin,
-        shared=True,
+    rows, groups, note = _placed(
+        campaign,
+        metric,
+        cells,
+        runs.assign(kind="run"),
     )
-    body: list[list[Any]] = []
-    for cell, shares in runs[runs["counts"]].groupby("cell", sort=False)["value"]:
-        ends = [
-            percent(share, 2) for share in (shares.min(), shares.mean(), shares.max())
-        ]
-        body.append([cell, str(len(shares)), *ends])
-    order = {cell: place for place, cell in enumerate(campaign.cells_here.values())}
-    compared_cells = set(zip(*(runs[key] for key in KEYS), strict=True))
-    statistics = [
-        cell for cell in campaign.statistics(metric) if cell.cell in compared_cells
-    ]
-    sample = sentences.sample(statistics, campaign.excluded(runs["run"]))
-    table = Table(
-        ("Cell", "n", "Least", "Mean", "Most"),
-        sorted(body, key=lambda row: order[str(row[0])]),
-    )
+    counts = runs[runs["counts"]].groupby("cell")["value"]
+    spans = counts.agg(["size", "min", "mean", "max"]).to_dict("index")
+    told = []
+    for cell in campaign.cells_here.values():
+        if cell in spans:
+            span = spans[cell]
+            line = {
+                "Cell": cell,
+                "n": str(span["size"]),
+            }
+            for head, end in (("Least", "min"), ("Mean", "mean"), ("Most", "max")):
+                line[head] = percent(span[end], 2)
+            told.append(line)
+    note = f" The band is ±{margin:g} %.{note}"
     return Figure(
-        title=f"{metric.label}: every run against {runs_of(called)}",
-        says=said.farthest(runs, called),
-        chart=Chart(shape, shapes.in_strips(rows, groups, shared=True)),
-        table=table,
-        **_about(campaign, metric, f"{sample} The band is ±{margin:g} %.{note}"),
+        says=said.farthest(runs, campaign.baseline),
+        chart=chart(
+            shapes.dots,
+            shapes.in_strips(rows, groups, shared=True),
+            title=f"% from {sentences.mean_of(campaign.baseline)}",
+            groups=groups,
+            band=margin,
+            shared=True,
+        ),
+        table=table_of(told),
+        sample=_sample(campaign, metric, note, set(cells_of(runs))),
     )
 
 
@@ -157,25 +163,32 @@ def bars(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-bars`: means from zero with their intervals, the best first."""
     cells = campaign.cells(metric)
     means, top = cells["value"], None
-    if len(cells) and means.min() >= 0 and means.max() > 0:
+    if means.min() >= 0 and means.max() > 0:
         top = min(cells[["value", "high"]].max().max(), MOST_BEYOND * means.max())
-    rows, groups, note = _placed(campaign, metric, cells, cells)
-    shape = partial(shapes.bars, title=metric_title(metric), groups=groups, top=top)
+    rows, groups, note = _placed(
+        campaign,
+        metric,
+        cells,
+        cells,
+    )
+    title = metric_title(metric)
     return Figure(
-        title=f"{metric.label}: means",
         says=sentences.means(campaign.names, metric, campaign.statistics(metric)),
-        chart=Chart(shape, rows),
-        **_details(campaign, metric, note),
+        chart=chart(
+            shapes.bars,
+            rows,
+            title=title,
+            groups=groups,
+            top=top,
+        ),
+        table=_table_of_cells(campaign, metric),
+        sample=_sample(campaign, metric, note),
     )
 
 
 def comparison(campaign: StudiedCampaign) -> Figure:
     """`comparison`: each leading metric's difference from the baseline, what is decided first."""
-    rows = campaign.differences
-    margin = campaign.data.margin_percent
-    baseline = campaign.names.environment(
-        campaign.data.name, campaign.data.baseline or ""
-    )
+    rows, margin = campaign.differences, campaign.data.margin_percent
     told = []
     for row in records(rows):
         low, high = outward(row["low"], row["high"])
@@ -191,165 +204,151 @@ def comparison(campaign: StudiedCampaign) -> Figure:
             }
         )
     rows = rows.assign(tip=column(rows, told))
-    drawn = _first_of_panels(rows)
+    by_panel = rows.groupby("panel", sort=False)
+    drawn = by_panel.head(room_for(list(by_panel.size())))
     note = f"Lines are {said.levels(rows)}, the band ±{margin:g} %"
     if rows["p_adjusted"].notna().any():
         note += "; only verdicts are corrected for the number of comparisons (Holm)"
     if len(drawn) < len(rows):
         note += f". {len(drawn)} of {len(rows)} are drawn, the largest differences first; the table has all"
     return Figure(
-        title=f"Difference from {runs_of(baseline)}, metric by metric",
-        says=said.verdicts(rows, baseline, margin),
+        says=said.verdicts(rows, campaign.baseline, margin),
         chart=difference_chart(drawn, margin),
         table=table_of(told),
         sample=f"{note}.",
-        flags=campaign.flags(),
     )
 
 
 def difference_chart(rows: pd.DataFrame, margin: float | None) -> Chart:
     """Differences in per cent of the baseline, by metric. One without an interval keeps its place among the others."""
-    for end in ("low", "high"):
-        rows = rows.assign(**{end: rows[end].fillna(rows["value"])})
-    return Chart(
-        partial(shapes.forest, title="Difference in % of the baseline", band=margin),
-        plain(rows),
+    low, high = (rows[end].fillna(rows["value"]) for end in ("low", "high"))
+    title = "Difference in % of the baseline"
+    return chart(
+        shapes.forest,
+        rows.assign(low=low, high=high),
+        title=title,
+        band=margin,
     )
 
 
-def along(campaign: StudiedCampaign, metric: Metric, axis: Axis) -> Figure:
+def along(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    axis: Axis,
+) -> Figure:
     """`output-throughput-sweep`, `-by-depth` and the like: a metric along what a campaign varies."""
     found = said.curves(campaign, axis, metric)
-    shown = _best_lines(found)
-    word = found[0].line.title
+    shown = {curve.line for curve in _best_lines(found)}
     # In the campaign's order, so that a line has one colour whatever the metric.
-    names = [
-        name
-        for line, name in campaign.lines.items()
-        if line in {curve.line for curve in shown}
-    ]
-    on = pd.DataFrame(
-        [(*cell, at, curve.name) for curve in shown for at, cell in curve.line.points],
-        columns=[*KEYS, "x", "line"],
-    )
-    runs, cells = campaign.runs(metric), campaign.cells(metric)
-    rows = pd.concat(
+    names = [name for line, name in campaign.lines.items() if line in shown]
+    called, legend = distinct(names)
+    places = pd.DataFrame(
         [
-            cells.merge(on, on=KEYS).assign(kind="mean"),
-            runs.merge(on, on=KEYS).assign(kind="run"),
+            {
+                **dict(zip(KEYS, cell, strict=True)),
+                "x": at,
+                "line": curve.name,
+            }
+            for curve in found
+            if curve.line in shown
+            for at, cell in curve.line.points
         ]
     )
-    called, legend = distinct(names)
-    rows["group"] = rows["line"].map(dict(zip(names, called, strict=True)))
-    ticks = sorted({float(at) for curve in shown for at, _ in curve.cells})
-    knee = found[0].growth.knee if len(found) == 1 else None
-    shape = partial(
-        shapes.lines,
-        across=word,
-        up=metric_title(metric),
-        groups=called if len(called) > 1 else (),
-        legend=legend,
-        ticks=ticks,
-        knee=None if knee is None else found[0].cells[knee][0],
-    )
-    statistics = [cell for curve in found for _, cell in curve.cells]
-    measured = runs.merge(
-        pd.DataFrame(
-            [cell for curve in found for _, cell in curve.line.points], columns=KEYS
-        ),
-        on=KEYS,
-    )
-    note = sentences.sample(statistics, campaign.excluded(measured["run"]))
+    places["group"] = places["line"].map(dict(zip(names, called, strict=True)))
+    means = campaign.cells(metric).merge(places, on=KEYS).assign(kind="mean")
+    runs = campaign.runs(metric).merge(places, on=KEYS).assign(kind="run")
+    rows = pd.concat([means, runs])
+    note = ""
     held = {curve.line.held for curve in found}
     if len(held) == 1 and held != {""}:
         note += f" All with {found[0].line.held}."
     if len(found) > MOST_LINES:
         note += f" {MOST_LINES} of {len(found)} lines are drawn, the best of one load; the table has all."
-    body: list[list[Any]] = []
+    on_lines = {cell for curve in found for _, cell in curve.line.points}
+    return Figure(
+        says=said.growing(metric, found),
+        chart=chart(
+            shapes.lines,
+            plain(rows) + _room(metric, rows["value"]),
+            across=found[0].line.title,
+            up=metric_title(metric),
+            groups=called if len(called) > 1 else (),
+            legend=legend,
+            ticks=[float(at) for at in sorted(means["x"].unique())],
+            knee=found[0].knee if len(found) == 1 else None,
+        ),
+        table=table_of(_growth(metric, found)),
+        sample=_sample(campaign, metric, note, on_lines),
+    )
+
+
+def _growth(metric: Metric, found: Sequence[said.Curve]) -> list[dict[str, str]]:
+    """The table of curves: each mean, and how it stands to the first."""
+    told = []
     for curve in found:
         first = curve.cells[0][1].mean
         for at, cell in curve.cells:
             times = f"× {rounded(cell.mean / first)}" if first else "n/a"
-            mean = metric.format(cell.mean, unit=False)
-            body.append(
-                [
-                    curve.name,
-                    f"{at:,g}",
-                    str(cell.n),
-                    mean,
-                    interval(metric, cell),
-                    times,
-                ]
+            told.append(
+                {
+                    "Line": curve.name,
+                    found[0].line.title: f"{at:,g}",
+                    "n": str(cell.n),
+                    axis_title("Mean", metric.unit): metric.format(
+                        cell.mean, unit=False
+                    ),
+                    "95 % interval": interval(metric, cell),
+                    "Relative to the first": times,
+                }
             )
-    head = (
-        "Line",
-        word,
-        "n",
-        axis_title("Mean", metric.unit),
-        "95 % interval",
-        "Relative to the first",
-    )
-    return Figure(
-        title=f"{metric.label} against {found[0].line.word}",
-        says=said.growing(metric, found),
-        chart=Chart(shape, plain(rows) + _room(metric, rows["value"])),
-        table=Table(head, body),
-        **_about(campaign, metric, note),
-    )
+    return told
 
 
 def _best_lines(found: Sequence[said.Curve]) -> Sequence[said.Curve]:
     """Of too many lines those of the load that was measured most, so that they compare."""
     if len(found) <= MOST_LINES:
         return found
-    points: dict[str, int] = {}
-    for curve in found:
-        points[curve.line.held] = points.get(curve.line.held, 0) + len(curve.cells)
-    most = max(points, key=points.__getitem__)
-    mine = [curve for curve in found if curve.line.held == most]
-    return (mine if len(mine) > 1 else found)[:MOST_LINES]
+    by_load = grouped(found, lambda curve: curve.line.held)
+    most = max(by_load.values(), key=lambda mine: sum(len(one.cells) for one in mine))
+    return (most if len(most) > 1 else found)[:MOST_LINES]
 
 
 def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-order`: a metric against the order of the runs, and both ends of each cell's Theil-Sen line through
     the medians (Conover 1980)."""
-    runs, ends = campaign.runs(metric), []
+    runs, cells = campaign.runs(metric), campaign.cells(metric)
     places = dict(zip(runs["run"], runs["number"], strict=True))
-    several = len(campaign.axes[2]) > 1
-    cells = campaign.cells(metric)
+    _, environments, workloads = campaign.axes
+    ends = []
     for cell in records(cells[cells["trend_slope"].notna() & (cells["n"] > 2)]):
-        middle = (cell["n"] - 1) / 2
-        for index in (0, cell["n"] - 1):
-            label = f"{cell['Model']} · {cell['Load']}" if several else cell["Model"]
-            named = index == 0 and cell["environment"] == campaign.axes[1][0]
-            ends.append(
-                cell
-                | {
-                    "kind": "mean",
-                    "x": places[cell["runs"][index]],
-                    "value": cell["p50"] + cell["trend_slope"] * (index - middle),
-                    "line": cell["cell"],
-                    "label": label if named else None,
-                }
-            )
+        label = cell["Model"]
+        if len(workloads) > 1:
+            label += f" · {cell['Load']}"
+        last = cell["n"] - 1
+        for index in (0, last):
+            is_named = index == 0 and cell["environment"] == environments[0]
+            end = {
+                "kind": "mean",
+                "x": places[cell["runs"][index]],
+                "value": cell["p50"] + cell["trend_slope"] * (index - last / 2),
+                "line": cell["cell"],
+                "label": label if is_named else None,
+            }
+            ends.append(cell | end)
     rows = pd.concat([pd.DataFrame(ends), runs.assign(kind="run", x=runs["number"])])
-    environments = _environments(campaign, campaign.axes[1])
-    shape = partial(
-        shapes.lines,
-        across="Run order in the campaign",
-        up=metric_title(metric),
-        groups=environments,
-        legend="Environment",
-    )
+    rows = rows.assign(group=rows["Environment"])
     return Figure(
-        title=f"{metric.label} in run order",
         says=said.drift(campaign, metric) or _headline(campaign, metric),
-        chart=Chart(
-            shape,
-            plain(rows.assign(group=rows["Environment"]))
-            + _room(metric, runs["value"]),
+        chart=chart(
+            shapes.lines,
+            plain(rows) + _room(metric, runs["value"]),
+            across="Run order in the campaign",
+            up=metric_title(metric),
+            groups=campaign.called(environments),
+            legend="Environment",
         ),
-        **_details(campaign, metric, runs="listed"),
+        table=_table_of_cells(campaign, metric, runs="listed"),
+        sample=_sample(campaign, metric),
     )
 
 
@@ -359,117 +358,129 @@ def has_order(campaign: StudiedCampaign, metric: Metric) -> bool:
     return any(cell.trend_slope is not None and cell.n > 2 for cell in cells)
 
 
-def against(campaign: StudiedCampaign, up: Metric, across: Metric) -> Figure:
+def against(
+    campaign: StudiedCampaign,
+    up: Metric,
+    across: Metric,
+) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     runs = campaign.runs(up, across)
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
         says += " One metric is computed from the other, so this is no independent evidence."
-    shape = partial(
-        shapes.points,
-        across=metric_title(across),
-        up=metric_title(up),
-        groups=_environments(campaign, campaign.axes[1]),
-    )
     rows = plain(runs.assign(kind="run", group=runs["Environment"]))
-    room = (
-        _room(metric, runs[column]) for metric, column in ((up, "value"), (across, "x"))
-    )
-    rows += [
-        {"kind": "room", **runs[["x", "value"]].iloc[0], **end}
-        for ends in room
-        for end in ends
+    for end in _room(up, runs["value"]) + _room(across, runs["x"]):
+        rows.append(
+            {
+                **runs[["x", "value"]].iloc[0],
+                **end,
+            }
+        )
+    told: list[dict[str, Value]] = [
+        {
+            "Run": Entry(row["run"], row["href"]),
+            across.label: across.format(row["x"]),
+            up.label: up.format(row["value"]),
+        }
+        for row in records(runs)
     ]
-    body: list[list[Any]] = []
-    for row in records(runs):
-        run = Entry(row["run"], row["href"])
-        body.append([run, across.format(row["x"]), up.format(row["value"])])
     return Figure(
-        title=f"{up.label} against {across.within_sentence}",
         says=says,
-        chart=Chart(shape, rows),
-        table=Table(("Run", across.label, up.label), body),
+        chart=chart(
+            shapes.points,
+            rows,
+            across=metric_title(across),
+            up=metric_title(up),
+            groups=campaign.called(campaign.axes[1]),
+        ),
+        table=table_of(told),
         sample="Each point is a run.",
-        flags=campaign.flags(),
     )
 
 
 # ---- Rows and their places -------------------------------------------------------------------------------------------
 
 
-def _beside_runs(
-    campaign: StudiedCampaign, metric: Metric, cells: pd.DataFrame
-) -> tuple[list[shapes.Row], list[str], str]:
-    """Cells with their runs, as `dots` draws them."""
-    runs = campaign.runs(metric)
+def _dots(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    cells: pd.DataFrame,
+) -> tuple[Chart, str]:
+    """Cells with their runs, and a note of those for which there is no room."""
+    cells, runs = cells.assign(kind="mean"), campaign.runs(metric).assign(kind="run")
     rows, groups, note = _placed(
-        campaign, metric, cells, pd.concat([cells, runs.assign(kind="run")])
+        campaign,
+        metric,
+        cells,
+        pd.concat([cells, runs]),
     )
+    drawn = shapes.in_strips(rows, groups)
     # Under a name of their panel, so that it has no row more.
     names = {row.get("panel"): row["name"] for row in rows}
-    room: list[shapes.Row] = []
-    for panel, values in runs.groupby("Load", sort=False)["value"]:
-        if panel in names:
-            here = {"panel": panel, "name": names[panel]}
-            room += [{**row, **here} for row in _room(metric, values)]
-    if None in names:
-        room = [{**row, "name": names[None]} for row in _room(metric, runs["value"])]
-    return shapes.in_strips(rows, groups) + room, groups, note
+    for panel, name in names.items():
+        here, place = runs, {"name": name}
+        if panel is not None:
+            here = runs[runs["Load"] == panel]
+            place["panel"] = panel
+        drawn += [{**end, **place} for end in _room(metric, here["value"])]
+    title = metric_title(metric)
+    return chart(
+        shapes.dots,
+        drawn,
+        title=title,
+        groups=groups,
+    ), note
 
 
 def _placed(
-    campaign: StudiedCampaign, metric: Metric, cells: pd.DataFrame, rows: pd.DataFrame
+    campaign: StudiedCampaign,
+    metric: Metric,
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
 ) -> tuple[list[shapes.Row], list[str], str]:
     """The rows of those cells for which there is room, in the order of these, the best first; the environments that
     share a row; and a note of what there is no room for."""
     first = cells["value"] if metric.direction == "lower" else -cells["value"]
     places, note = places_of(campaign, cells.assign(size=first))
-    shown = (
-        rows.drop(columns=["cell"])
-        .merge(places, on=KEYS)
-        .sort_values("place", kind="stable")
-    )
+    shown = rows.drop(columns=["cell"]).merge(places, on=KEYS)
+    shown = shown.sort_values("place", kind="stable")
     groups = []
     if "group" in places:
         used = set(places["environment"])
-        groups = _environments(
-            campaign, [key for key in campaign.axes[1] if key in used]
-        )
-        if len(groups) < 2:
-            groups = []
-    return plain(shown), groups, note
+        groups = campaign.called([key for key in campaign.axes[1] if key in used])
+    return plain(shown), groups if len(groups) > 1 else [], note
 
 
 def places_of(
-    campaign: StudiedCampaign, cells: pd.DataFrame, *, beside: bool = True
+    campaign: StudiedCampaign,
+    cells: pd.DataFrame,
+    *,
+    beside: bool = True,
 ) -> tuple[pd.DataFrame, str]:
     """How cells stand in a chart: a `panel` for each workload, a row by `name`, those of the least `size` first, and
     `place`, their order. Environments share the row of their model, or, not `beside` each other, have one each."""
     models, environments, workloads = campaign.axes
     rows = cells[[*KEYS, "size"]].copy()
     rows["panel"], rows["name"] = cells["Load"], cells["Model"]
-    by_environment = len(models) == 1 and len(environments) > 1
-    if beside and len(environments) > 1:
-        rows["group"] = cells["Environment"]
+    several = len(environments) > 1
+    by_environment = several and len(models) == 1
     if by_environment:
         rows["name"] = cells["Environment"]
-    elif not beside and len(environments) > 1:
+    elif several and not beside:
         rows["name"] = cells["Model"] + ", " + cells["Environment"]
+    if several and beside:
+        rows["group"] = cells["Environment"]
     rows["first"] = rows.groupby(["panel", "name"])["size"].transform("min")
     if by_environment and len(environments) == 2:
         rows["first"] = rows["environment"].map(environments.index)
     rows["load"] = rows["workload"].map(workloads.index)
-    numbers = rows.groupby("load")["name"].nunique()
-    numbers = numbers.nlargest(MOST_PANELS)
-    most = room_for(list(numbers))
-    shown = rows[rows["load"].isin(numbers.index)].sort_values(
-        ["load", "first"], kind="stable"
-    )
-    shown = shown.assign(place=range(len(shown)))
-    rank = shown.groupby("load", sort=False)["name"].transform(
-        lambda names: pd.factorize(names)[0]
-    )
-    shown = shown[rank < most].drop(columns=["size", "first", "load"])
+    numbers = rows.groupby("load")["name"].nunique().nlargest(MOST_PANELS)
+    rows = rows[rows["load"].isin(numbers.index)]
+    rows = rows.sort_values(["load", "first"], kind="stable")
+    rows["place"] = range(len(rows))
+    by_load = rows.groupby("load", sort=False)["name"]
+    rank = by_load.transform(lambda names: pd.factorize(names)[0])
+    shown = rows[rank < room_for(list(numbers))].drop(columns=["size", "first", "load"])
     if len(numbers) < 2:
         shown = shown.drop(columns="panel")
     note = ""
@@ -482,12 +493,8 @@ def without_room(campaign: StudiedCampaign) -> list[str]:
     """The workloads of a campaign for which a chart of all has no panel."""
     rows = pd.DataFrame(list(campaign.cells_here), columns=KEYS)
     numbers = rows.groupby("workload", sort=False)["model"].nunique()
-    shown = set(numbers.nlargest(MOST_PANELS).index)
-    return [
-        workload
-        for workload in campaign.axes[2]
-        if workload in numbers.index and workload not in shown
-    ]
+    without = set(numbers.index) - set(numbers.nlargest(MOST_PANELS).index)
+    return [workload for workload in campaign.axes[2] if workload in without]
 
 
 def room_for(counts: Sequence[int]) -> int:
@@ -496,16 +503,6 @@ def room_for(counts: Sequence[int]) -> int:
         if sum(min(count, most) for count in counts) <= MOST_ROWS:
             return most
     return LEAST_ROWS
-
-
-def _first_of_panels(rows: pd.DataFrame) -> pd.DataFrame:
-    """The first rows of each panel, as many as have room."""
-    by_panel = rows.groupby("panel", sort=False)
-    return by_panel.head(room_for(list(by_panel.size())))
-
-
-def _environments(campaign: StudiedCampaign, keys: Sequence[str]) -> list[str]:
-    return [campaign.names.environment(campaign.data.name, key) for key in keys]
 
 
 def distinct(names: Sequence[str]) -> tuple[list[str], str]:
@@ -521,16 +518,19 @@ def distinct(names: Sequence[str]) -> tuple[list[str], str]:
 def _room(metric: Metric, values: "pd.Series[float]") -> list[shapes.Row]:
     """What an axis has to show at least, where all values are equal or nearly so: it would number them with digits that
     nobody measured."""
-    if values.empty:
-        return []
-    step = 10.0**-metric.decimals
+    reach = FEWEST_STEPS * 10.0**-metric.decimals
     low, high = values.min(), values.max()
-    if high - low >= FEWEST_STEPS * step:
+    if values.empty or high - low >= reach:
         return []
-    middle, reach = (low + high) / 2, FEWEST_STEPS // 2 * step
-    ends = (max(middle - reach, metric.minimum), middle + reach)
+    middle = (low + high) / 2
+    ends = (max(middle - reach / 2, metric.minimum), middle + reach / 2)
+    name = str(values.name)
     return [
-        {"kind": "room", str(values.name): round(end, metric.decimals)} for end in ends
+        {
+            "kind": "room",
+            name: round(end, metric.decimals),
+        }
+        for end in ends
     ]
 
 
@@ -544,55 +544,63 @@ def _headline(campaign: StudiedCampaign, metric: Metric) -> str:
     return compared or sentences.means(names, metric, campaign.statistics(metric))
 
 
-def _about(campaign: StudiedCampaign, metric: Metric, sample: str) -> dict[str, Any]:
+def _sample(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    note: str = "",
+    only: Collection[Cell] | None = None,
+) -> str:
+    """How many runs stand behind the figures (of these cells only), what is left out, and what prompts they had."""
+    statistics, runs = campaign.statistics(metric), campaign.values(metric)
+    if only is not None:
+        statistics = [row for row in statistics if row.cell in only]
+        runs = runs[[cell in only for cell in cells_of(runs)]]
+    out = runs[~runs["counts"]].sort_values("number")
+    reasons = dict(zip(out["run"], out["reason"], strict=True))
     about = sentences.about_prompts(metric, campaign.records)
-    return {"sample": f"{sample} {about}".strip(), "flags": campaign.flags(metric)}
+    return f"{sentences.sample(statistics, reasons)}{note} {about}".strip()
 
 
-def _details(
-    campaign: StudiedCampaign, metric: Metric, note: str = "", runs: str = ""
-) -> dict[str, Any]:
-    """What all figures of one metric over cells have: the sample, the findings, and a table of cells with their runs,
-    `linked` or `listed`, or none."""
-    rows = campaign.runs(metric)
-    statistics = campaign.statistics(metric)
-    sample = sentences.sample(statistics, campaign.excluded(rows["run"])) + note
-    by_cell = {cell.cell: cell for cell in statistics}
-    body: list[list[Any]] = []
+def _table_of_cells(
+    campaign: StudiedCampaign,
+    metric: Metric,
+    runs: str = "",
+) -> Table:
+    """Cells with the statistics of a metric, and their runs, `linked` or `listed`, or none."""
+    of_cells = {cell.cell: cell for cell in campaign.statistics(metric)}
+    measured = records(campaign.values(metric).sort_values("number", kind="stable"))
+    by_cell = grouped(measured, itemgetter(*KEYS))
+    are_all_in = all(row["counts"] for row in measured)
+    head = "Runs" if are_all_in else "Runs (in brackets: left out)"
+    told: list[dict[str, Value]] = []
     for cell, label in campaign.cells_here.items():
-        line: list[Any] = [label, *_figures(metric, by_cell.get(cell))]
+        line: dict[str, Value] = {"Cell": label}
+        line |= _statistics(metric, of_cells.get(cell))
         if runs:
             entries = []
-            for row in records(rows[rows["cell"] == label]):
+            for row in by_cell.get(cell, ()):
                 words = metric.format(row["value"], unit=False)
-                words = words if row["counts"] else f"({words})"
-                entries.append(Entry(words, row["href"] if runs == "linked" else ""))
-            line.append(entries)
-        body.append(line)
-    head = [
-        "Cell",
-        "n",
-        axis_title("Mean", metric.unit),
-        "95 % interval",
-        "sd",
-        "Median",
-    ]
-    if runs:
-        head += ("Runs",) if rows["counts"].all() else ("Runs (in brackets: left out)",)
-    return {**_about(campaign, metric, sample), "table": Table(tuple(head), body)}
+                text = words if row["counts"] else f"({words})"
+                entries.append(Entry(text, row["href"] if runs == "linked" else ""))
+            line[head] = entries
+        told.append(line)
+    return table_of(told)
 
 
-def _figures(metric: Metric, cell: TableRow | None) -> list[str]:
+def _statistics(metric: Metric, cell: TableRow | None) -> dict[str, str]:
     """n, mean, interval, sd and median of a cell, without their unit."""
+    heads = ["n", axis_title("Mean", metric.unit), "95 % interval", "sd", "Median"]
     if cell is None:
-        return ["0", "not available", "", "", ""]
+        values = ["0", "not available", "", "", ""]
+        return dict(zip(heads, values, strict=True))
     number = str(cell.n)
     if len(cell.machines) > 1:
         each = ", ".join(map(str, cell.n_by_machine))
         number = f"{cell.n} on {len(cell.machines)} machines ({each})"
-    spread = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
     mean, median = (metric.format(value, unit=False) for value in (cell.mean, cell.p50))
-    return [number, mean, interval(metric, cell), spread, median]
+    sd = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
+    values = [number, mean, interval(metric, cell), sd, median]
+    return dict(zip(heads, values, strict=True))
 
 
 def interval(metric: Metric, cell: TableRow) -> str:

@@ -16,7 +16,12 @@ DOUBTED = "roofline"
 """The check whose runs are left to the table: a rate beyond what a machine computes would be most of an axis."""
 
 
-def figure(rows: Rows, across: Metric, up: Metric, called: Mapping[str, str]) -> Figure:
+def figure(
+    rows: Rows,
+    across: Metric,
+    up: Metric,
+    called: Mapping[str, str],
+) -> Figure:
     """The figure with which the explorer begins; `rows` are the runs of all campaigns, and `called` gives environments
     their names."""
     names = {
@@ -28,7 +33,12 @@ def figure(rows: Rows, across: Metric, up: Metric, called: Mapping[str, str]) ->
     if doubted:
         near = f"{counted(doubted, 'run')} near or beyond the machine's limits"
         sample += f" {near} (flag {DOUBTED}): in the table only."
-    shape = partial(draw, across=across.name, up=up.name, names=names)
+    shape = partial(
+        draw,
+        across=across.name,
+        up=up.name,
+        names=names,
+    )
     return Figure(
         key="explorer",
         title="Any metric against any other",
@@ -40,7 +50,12 @@ def figure(rows: Rows, across: Metric, up: Metric, called: Mapping[str, str]) ->
 
 
 def draw(
-    _rows: Rows, *, across: str, up: str, names: Mapping[str, str], narrow: bool = False
+    _rows: Rows,
+    *,
+    across: str,
+    up: str,
+    names: Mapping[str, str],
+    narrow: bool = False,
 ) -> Spec:
     """Every run as a point. The signals `xfield` and `yfield` name its metrics, `brush` says what is dragged over.
 
@@ -48,7 +63,11 @@ def draw(
     """
     called = f"{json.dumps(list(names.values()))}[indexof({json.dumps(list(names))}, datum.environment)]"
     brush = alt.selection_interval(name="brush", encodings=["x", "y"])
-    scale = alt.Scale(zero=False, nice=False, padding=12)
+    scale = alt.Scale(
+        zero=False,
+        nice=False,
+        padding=12,
+    )
     told = {
         "run": "run",
         "vx": "across",
@@ -60,13 +79,25 @@ def draw(
     }
     points = (
         shapes.chart()
-        .transform_calculate(vx="datum[xfield]", vy="datum[yfield]", group=called)
+        .transform_calculate(
+            vx="datum[xfield]",
+            vy="datum[yfield]",
+            group=called,
+        )
         .transform_filter("isValid(datum.vx) && isValid(datum.vy)")
         .transform_filter(f"indexof(datum.flags, {json.dumps(DOUBTED)}) < 0")
     )
     marks = shapes.points_of(points, list(dict.fromkeys(names.values()))).encode(
-        x=alt.X("vx:Q", title=None, scale=scale),
-        y=alt.Y("vy:Q", title=None, scale=scale),
+        x=alt.X(
+            "vx:Q",
+            title=None,
+            scale=scale,
+        ),
+        y=alt.Y(
+            "vy:Q",
+            title=None,
+            scale=scale,
+        ),
         opacity=alt.condition(brush, alt.value(0.9), alt.value(0.25)),
         tooltip=[
             alt.Tooltip(f"{field}:N", title=title) for field, title in told.items()

@@ -1,14 +1,16 @@
 """A figure as pages show and publish it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from sparkpub.review.checks import Finding
 from sparkpub.site.content import block_key
 from sparkpub.site.figures.draw import Chart
-from sparkpub.site.figures.shapes import Row
+from sparkpub.site.figures.shapes import Row, Spec
 from sparkpub.site.study import records
 
 FOLDER = "charts"
@@ -45,16 +47,16 @@ class Table:
 class Figure:
     """A chart with its sentence and its table, published under `key`.
 
-    `says` is the sentence with the result, `sample` says n and what is left out. A chart whose rows lie in another file
-    of the site names its address as `rows_at`; `drawn_as` is the key of axes that it shares with others of its kind,
-    until the browser puts these rows in.
+    `says` is the sentence with the result, `sample` says n and what is left out, `flags` are the findings that touch
+    it. A chart whose rows lie in another file of the site names its address as `rows_at`; `drawn_as` is the key of axes
+    that it shares with others of its kind, until the browser puts these rows in.
     """
 
-    title: str
     says: str
     chart: Chart
     table: Table
     sample: str = ""
+    title: str = ""
     flags: tuple[Finding, ...] = ()
     key: str = ""
     rows_at: str = ""
@@ -63,7 +65,7 @@ class Figure:
     @property
     def block(self) -> str:
         """The key of the placeholder that stands for the figure in a page."""
-        return block_key(f"figure:{self.key}")
+        return block_of(self.key)
 
     def csv(self) -> bytes:
         """Its rows for a spreadsheet."""
@@ -78,9 +80,23 @@ class Figure:
         return f"{FOLDER}/{self.key}.{suffix}"
 
 
+def block_of(key: str) -> str:
+    """The key of the placeholder that stands for the figure of a key."""
+    return block_key(f"figure:{key}")
+
+
 def table_of(told: Sequence[Mapping[str, Value]]) -> Table:
     """The table of rows that are told as head and text: what pointing at their marks tells is the same."""
-    return Table(tuple(told[0]), [list(row.values()) for row in told])
+    head = tuple(told[0]) if told else ()
+    return Table(head, [list(row.values()) for row in told])
+
+
+def chart(
+    shape: Callable[..., Spec], rows: "pd.DataFrame | Sequence[Row]", **options: Any
+) -> Chart:
+    """Rows as one of the shapes draws them, with the options of the shape."""
+    drawn = plain(rows) if isinstance(rows, pd.DataFrame) else rows
+    return Chart(partial(shape, **options), drawn)
 
 
 def plain(rows: pd.DataFrame) -> list[Row]:

@@ -15,71 +15,108 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from typing import NamedTuple
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import Metric
 from sparkpub.review.dataset import CampaignData
+from sparkpub.review.names import runs_of
 from sparkpub.site import sweeps
 from sparkpub.site.content import placeholder
 from sparkpub.site.figures import campaign as metrics
-from sparkpub.site.figures import others, said
+from sparkpub.site.figures import others, said, speeds
 from sparkpub.site.figures.draw import Chart, Drawings
-from sparkpub.site.figures.figure import Figure
+from sparkpub.site.figures.figure import Figure, block_of
 from sparkpub.site.publication import Publication, slug
 from sparkpub.site.study import KEYS, StudiedCampaign
+from sparkpub.site.sweeps import Axis
 
-Make = Callable[[StudiedCampaign], Figure]
 ENDINGS = {axis.name: f"by-{axis.name}" for axis in sweeps.AXES} | {
     sweeps.LOAD.name: "sweep"
 }
 """Name of an axis to the end of its figures' names: `output-throughput-sweep`, `output-throughput-by-depth`."""
 
 
-def of_metric(campaign: StudiedCampaign, metric: Metric) -> Iterator[tuple[str, Make]]:
-    """Name and maker of the figures of a metric."""
-    name = slug(metric.name)
-    yield name, lambda part: metrics.every_run(part, metric)
+class Offer(NamedTuple):
+    """A figure that can be made of a campaign or a part of it: nothing is worked out for its title."""
+
+    title: str
+    make: Callable[[StudiedCampaign], Figure]
+    metric: Metric | None = None
+    """Whose findings it shows; those of all metrics where it is of several."""
+
+
+Offers = Iterator[tuple[str, Offer]]
+
+
+def of_metric(campaign: StudiedCampaign, metric: Metric) -> Offers:
+    """The figures of a metric by name."""
+    name, label = slug(metric.name), metric.label
+
+    def offer(title: str, make: Callable[..., Figure], **more: Axis) -> Offer:
+        return Offer(
+            f"{label}{title}",
+            partial(
+                make,
+                metric=metric,
+                **more,
+            ),
+            metric,
+        )
+
+    yield name, offer(": every run", metrics.every_run)
     if campaign.statistics(metric):
-        yield f"{name}-box", lambda part: metrics.box(part, metric)
-        yield f"{name}-bars", lambda part: metrics.bars(part, metric)
+        yield f"{name}-box", offer(": how runs spread", metrics.box)
+        yield f"{name}-bars", offer(": means", metrics.bars)
     if metrics.has_order(campaign, metric):
-        yield f"{name}-order", lambda part: metrics.in_order(part, metric)
+        yield f"{name}-order", offer(" in run order", metrics.in_order)
     for axis in sweeps.AXES:
-        if said.curves(campaign, axis, metric):
-            yield f"{name}-{ENDINGS[axis.name]}", partial(_along, metric, axis)
+        found = said.curves(campaign, axis, metric)
+        if found:
+            title = f" against {found[0].line.word}"
+            yield (
+                f"{name}-{ENDINGS[axis.name]}",
+                offer(title, metrics.along, axis=axis),
+            )
     compared = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
     if any(row.difference_percent is not None for row in compared):
-        yield f"{name}-relative", lambda part: metrics.relative(part, metric)
+        title = f": every run against {runs_of(campaign.baseline)}"
+        yield f"{name}-relative", offer(title, metrics.relative)
     for other in campaign.site.metrics(campaign.data):
         if other is not metric:
-            yield f"{slug(other.name)}-against-{name}", partial(_against, other, metric)
+            title = f"{other.label} against {metric.within_sentence}"
+            make = partial(
+                metrics.against,
+                up=other,
+                across=metric,
+            )
+            yield f"{slug(other.name)}-against-{name}", Offer(title, make)
 
 
-def _along(metric: Metric, axis: sweeps.Axis, campaign: StudiedCampaign) -> Figure:
-    return metrics.along(campaign, metric, axis)
-
-
-def _against(up: Metric, across: Metric, campaign: StudiedCampaign) -> Figure:
-    return metrics.against(campaign, up, across)
-
-
-def of_campaign(campaign: StudiedCampaign) -> Iterator[tuple[str, Make]]:
-    """Name and maker of the figures that are not of one metric."""
-    if len(others.users_of(campaign)):
-        yield "pareto-front", others.users
+def of_campaign(campaign: StudiedCampaign) -> Offers:
+    """The figures that are not of one metric, by name."""
+    baseline = runs_of(campaign.baseline)
+    if len(speeds.users_of(campaign)):
+        title = "Throughput of the machine against the speed of each user"
+        yield "pareto-front", Offer(title, speeds.users)
     if len(others.capacities(campaign)):
-        yield "capacity", others.capacity
+        title = "Capacity: requests per second within limits of the time to first token and per output token"
+        yield "capacity", Offer(title, others.capacity)
     known = others.bandwidths(campaign)
     if len(known) and known["share_percent"].count() >= others.FEWEST:
-        yield "memory-bandwidth", others.bandwidth
+        title = "One user: tokens per second against the weights read for each"
+        yield "memory-bandwidth", Offer(title, others.bandwidth)
     if len(campaign.differences):
-        yield "comparison", metrics.comparison
+        title = f"Difference from {baseline}, metric by metric"
+        yield "comparison", Offer(title, metrics.comparison)
     if len(others.effects(campaign)):
-        yield "effect-per-machine", others.per_machine
+        title = f"Difference from {baseline} on each machine"
+        yield "effect-per-machine", Offer(title, others.per_machine)
     if campaign.cells_here:
-        yield "coverage", others.coverage
-    if any(others.busy(run) for run in others.sampled(campaign)):
-        yield "gpu-utilisation", others.utilisation
+        yield "coverage", Offer("Planned and completed runs", others.coverage)
+    if any(len(others.busy(run)) for run in others.sampled(campaign)):
+        title = "GPU utilisation over time"
+        yield "gpu-utilisation", Offer(title, others.utilisation)
 
 
 class Library:
@@ -100,7 +137,7 @@ class Library:
         """Keys of those that are wanted as PNG too."""
         self._drawings = drawings
         self.makers = cache(self._makers)
-        """Name to what makes the figure, for the campaign of a name."""
+        """Name to offer of every figure of the campaign of a name."""
         self.campaign = cache(self._campaign)
         """The tables of a campaign by its name."""
 
@@ -109,11 +146,8 @@ class Library:
 
         Raises SiteError naming what there is where the figure, the campaign or the part does not exist.
         """
-        if campaign is not None:
-            known = self.wanted.get(_key(campaign, name, part))
-            if known is not None:
-                return placeholder(known.block)
-        return self.add(self.figure(name, campaign, **part))
+        key, cut, offer = self._asked(name, campaign, part)
+        return self.add(self.wanted.get(key) or _made(key, cut, offer))
 
     def place_known(
         self, campaign: CampaignData, names: Iterable[str], **part: str
@@ -121,8 +155,7 @@ class Library:
         """Placeholders of those of these figures that the campaign has, or the part of it."""
         known = self.makers(campaign.name)
         if part:
-            cut = self._cut(campaign.name, part)
-            known = dict(_offered(cut))
+            known = dict(_offered(self._cut(campaign.name, part)))
         return [
             self.place(name, campaign.name, **part) for name in names if name in known
         ]
@@ -143,12 +176,24 @@ class Library:
 
     def picture(self, name: str, campaign: str | None = None, **part: str) -> str:
         """Note that a figure is wanted as PNG too, and return its placeholder."""
-        figure = self.figure(name, campaign, **part)
-        self.pictures.add(figure.key)
-        return self.add(figure)
+        self.pictures.add(self._asked(name, campaign, part)[0])
+        return self.place(name, campaign, **part)
+
+    def block(self, name: str, campaign: str | None = None, **part: str) -> str:
+        """The key of the placeholder of a figure that there is, which is not made for that."""
+        return block_of(self._asked(name, campaign, part)[0])
 
     def figure(self, name: str, campaign: str | None = None, **part: str) -> Figure:
         """A figure by name."""
+        return _made(*self._asked(name, campaign, part))
+
+    def _asked(
+        self,
+        name: str,
+        campaign: str | None,
+        part: Mapping[str, str],
+    ) -> tuple[str, StudiedCampaign, Offer]:
+        """The key of a figure, the part of the campaign that it is of, and its offer."""
         if campaign is None:
             if not self.publication.campaigns:
                 raise SiteError(
@@ -156,28 +201,29 @@ class Library:
                 )
             campaign = self.publication.campaigns[0].name
         cut = self._cut(campaign, part)
-        makers = self.makers(campaign)
-        if name not in makers:
-            near = difflib.get_close_matches(name, makers, n=1)
+        offers = self.makers(campaign)
+        if name not in offers:
+            near = difflib.get_close_matches(name, offers, n=1)
             hint = (
-                f"did you mean {near[0]}?" if near else f"there are {', '.join(makers)}"
+                f"did you mean {near[0]}?" if near else f"there are {', '.join(offers)}"
             )
             raise SiteError(f"no figure {name!r} for campaign {campaign}", remedy=hint)
-        key = _key(campaign, name, part)
-        if part and name not in dict(_offered(cut)):
+        key = "-".join([campaign, name, *part.values()])
+        if part:
+            offers = dict(_offered(cut))
+        if name not in offers:
             raise SiteError(
                 f"figure {key}: this part of the campaign has nothing that it draws",
                 remedy="leave out a part, or ask for the whole campaign",
             )
-        return replace(makers[name](cut), key=key)
+        return key, cut, offers[name]
 
-    def _makers(self, campaign: str) -> Mapping[str, Make]:
+    def _makers(self, campaign: str) -> Mapping[str, Offer]:
         return dict(_offered(self.campaign(campaign)))
 
     def _campaign(self, name: str) -> StudiedCampaign:
-        return StudiedCampaign(
-            self.publication, self.publication.dataset.campaign(name)
-        )
+        data = self.publication.dataset.campaign(name)
+        return StudiedCampaign(self.publication, data)
 
     def _cut(self, campaign: str, part: Mapping[str, str]) -> StudiedCampaign:
         """The part of a campaign, which must have a cell."""
@@ -193,13 +239,23 @@ class Library:
         )
 
 
-def _offered(campaign: StudiedCampaign) -> Iterator[tuple[str, Make]]:
+def _made(
+    key: str,
+    campaign: StudiedCampaign,
+    offer: Offer,
+) -> Figure:
+    """The figure under its key, with its title and the findings that touch it."""
+    flags = campaign.flags(offer.metric)
+    return replace(
+        offer.make(campaign),
+        key=key,
+        title=offer.title,
+        flags=flags,
+    )
+
+
+def _offered(campaign: StudiedCampaign) -> Offers:
     """All figures that a campaign has, those of its metrics first."""
     for metric in campaign.site.metrics(campaign.data):
         yield from of_metric(campaign, metric)
     yield from of_campaign(campaign)
-
-
-def _key(campaign: str, name: str, part: Mapping[str, str]) -> str:
-    """What a figure is published under."""
-    return "-".join([campaign, name, *part.values()])

@@ -13,7 +13,11 @@ _SIZE = re.compile(r'width="[\d.]+" height="[\d.]+"')
 
 
 def markup(
-    drawn: Drawn, *, live: str = "", rows: str = "", images: Sequence[str] = ()
+    drawn: Drawn,
+    *,
+    live: str = "",
+    rows: str = "",
+    images: Sequence[str] = (),
 ) -> str:
     """Both drawings as HTML, switched by the width of their container; addresses in it begin with `content.ROOT`.
 

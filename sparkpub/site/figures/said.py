@@ -62,12 +62,22 @@ class Curve:
         return growth(points, repeated=all(cell.n > 1 for _, cell in self.cells))
 
     @property
+    def knee(self) -> float | None:
+        """The value at the knee, where there is one."""
+        place = self.growth.knee
+        return None if place is None else self.cells[place][0]
+
+    @property
     def last(self) -> float:
         """The mean at the largest value."""
         return float(self.cells[-1][1].mean)
 
 
-def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]:
+def curves(
+    campaign: StudiedCampaign,
+    axis: Axis,
+    metric: Metric,
+) -> list[Curve]:
     """The lines of an axis along which a metric has two means or more: those with a shape first, the best first."""
     statistics = {cell.cell: cell for cell in campaign.statistics(metric)}
     found = []
@@ -77,7 +87,10 @@ def curves(campaign: StudiedCampaign, axis: Axis, metric: Metric) -> list[Curve]
         ]
         if line.axis is axis and len(cells) > 1:
             found.append(Curve(line, name, tuple(cells)))
-    found.sort(key=lambda curve: curve.last, reverse=metric.direction != "lower")
+    found.sort(
+        key=lambda curve: curve.last,
+        reverse=metric.direction != "lower",
+    )
     return sorted(found, key=lambda curve: len(curve.cells) < sweeps.SHOWS_A_SHAPE)
 
 
@@ -140,7 +153,11 @@ def _several(metric: Metric, found: Sequence[Curve]) -> str:
 # ---- Differences -----------------------------------------------------------------------------------------------------
 
 
-def verdicts(rows: pd.DataFrame, baseline: str, margin: float) -> str:
+def verdicts(
+    rows: pd.DataFrame,
+    baseline: str,
+    margin: float,
+) -> str:
     """`12 differences from native: 9 within ±1 % and 3 at most 2.4 %.`"""
     undecided = rows[rows["verdict"] == "undecided"]
     farthest = undecided[["low", "high"]].abs().max().max()
@@ -190,7 +207,11 @@ _REPEATS = {
 """What machines show together: of one comparison and of several."""
 
 
-def replication(rows: pd.DataFrame, metrics: Mapping[str, str], sessions: int) -> str:
+def replication(
+    rows: pd.DataFrame,
+    metrics: Mapping[str, str],
+    sessions: int,
+) -> str:
     """`Over 2 machines, 1 comparison replicates (median time per output token), and 2 comparisons differ by at most
     3.2 % (output throughput and request latency; undecided).`
 
@@ -363,4 +384,14 @@ def versions(lines: Sequence[VersionLine]) -> str:
 def _range(lines: Sequence[VersionLine]) -> str:
     """`−6.9 to +1.7 %`: the smallest and the largest change."""
     changes = [line.total.percent for line in lines]
-    return spread([between(min(changes), max(changes), 1, signed=True)], "%")
+    return spread(
+        [
+            between(
+                min(changes),
+                max(changes),
+                1,
+                signed=True,
+            )
+        ],
+        "%",
+    )

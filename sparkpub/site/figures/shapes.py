@@ -84,18 +84,42 @@ def dots(
         whisker = means.mark_rule(color=INK)
         layers.append(whisker.encode(x=alt.X("least:Q"), x2=alt.X2("most:Q")))
     if _any(rows, "low"):
-        bar = means.mark_rule(strokeWidth=10, opacity=0.22, color=FAINT)
+        bar = means.mark_rule(
+            strokeWidth=10,
+            opacity=0.22,
+            color=FAINT,
+        )
         layers.append(bar.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
     layers.append(_points(_of("run"), rows, groups, legend).encode(x=x, **place))
     if _any(rows, "kind", "mean"):
-        tick = means.mark_tick(thickness=2.5, size=18, color=INK)
+        tick = means.mark_tick(
+            thickness=2.5,
+            size=18,
+            color=INK,
+        )
         layers.append(tick.encode(x=x, tooltip=_tip(rows)))
     # Without a place of its own it would ask for the height of the panel, which follows from its rows.
-    layers += _room_of(rows, x=x, y=alt.YValue(0))
-    return _panels(layers, rows, narrow, step, shared=shared, title=title)
+    layers += _room_of(
+        rows,
+        x=x,
+        y=alt.YValue(0),
+    )
+    return _panels(
+        layers,
+        rows,
+        narrow,
+        step,
+        shared=shared,
+        title=title,
+    )
 
 
-def in_strips(rows: Rows, groups: Sequence[str], *, shared: bool = False) -> list[Row]:
+def in_strips(
+    rows: Rows,
+    groups: Sequence[str],
+    *,
+    shared: bool = False,
+) -> list[Row]:
     """Rows with `offset`: the strip of their group, and in it the runs of a row in order of iteration, the first at the
     top. Runs so close that the axis does not part them are drawn on one line: below each other they look like a bar."""
     values: dict[Any, list[float]] = {}
@@ -132,7 +156,11 @@ def _share_rows(rows: Rows, groups: Sequence[str]) -> bool:
 
 
 def forest(
-    rows: Rows, *, title: str, band: float | None = None, narrow: bool = False
+    rows: Rows,
+    *,
+    title: str,
+    band: float | None = None,
+    narrow: bool = False,
 ) -> Spec:
     """What is decided is filled, the rest hollow."""
     y = _names(rows, narrow, 24)
@@ -145,11 +173,19 @@ def forest(
     hollow = {"test": f"indexof({list(OPEN)}, datum.verdict) >= 0", "value": 0}
     interval = chart().mark_rule(strokeWidth=2, color=INK)
     point = chart().mark_point(
-        size=70, filled=True, color=SERIES[0], strokeWidth=2, stroke=SERIES[0]
+        size=70,
+        filled=True,
+        color=SERIES[0],
+        strokeWidth=2,
+        stroke=SERIES[0],
     )
     layers = [
         *_margin(band or 0),
-        interval.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), y=y),
+        interval.encode(
+            x=alt.X("low:Q"),
+            x2=alt.X2("high:Q"),
+            y=y,
+        ),
         point.encode(
             x=_across(title, zero=True),
             y=y,
@@ -158,7 +194,14 @@ def forest(
             tooltip=_tip(rows),
         ),
     ]
-    return _panels(layers, rows, narrow, 24, shared=True, title=title)
+    return _panels(
+        layers,
+        rows,
+        narrow,
+        24,
+        shared=True,
+        title=title,
+    )
 
 
 def bars(
@@ -179,7 +222,11 @@ def bars(
     if top is not None:
         scale = alt.Scale(domain=[0, top], nice=True)
     bar = chart().mark_bar(height=alt.RelativeBandSize(0.85), clip=True)
-    whisker = chart().mark_rule(color=INK, strokeWidth=1.5, clip=True)
+    whisker = chart().mark_rule(
+        color=INK,
+        strokeWidth=1.5,
+        clip=True,
+    )
     layers = [
         bar.encode(
             x=_across(title).scale(scale),
@@ -187,9 +234,20 @@ def bars(
             tooltip=_tip(rows),
             **place,
         ),
-        whisker.encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), **place),
+        whisker.encode(
+            x=alt.X("low:Q"),
+            x2=alt.X2("high:Q"),
+            **place,
+        ),
     ]
-    return _panels(layers, rows, narrow, step, shared=True, title=title)
+    return _panels(
+        layers,
+        rows,
+        narrow,
+        step,
+        shared=True,
+        title=title,
+    )
 
 
 def lines(
@@ -208,9 +266,18 @@ def lines(
     ordered = _any(rows, "order")
     scale, axis = alt.Scale(zero=ordered, nice=True), alt.Axis()
     if ticks:
-        scale = alt.Scale(zero=False, nice=False, padding=14)
+        scale = alt.Scale(
+            zero=False,
+            nice=False,
+            padding=14,
+        )
         if ticks[0] > 0 and ticks[-1] / ticks[0] >= WIDE_RANGE:
-            scale = alt.Scale(type="log", base=2, nice=False, padding=14)
+            scale = alt.Scale(
+                type="log",
+                base=2,
+                nice=False,
+                padding=14,
+            )
         # A logarithmic axis leaves out numbers that it finds too many, unless their text is an expression.
         axis = alt.Axis(
             values=list(ticks),
@@ -218,8 +285,17 @@ def lines(
             labelExpr="format(datum.value, ',')",
             labelOverlap=len(ticks) > MOST_TICKS,
         )
-    x = alt.X("x:Q", title=across, scale=scale, axis=axis)
-    y = alt.Y("value:Q", title=up, scale=_spread(zero=bool(ticks) or ordered))
+    x = alt.X(
+        "x:Q",
+        title=across,
+        scale=scale,
+        axis=axis,
+    )
+    y = alt.Y(
+        "value:Q",
+        title=up,
+        scale=_spread(zero=bool(ticks) or ordered),
+    )
     place: Spec = {"x": x, "y": y}
     joined = (
         _of("mean")
@@ -238,9 +314,11 @@ def lines(
     if _any(rows, "label"):
         for ground in (True, False):
             layers.append(
-                _labels(dx=8, dy=-8, ground=ground).encode(
-                    text=alt.Text("label:N"), **place
-                )
+                _labels(
+                    dx=8,
+                    dy=-8,
+                    ground=ground,
+                ).encode(text=alt.Text("label:N"), **place)
             )
     if knee is not None:
         layers += _mark(knee)
@@ -260,11 +338,29 @@ def points(
 ) -> Spec:
     """On logarithmic axes if asked. `label` stands left of its point, where `right` is true right of it; rows of the
     kind `limit` are a dashed line."""
-    scale = alt.Scale(type="log", nice=False, padding=12) if log else _spread()
+    scale = (
+        alt.Scale(
+            type="log",
+            nice=False,
+            padding=12,
+        )
+        if log
+        else _spread()
+    )
     axis = alt.Axis(format="~g") if log else alt.Axis()
     place: Spec = {
-        "x": alt.X("x:Q", title=across, scale=scale, axis=axis),
-        "y": alt.Y("value:Q", title=up, scale=scale, axis=axis),
+        "x": alt.X(
+            "x:Q",
+            title=across,
+            scale=scale,
+            axis=axis,
+        ),
+        "y": alt.Y(
+            "value:Q",
+            title=up,
+            scale=scale,
+            axis=axis,
+        ),
     }
     layers = []
     small: Spec = {"fontSize": 12, "limit": 190}
@@ -273,8 +369,18 @@ def points(
         layers.append(limit.encode(**place))
     layers.append(_points(_of("run"), rows, groups, legend).encode(**place))
     if _any(rows, "label"):
-        left = _labelled("!datum.right").mark_text(align="right", dx=-7, dy=-5, **small)
-        right = _labelled("datum.right").mark_text(align="left", dx=7, dy=-5, **small)
+        left = _labelled("!datum.right").mark_text(
+            align="right",
+            dx=-7,
+            dy=-5,
+            **small,
+        )
+        right = _labelled("datum.right").mark_text(
+            align="left",
+            dx=7,
+            dy=-5,
+            **small,
+        )
         layers += [
             text.encode(text=alt.Text("label:N"), **place) for text in (left, right)
         ]
@@ -296,26 +402,60 @@ def grid(
     timed = _any(rows, "x")
     step, part, ramp = 22, 1.0, [GROUND, *theme.RAMP[: len(shades)]]
     axis = alt.Axis(orient="bottom" if colours else "top", labelAngle=0)
-    place: Spec = {"x": alt.X("column:O", title=across, sort=None, axis=axis)}
+    place: Spec = {
+        "x": alt.X(
+            "column:O",
+            title=across,
+            sort=None,
+            axis=axis,
+        )
+    }
     if timed:
         step, part, ramp = 18, 0.9, list(theme.RAMP)
         place = {"x": _across(across, "x", zero=True), "x2": alt.X2("end:Q")}
-    place |= {"y": _names(rows, narrow, step), "tooltip": _tip(rows), **_href(rows)}
+    place |= {
+        # Vega draws it above shades, through the words in them.
+        "y": _names(rows, narrow, step, lined=not shades),
+        "tooltip": _tip(rows),
+        **_href(rows),
+    }
     layers = []
     if shades:
         legend = alt.Legend(title=unit) if unit else None
-        scale = alt.Scale(type="threshold", domain=list(shades), range=ramp)
+        scale = alt.Scale(
+            type="threshold",
+            domain=list(shades),
+            range=ramp,
+        )
         edge = "transparent" if timed else GRID
         shade = chart().mark_rect(height=alt.RelativeBandSize(part), stroke=edge)
-        colour = alt.Color("value:Q", scale=scale, legend=legend)
+        colour = alt.Color(
+            "value:Q",
+            scale=scale,
+            legend=legend,
+        )
         layers.append(shade.encode(color=colour, **place))
     if _any(rows, "text"):
         text = chart().mark_text(fontSize=16 if colours else 12, baseline="middle")
         if colours:
             sign = alt.Scale(domain=list(colours), range=list(colours.values()))
-            text = text.encode(color=alt.Color("group:N", scale=sign, legend=None))
+            text = text.encode(
+                color=alt.Color(
+                    "group:N",
+                    scale=sign,
+                    legend=None,
+                )
+            )
         layers.append(text.encode(text=alt.Text("text:N"), **place))
-    return _panels(layers, rows, narrow, step, shared=True, title="")
+    return _panels(
+        layers,
+        rows,
+        narrow,
+        step,
+        shared=True,
+        title="",
+        lined=not shades,
+    )
 
 
 def signals(
@@ -332,16 +472,44 @@ def signals(
         first, last = panel == panels[0][0], panel == panels[-1][0]
         seconds = None
         if last:
-            seconds = alt.Axis(title="Seconds since launch", grid=False, minExtent=18)
-        x = alt.X("x:Q", axis=seconds, scale=alt.Scale(nice=False, zero=False))
+            seconds = alt.Axis(
+                title="Seconds since launch",
+                grid=False,
+                minExtent=18,
+            )
+        x = alt.X(
+            "x:Q",
+            axis=seconds,
+            scale=alt.Scale(nice=False, zero=False),
+        )
         phase = _of("phase")
-        shade = phase.mark_rect(opacity=0.12, color=SERIES[0], stroke=GROUND)
-        layers = [shade.encode(x=x, x2=alt.X2("end:Q"), tooltip=alt.Tooltip("name:N"))]
+        shade = phase.mark_rect(
+            opacity=0.12,
+            color=SERIES[0],
+            stroke=GROUND,
+        )
+        layers = [
+            shade.encode(
+                x=x,
+                x2=alt.X2("end:Q"),
+                tooltip=alt.Tooltip("name:N"),
+            )
+        ]
         if first:
             word = phase.mark_text(
-                align="left", baseline="bottom", fontSize=11, dy=-3, color=FAINT
+                align="left",
+                baseline="bottom",
+                fontSize=11,
+                dy=-3,
+                color=FAINT,
             )
-            layers.append(word.encode(x=x, y=alt.YValue(0), text=alt.Text("name:N")))
+            layers.append(
+                word.encode(
+                    x=x,
+                    y=alt.YValue(0),
+                    text=alt.Text("name:N"),
+                )
+            )
         axis = alt.Axis(
             title=theme.axis_title(panel, unit),
             titleAngle=0,
@@ -350,7 +518,11 @@ def signals(
             titleY=-22 if first else -8,
             tickCount=2,
         )
-        y = alt.Y("value:Q", axis=axis, scale=alt.Scale(zero=unit == "%", nice=2))
+        y = alt.Y(
+            "value:Q",
+            axis=axis,
+            scale=alt.Scale(zero=unit == "%", nice=2),
+        )
         steps = chart().transform_filter(f"datum.panel === {panel!r}")
         line = steps.mark_line(interpolate="step-after", clip=True).encode(
             x=x,
@@ -388,14 +560,21 @@ def _of(kind: str) -> "alt.Chart":
     return chart().transform_filter(f"datum.kind === {kind!r}")
 
 
-def _any(rows: Rows, column: str, value: Any = None) -> bool:
+def _any(
+    rows: Rows,
+    column: str,
+    value: Any = None,
+) -> bool:
     """Whether a row has anything in a column, or this value."""
     found = (row.get(column) for row in rows)
     return any(item is not None if value is None else item == value for item in found)
 
 
 def _points(
-    marks: "alt.Chart", rows: Rows, groups: Sequence[str], legend: str = "Environment"
+    marks: "alt.Chart",
+    rows: Rows,
+    groups: Sequence[str],
+    legend: str = "Environment",
 ) -> "alt.Chart":
     """Points that lead to their runs."""
     drawn = points_of(marks, groups, legend)
@@ -403,7 +582,9 @@ def _points(
 
 
 def points_of(
-    marks: "alt.Chart", groups: Sequence[str], legend: str = "Environment"
+    marks: "alt.Chart",
+    groups: Sequence[str],
+    legend: str = "Environment",
 ) -> "alt.Chart":
     """Points by group; of a run that is left out only the outline shows."""
     hollow = {"test": "datum.counts === false", "value": 0}
@@ -418,7 +599,10 @@ def points_of(
 
 
 def _look(
-    channel: Any, groups: Sequence[str], looks: Sequence[Any], legend: str = ""
+    channel: Any,
+    groups: Sequence[str],
+    looks: Sequence[Any],
+    legend: str = "",
 ) -> Any:
     """A channel that gives each group one of the looks, and begins anew where there are more; with a legend where
     groups are several. Long names stand below each other."""
@@ -429,7 +613,11 @@ def _look(
         long = max(map(len, groups)) > 22
         shown = alt.Legend(title=legend, columns=1 if long else alt.Undefined)
     scale = alt.Scale(domain=list(groups), range=_looks(groups, looks))
-    return channel("group:N", scale=scale, legend=shown)
+    return channel(
+        "group:N",
+        scale=scale,
+        legend=shown,
+    )
 
 
 def _looks(groups: Sequence[str], looks: Sequence[Any]) -> list[Any]:
@@ -453,12 +641,26 @@ def _href(rows: Rows) -> dict[str, Any]:
 
 def _spread(*, zero: bool = False) -> "alt.Scale":
     """A scale of round ends. No point lies on the names at its beginning."""
-    return alt.Scale(zero=zero, nice=True, padding=0 if zero else 6)
+    return alt.Scale(
+        zero=zero,
+        nice=True,
+        padding=0 if zero else 6,
+    )
 
 
-def _across(title: str | None, column: str = "value", *, zero: bool = False) -> "alt.X":
+def _across(
+    title: str | None,
+    column: str = "value",
+    *,
+    zero: bool = False,
+) -> "alt.X":
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=8)
-    return alt.X(f"{column}:Q", title=title, scale=_spread(zero=zero), axis=axis)
+    return alt.X(
+        f"{column}:Q",
+        title=title,
+        scale=_spread(zero=zero),
+        axis=axis,
+    )
 
 
 def _margin(band: float | None) -> list["alt.Chart"]:
@@ -476,10 +678,19 @@ def _margin(band: float | None) -> list["alt.Chart"]:
 def _mark(knee: float) -> list["alt.Chart"]:
     once = chart().transform_aggregate(count="count()")
     rule = once.mark_rule(strokeDash=[3, 3]).encode(x=alt.XDatum(knee))
-    word = once.mark_text(align="right", dx=-5, fontSize=12, color=FAINT)
+    word = once.mark_text(
+        align="right",
+        dx=-5,
+        fontSize=12,
+        color=FAINT,
+    )
     return [
         rule,
-        word.encode(x=alt.XDatum(knee), y=alt.YValue(10), text=alt.TextValue("knee")),
+        word.encode(
+            x=alt.XDatum(knee),
+            y=alt.YValue(10),
+            text=alt.TextValue("knee"),
+        ),
     ]
 
 
@@ -487,12 +698,21 @@ def _labelled(test: str) -> "alt.Chart":
     return chart().transform_filter(f"isValid(datum.label) && {test}")
 
 
-def _labels(*, dx: int, dy: int, ground: bool) -> "alt.Chart":
+def _labels(
+    *,
+    dx: int,
+    dy: int,
+    ground: bool,
+) -> "alt.Chart":
     """The labels of means; their ground parts them from the points."""
     stroke = {"stroke": GROUND, "strokeWidth": 4} if ground else {"color": INK}
     named = _labelled("datum.kind === 'mean'")
     labels: alt.Chart = named.mark_text(
-        align="left", dx=dx, dy=dy, fontSize=12, **stroke
+        align="left",
+        dx=dx,
+        dy=dy,
+        fontSize=12,
+        **stroke,
     )
     return labels
 
@@ -512,19 +732,38 @@ def _stand_above(rows: Rows, narrow: bool) -> bool:
     return _room(rows) > (BESIDE if narrow else most)
 
 
-def _names(rows: Rows, narrow: bool, step: int, gap: float = 0.0) -> "alt.Y":
-    """The names, in the order of the rows. They have the same room in all panels, so that plots stand in line; where
-    that is too little they stand above their rows."""
+def _names(
+    rows: Rows,
+    narrow: bool,
+    step: int,
+    gap: float = 0.0,
+    lined: bool = True,
+) -> "alt.Y":
+    """The names, in the order of the rows, each with a line through its row if `lined`. They have the same room in all
+    panels, so that plots stand in line; where that is too little they stand above their rows."""
     above = _stand_above(rows, narrow)
     room = 0 if above else _room(rows)
     if above:
         gap = ABOVE / (step + ABOVE)
     axis = alt.Axis(
-        grid=True, labelColor=INK, labels=not above, labelLimit=MOST_BESIDE_WORDS
+        grid=lined,
+        labelColor=INK,
+        labels=not above,
+        labelLimit=MOST_BESIDE_WORDS,
     )
     axis.minExtent = axis.maxExtent = room
-    scale = alt.Scale(type="band", paddingInner=gap, paddingOuter=gap / 2)
-    return alt.Y("name:N", sort=None, title=None, axis=axis, scale=scale)
+    scale = alt.Scale(
+        type="band",
+        paddingInner=gap,
+        paddingOuter=gap / 2,
+    )
+    return alt.Y(
+        "name:N",
+        sort=None,
+        title=None,
+        axis=axis,
+        scale=scale,
+    )
 
 
 def _panels(
@@ -535,6 +774,7 @@ def _panels(
     *,
     shared: bool,
     title: str,
+    lined: bool = True,
 ) -> Spec:
     """The layers once for each panel, below each other, under its name; a single one goes without. A title along axes
     that panels do not share stands once, below the last."""
@@ -543,9 +783,19 @@ def _panels(
     if above:
         each = chart().transform_filter("isValid(datum.name)")
         each = each.transform_aggregate(count="count()", groupby=["name"])
-        text = each.mark_text(align="left", dy=-step / 2 - 8, fontSize=12)
-        y = _names(rows, narrow, step)
-        layers.append(text.encode(x=alt.XValue(0), y=y, text=alt.Text("name:N")))
+        text = each.mark_text(
+            align="left",
+            dy=-step / 2 - 8,
+            fontSize=12,
+        )
+        y = _names(rows, narrow, step, lined=lined)
+        layers.append(
+            text.encode(
+                x=alt.XValue(0),
+                y=y,
+                text=alt.Text("name:N"),
+            )
+        )
         height += ABOVE
     one = _layered(layers, {"step": height, "for": "position"})
     names = list(dict.fromkeys(row["panel"] for row in rows if row.get("panel")))
@@ -558,7 +808,12 @@ def _panels(
         "labelAnchor": "start",
         "labelLimit": total,
     }
-    facet = {"field": "panel", "type": "nominal", "sort": names, "header": header}
+    facet = {
+        "field": "panel",
+        "type": "nominal",
+        "sort": names,
+        "header": header,
+    }
     scales = {"y": "independent", "yOffset": "independent"}
     panels: Spec = {
         "facet": {"row": facet},
@@ -567,7 +822,11 @@ def _panels(
     }
     if not shared:
         scales["x"] = "independent"
-        panels["title"] = {"text": title, "orient": "bottom", "anchor": "end"}
+        panels["title"] = {
+            "text": title,
+            "orient": "bottom",
+            "anchor": "end",
+        }
     return _finished({**panels, "resolve": {"scale": scales}}, narrow)
 
 
@@ -576,7 +835,11 @@ def _several(rows: Rows) -> bool:
     return len({row.get("panel") for row in rows} - {None}) > 1
 
 
-def one(layers: Sequence["alt.Chart"], narrow: bool, height: int) -> Spec:
+def one(
+    layers: Sequence["alt.Chart"],
+    narrow: bool,
+    height: int,
+) -> Spec:
     """Layers in a single view, fitted to the width."""
     return _fitted(_layered(layers, height), narrow)
 
@@ -596,7 +859,12 @@ def _fitted(view: Spec, narrow: bool) -> Spec:
     """A single view, fitted by Vega to the total width."""
     fit = {"type": "fit-x", "contains": "padding"}
     return _finished(
-        {**view, "width": NARROW if narrow else WIDE, "autosize": fit}, narrow
+        {
+            **view,
+            "width": NARROW if narrow else WIDE,
+            "autosize": fit,
+        },
+        narrow,
     )
 
 

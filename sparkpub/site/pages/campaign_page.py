@@ -369,8 +369,9 @@ def together(publication: Publication, campaign: CampaignData) -> list[str]:
     """A sentence for each metric that matters in which all cells together show a difference, corrected for their
     number."""
     results = publication.results
-    pooled = results.pooled_of(campaign.name)
-    rows = [row for row in pooled if row.family == "primary"]
+    pooled = results.pooled
+    is_meant = (pooled["campaign"] == campaign.name) & (pooled["family"] == "primary")
+    rows = rows_of(pooled[is_meant])
     metrics = {metric.name: metric for metric in publication.metrics(campaign)}
     found = []
     for row, p in zip(rows, holm([row.p_value for row in rows]), strict=True):

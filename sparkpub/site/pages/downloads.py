@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
-from sparkpub.review import export
+from sparkpub.review import told
 from sparkpub.site.content import Content, packed
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
@@ -37,10 +37,10 @@ def contents(
     files: dict[str, bytes] = {}
     tables = {name: getattr(results, name) for name in metadata.TABLES}
     for name, table in tables.items():
-        files[f"data/{name}.parquet"] = export.parquet(table)
+        files[f"data/{name}.parquet"] = told.parquet(table)
     for name, table in tables.items():
         if len(table) <= MOST_ROWS:
-            files[f"data/{name}.csv"] = export.csv(table)
+            files[f"data/{name}.csv"] = told.csv(table)
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     for name, document in documents.items():
         text = to_json(document) + b"\n"

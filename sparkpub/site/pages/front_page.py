@@ -6,7 +6,7 @@ from typing import Any
 from sparkpub.record.text import counted
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.leaderboard import machines
-from sparkpub.site.figures import others
+from sparkpub.site.figures import speeds
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import answers, campaign_page, findings, model_links
 from sparkpub.site.pages.blog import Post
@@ -82,4 +82,4 @@ def chart(publication: Publication) -> Figure | None:
     if one is None or some is None:
         return None
     addresses = {row.model.name: model_links.page(row.model) for row in one.rows}
-    return others.models(one, some, addresses)
+    return speeds.models(one, some, addresses)

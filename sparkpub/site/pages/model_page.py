@@ -16,7 +16,7 @@ from sparkpub.review.names import load_name, parts_of
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.review.tables.column import TableRow
-from sparkpub.site.figures import others
+from sparkpub.site.figures import speeds as curves
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.pages import model_links
 from sparkpub.site.pages.leaderboard_page import entry_text, unit_name
@@ -75,7 +75,7 @@ def figure(publication: Publication, model: ModelPage) -> Figure | None:
     sure = [speed for speed in model.speeds if not speed.doubts]
     machines = grouped(sure, lambda speed: speed.machine)
     for machine in dict.fromkeys([*order, *machines]):
-        found = others.users_of_model(model.name, machines.get(machine, ()), names)
+        found = curves.users_of_model(model.name, machines.get(machine, ()), names)
         if found is not None:
             return found
     return None
@@ -86,7 +86,7 @@ def versions_figure(publication: Publication, model: ModelPage) -> Figure | None
     lines = [line for line in publication.progress if line.first.model == model.name]
     shown = {board.load for board in publication.boards}
     lines.sort(key=lambda line: line.first.load not in shown)
-    return others.versions_of_model(model.name, lines, publication.names)
+    return curves.versions_of_model(model.name, lines, publication.names)
 
 
 def context(

@@ -22,10 +22,10 @@ from sparkpub.record.record import MetricValue, Moment, Record, Spread
 from sparkpub.record.store import to_json
 from sparkpub.review import dataset
 from sparkpub.review.checks import review
-from sparkpub.review.export import FORMATS
 from sparkpub.review.results import load
 from sparkpub.review.setup import setup_of
 from sparkpub.review.tables import column
+from sparkpub.review.told import FORMATS
 from sparkpub.site import manual
 from sparkpub.tools.language import read_mapping
 from tests.building import a_record

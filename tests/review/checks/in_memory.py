@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sparkpub.record.campaign import Campaign
-from sparkpub.record.record import MetricValue, Moment, Observed, Plan, Requested
+from sparkpub.record.record import MetricValue, Moment, Plan, Requested
 from sparkpub.record.store import Stored
 from sparkpub.review.checks import CHECKS
 from sparkpub.review.checks.evidence import (
@@ -24,17 +24,7 @@ from sparkpub.review.checks.view import View
 from sparkpub.review.dataset import CampaignData
 from tests.building import a_record
 
-ANSWER = Reread(
-    values={},
-    complete=True,
-    problems=(),
-    truncated=False,
-    epoch=None,
-    said_at=None,
-    series=(),
-    printed={},
-    observed=Observed(),
-)
+ANSWER = Reread({})
 """What a parser says of a log in which there is nothing."""
 
 
@@ -144,13 +134,16 @@ def quiet(
     return Samples(found, metrics or {})
 
 
-def answered(**changes: Any) -> Reread:
-    """An empty answer, but for this."""
-    return replace(ANSWER, **changes)
+def answered(values: Mapping[str, float] | None = None, **changes: Any) -> Reread:
+    """An empty answer, but for this, and for figures by name."""
+    metrics = {
+        name: MetricValue(value=value, unit="x", source="log")
+        for name, value in (values or {}).items()
+    }
+    return replace(ANSWER, metrics=metrics, **changes)
 
 
 def told(check: Callable[[View], Iterable[Finding]] | str, view: View) -> list[str]:
     """Severity and message of what a check finds, or the one of that name."""
     run = CHECKS[check].run if isinstance(check, str) else check
-    assert run is not None
     return [f"{found.severity}: {found.message}" for found in run(view)]

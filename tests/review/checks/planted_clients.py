@@ -872,31 +872,92 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("vllm-bench", DETAILED, "TTFT of the server", first_tokens_early),
     import_fault("vllm-bench", DETAILED, "shorter chunks", shorter_chunks),
     import_fault("vllm-bench", DETAILED, "P99 of other requests", p99_of_others),
-    import_fault("vllm-bench", DETAILED, "tokens of retried requests", a_few_tokens_more),
+    import_fault(
+        "vllm-bench", DETAILED, "tokens of retried requests", a_few_tokens_more
+    ),
     import_fault("vllm-bench", OPEN, "shorter chunks", shorter_chunks),
-    import_fault("vllm-bench", "vllm-bench/latency.json", "the slowest batch left out", batches_trimmed),
-    import_fault("vllm-bench", "vllm-bench/latency.json", "P99 of other batches", batches_of_others),
-    import_fault("sglang", CLOSED, "tokens of the prompt in the output", of_tokens(6), "not-as-requested"),
-    import_fault("sglang", CLOSED, "tokens of retried requests", of_tokens(1.019), "not-as-requested"),
+    import_fault(
+        "vllm-bench",
+        "vllm-bench/latency.json",
+        "the slowest batch left out",
+        batches_trimmed,
+    ),
+    import_fault(
+        "vllm-bench",
+        "vllm-bench/latency.json",
+        "P99 of other batches",
+        batches_of_others,
+    ),
+    import_fault(
+        "sglang",
+        CLOSED,
+        "tokens of the prompt in the output",
+        of_tokens(6),
+        "not-as-requested",
+    ),
+    import_fault(
+        "sglang",
+        CLOSED,
+        "tokens of retried requests",
+        of_tokens(1.019),
+        "not-as-requested",
+    ),
     import_fault("sglang", CLOSED, "chunks for tokens", of_tokens(0.6)),
-    import_fault("sglang", "sglang/vllm-rate-details.jsonl", "P99 of other requests", p99_of_others),
-    import_fault("sglang", "sglang/vllm-rate-details.jsonl", "seconds for milliseconds", in_flight_of_others),
-    import_fault("aiperf", CHAT, "TTFT of the server", block("time_to_first_token", 0.5)),
-    import_fault("aiperf", CHAT, "a mean beside its sum", mean_alone("time_to_first_token")),
+    import_fault(
+        "sglang",
+        "sglang/vllm-rate-details.jsonl",
+        "P99 of other requests",
+        p99_of_others,
+    ),
+    import_fault(
+        "sglang",
+        "sglang/vllm-rate-details.jsonl",
+        "seconds for milliseconds",
+        in_flight_of_others,
+    ),
+    import_fault(
+        "aiperf", CHAT, "TTFT of the server", block("time_to_first_token", 0.5)
+    ),
+    import_fault(
+        "aiperf", CHAT, "a mean beside its sum", mean_alone("time_to_first_token")
+    ),
     import_fault("aiperf", CHAT, "prompts left out of a sum", aiperf_prompts),
     import_fault("aiperf", CHAT, "chunks for tokens", aiperf_chunks),
     import_fault("aiperf", CHAT, "the first token in TPOT", aiperf_first_token_in_tpot),
     import_fault("genai-perf", STREAMED, "seconds for milliseconds", genai_seconds),
-    import_fault("genai-perf", STREAMED, "TTFT of the server", block("time_to_first_token", 0.5)),
+    import_fault(
+        "genai-perf", STREAMED, "TTFT of the server", block("time_to_first_token", 0.5)
+    ),
     import_fault("genai-perf", STREAMED, "percentiles shifted by one", genai_shifted),
-    import_fault("genai-perf", STREAMED, "the mean called median", genai_mean_for_median),
-    import_fault("guidellm", GUIDE, "TTFT of the server", guide("time_to_first_token_ms", guide_scaled)),
-    import_fault("guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)),
-    import_fault("guidellm", GUIDE, "the mean called median", guide("request_latency", guide_median)),
-    import_fault("llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)),
+    import_fault(
+        "genai-perf", STREAMED, "the mean called median", genai_mean_for_median
+    ),
+    import_fault(
+        "guidellm",
+        GUIDE,
+        "TTFT of the server",
+        guide("time_to_first_token_ms", guide_scaled),
+    ),
+    import_fault(
+        "guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)
+    ),
+    import_fault(
+        "guidellm",
+        GUIDE,
+        "the mean called median",
+        guide("request_latency", guide_median),
+    ),
+    import_fault(
+        "llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)
+    ),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
-    import_fault("llama-bench", REPEATED, "a mean time beside its samples", mean_time_beside_its_samples),
-)  # fmt: skip
+    import_fault(
+        "llama-bench",
+        REPEATED,
+        "a mean time beside its samples",
+        mean_time_beside_its_samples,
+    ),
+)
 
 CLIENTS: tuple[Planted | ImportFault, ...] = (
     *REPORTS,

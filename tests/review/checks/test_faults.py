@@ -12,6 +12,13 @@ from tests.review.checks.table import TABLE, AnyFault
 
 Signs = set[tuple[str, str, str]]
 """What findings are about, without their figures; of an import, which has findings as it is, with how many runs."""
+NO_RUN = {"unbalanced", "missing-cell"}
+IMPLIED = {
+    "schema": NO_RUN,
+    "exit-status": NO_RUN,
+    "time-consistency": {"unbalanced", "order-confound"},
+}
+"""Checks that trip with another one by their nature, when a single fault is planted in clean data."""
 IN_DATA = {name for name, check in CHECKS.items() if check.kind != "prose"}
 
 
@@ -71,7 +78,7 @@ def test_a_fault_is_found_by_its_check(
     if fault.alone:
         assert fault.check is not None
         tripped = {check for check, _, _ in fresh} - {fault.check}
-        assert tripped <= CHECKS[fault.check].implies
+        assert tripped <= IMPLIED.get(fault.check, set())
         assert what_counts(found.dataset).excluded == found.excluded
         assert _leaves_the_figures(fault.check, found)
 
@@ -104,10 +111,3 @@ def test_faults_that_nothing_finds_are_few_and_explained() -> None:
     unfound = [fault for fault in TABLE if fault.check is None]
     assert len(unfound) <= 0.1 * len(TABLE)
     assert all(fault.why for fault in unfound)
-
-
-def test_what_a_check_implies_is_a_check() -> None:
-    assert all(
-        check.implies <= set(CHECKS) and check.name == name
-        for name, check in CHECKS.items()
-    )

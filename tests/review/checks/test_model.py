@@ -53,15 +53,11 @@ WAVES = {"batch_size": 8, "requests": 9, "output_tokens": 10}
         # 1 GB a step: 232.05 steps a second are 85 % of 273 GB/s.
         (232.0, {}, None),
         (232.1, {}, "warning"),
-        (273.0, {}, "warning"),
         (273.5, {}, "error"),
         # 9 requests in batches of 8 take two waves: 2 steps give 9 tokens, so 1,100 tok/s are 244.4 steps a second.
         (1000.0, {"asked": WAVES}, None),
         (1100.0, {"asked": WAVES}, "warning"),
-        # Nobody knows the bandwidth, the number of steps, the batch or the bytes of a step.
-        (1e6, {"machine": Machine()}, None),
         (1e6, {"observed": Observed(speculative_decoding=True)}, None),
-        (1e6, {"asked": {"batch_size": None}}, None),
         (1e6, {"step": None}, None),
     ],
 )
@@ -87,24 +83,16 @@ GGUF = Observed(
         # as many.
         ({PROMPTS: 4838.0}, {}, {}, None),
         ({PROMPTS: 4839.0}, {}, {}, "warning"),
-        ({PROMPTS: 9677.0}, {}, {"observed": Observed(quantization="nvfp4")}, None),
         ({PROMPTS: 1e9}, {"prefix_caching": True}, {}, None),
         # 10 billion, by what ran: 85 % of 250 TFLOP are 10,625 tokens. Two thirds of them take 13.3 GFLOP: 37,500
         # tokens are 500 TFLOP, more than any format allows.
         ({PROMPTS: 10_624.0}, {}, {"observed": GGUF}, None),
-        ({PROMPTS: 10_626.0}, {}, {"observed": GGUF}, "warning"),
         ({PROMPTS: 37_501.0}, {}, {"observed": GGUF}, "error"),
-        # Tokens of all kinds are computed: 4,839, of which 4,000 are the prompts'.
-        ({TPUT: 39.0, "total_throughput_tok_s": 4839.0}, {}, {}, "warning"),
         ({"ttft_mean_ms": 1000.0}, {"input_tokens": 4839}, {}, "warning"),
         ({"ttft_p50_ms": 1000.0}, {"input_tokens": 4838}, {}, None),
-        # The prompts of a batch are computed before any of its first tokens.
-        ({"ttft_mean_ms": 1e3}, {"type": "generate", "input_tokens": 605, "batch_size": 8}, {}, "warning"),
-        # 31 billion of 2 bytes are 62 GB a token: 5.28 tok/s of one user are 120 % of 273 GB/s.
-        ({TPUT: 5.2}, {"concurrency": 1}, {}, None),
         ({TPUT: 5.3}, {"concurrency": 1}, {}, "warning"),
     ],
-)  # fmt: skip
+)
 def test_a_rate_needs_no_more_than_the_arithmetic(
     metrics: dict[str, float],
     asked: dict[str, Any],
@@ -122,12 +110,9 @@ def test_a_rate_needs_no_more_than_the_arithmetic(
     ("weights", "cache", "machine", "words"),
     [
         (100 * GIB, 0.0, SPARK, None),
-        (100 * GIB + 1, 0.0, SPARK, "and the machine has 100.0 GiB"),
-        (90 * GIB, 10.0, SPARK, None),
         (90 * GIB, 11.0, SPARK, "weights take 90.0 GiB, with the KV cache 101.0 GiB"),
         # A DGX Spark has 119.7 GiB for programs, by the catalogue.
         (130 * GIB, 0.0, Machine(kind="dgx-spark"), "weights take 130.0 GiB"),
-        (110 * GIB, 0.0, Machine(kind="dgx-spark"), None),
         (130 * GIB, 0.0, Machine(), None),
     ],
 )
@@ -180,7 +165,6 @@ def sized(
         (sized(2 * GB, 3 * GB), None),
         # 120 GB/s of 273: something else may limit both, unless nobody knows the machine.
         (sized(GB, 1_501_000_000), "warning"),
-        (sized(GB, 1_501_000_000, machine=Machine(kind="toaster")), "error"),
         (sized(GB, 2 * GB), "error"),
         (sized(GB, 2 * GB, (80.0, 84.0)), None),
     ],

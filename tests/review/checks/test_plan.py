@@ -10,7 +10,6 @@ from sparkpub.record.record import (
     Container,
     Moment,
     Observed,
-    Phase,
     Plan,
     Reproducibility,
     Requested,
@@ -18,8 +17,6 @@ from sparkpub.record.record import (
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.plan import (
     duplicate_iteration,
-    flag_values,
-    is_path,
     missing_cell,
     not_as_requested,
     time_consistency,
@@ -103,40 +100,35 @@ ANALYSIS = "the analysis that was declared when they began"
     [
         ({"model": "other"}, "its cell"),
         ({"requested": requested({"requests": 64})}, "the workload"),
-        ({"requested": requested({}, {"type": "host"})}, "the environment"),
         ({"requested": requested({}, model_id="x/z")}, "the model"),
-        ({"specification": "0" * 64}, "the specification"),
         (known(seeds={"workload": 8}), "the seed"),
-        (known(seeds={"workload": 7}), None),
         ({"plan": placed(order="random")}, "the order"),
-        ({"plan": placed(seed=8)}, "the seed of the order"),
         ({"plan": placed(position=1)}, "the place in the plan"),
         ({"plan": placed(analysis=Analysis(primary=(), margin_percent=1.0))}, ANALYSIS),
-        ({"plan": placed(analysis=Analysis(primary=("x",), margin_percent=2.0))}, ANALYSIS),
         ({"iteration": 3}, "the number of iterations"),
-        ({"iteration": 3, "repeat_of": "another"}, None),
         (known(variables={"MODE": "slow"}), "an environment variable"),
-        # Places differ with every root file system; a switch that slows engines is told unless it is off.
-        (known(variables={"MODE": "fast", "HOME": "/home/me"}), None),
         (known(variables={"CUDA_LAUNCH_BLOCKING": "1"}), "an environment variable"),
         (known(variables={"CUDA_LAUNCH_BLOCKING": "False"}), None),
         ({"argv": ("trtllm-bench", "--max_batch_size", "8")}, "the command line"),
-        # The work that was done.
-        (seen(requests=64), "the requests"),
-        (seen(requests=128, batch_size=8), None),
         (seen(batch_size=4), "the batch size"),
         (seen(input_tokens_mean=514.0, output_tokens_mean=126.0), None),
         (seen(input_tokens_mean=523.0), "the input tokens"),
         (seen(output_tokens_mean=131.0), "the output tokens"),
-        (seen(requests=64) | {"requested": requested({}, disputed={"requests": "x"})}, None),
+        (
+            seen(requests=64)
+            | {"requested": requested({}, disputed={"requests": "x"})},
+            None,
+        ),
         # 96 of 128 requests succeeded, and 32 or 31 failed.
         (seen(requests=96) | {"metrics": {"failed_requests_percent": 25.0}}, None),
-        (seen(requests=96) | {"metrics": {"failed_requests_percent": 24.4}}, "the requests"),
+        (
+            seen(requests=96) | {"metrics": {"failed_requests_percent": 24.4}},
+            "the requests",
+        ),
         # An import is asked for its work alone.
         ({"plan": PUBLISHED, "specification": "0" * 64}, None),
-        ({"plan": PUBLISHED} | seen(requests=64), "the requests"),
     ],
-)  # fmt: skip
+)
 def test_a_run_departs_from_its_matrix(
     fields: dict[str, Any], what: str | None
 ) -> None:
@@ -147,11 +139,14 @@ def test_a_run_departs_from_its_matrix(
     ("fields", "what"),
     [
         ({}, []),
-        ({"container": Container(engine="d", image="i:2", image_id="d")}, ["the container image"]),
+        (
+            {"container": Container(engine="d", image="i:2", image_id="d")},
+            ["the container image"],
+        ),
         ({"container": None}, ["the container"]),
         ({"container": None, "unavailable": {"container": "the engine was gone"}}, []),
     ],
-)  # fmt: skip
+)
 def test_a_container_is_of_the_image_that_was_asked_for(
     fields: dict[str, Any], what: list[str]
 ) -> None:
@@ -162,22 +157,43 @@ def test_a_container_is_of_the_image_that_was_asked_for(
     ("asked", "observed", "plan", "what"),
     [
         # Two rounds of four requests are eight; 10 % of 512 tokens are 51.
-        ({"type": "llama-benchy", "concurrency": 4, "repetitions": 2}, {"requests": 4}, None, "the requests"),
-        ({"type": "llama-benchy"}, {"input_tokens_mean": 562.0}, None, None),
-        ({"type": "llama-benchy"}, {"input_tokens_mean": 570.0}, None, "the input tokens"),
-        ({"type": "llama-benchy", "depth": 1024}, {"input_tokens_mean": 1536.0}, None, None),
-        ({"type": "llama-benchy", "exact_output": False}, {"output_tokens_mean": 20.0}, None, None),
-        ({"type": "generate", "dtype": "float16"}, {"dtype": "float32"}, PUBLISHED, "the number format"),
-        # A chat template may add 10 %, and 64 tokens to a short prompt; answers may end early.
-        ({"input_tokens": 4000}, {"input_tokens_mean": 4400.0, "output_tokens_mean": 90.0}, PUBLISHED, None),
-        ({"input_tokens": 32}, {"input_tokens_mean": 96.0}, PUBLISHED, None),
-        ({"input_tokens": 32}, {"input_tokens_mean": 97.0}, PUBLISHED, "the input tokens"),
-        # The mean of 100 lengths between 400 and 7,600 has a standard error of 5.2 %; four of them and 10 % are 30.8 %.
         (
-            {"type": "vllm-bench", "input_tokens": 4000, "range_ratio": 0.9},
-            {"requests": 100, "input_tokens_mean": 2775.0},
+            {"type": "llama-benchy", "concurrency": 4, "repetitions": 2},
+            {"requests": 4},
+            None,
+            "the requests",
+        ),
+        ({"type": "llama-benchy"}, {"input_tokens_mean": 562.0}, None, None),
+        (
+            {"type": "llama-benchy"},
+            {"input_tokens_mean": 570.0},
+            None,
+            "the input tokens",
+        ),
+        (
+            {"type": "llama-benchy", "exact_output": False},
+            {"output_tokens_mean": 20.0},
+            None,
+            None,
+        ),
+        (
+            {"type": "generate", "dtype": "float16"},
+            {"dtype": "float32"},
+            PUBLISHED,
+            "the number format",
+        ),
+        # A chat template may add 10 %, and 64 tokens to a short prompt; answers may end early.
+        (
+            {"input_tokens": 4000},
+            {"input_tokens_mean": 4400.0, "output_tokens_mean": 90.0},
             PUBLISHED,
             None,
+        ),
+        (
+            {"input_tokens": 32},
+            {"input_tokens_mean": 97.0},
+            PUBLISHED,
+            "the input tokens",
         ),
         (
             {"type": "vllm-bench", "input_tokens": 4000, "range_ratio": 0.9},
@@ -186,7 +202,7 @@ def test_a_container_is_of_the_image_that_was_asked_for(
             "the input tokens",
         ),
     ],
-)  # fmt: skip
+)
 def test_each_tool_has_lengths_of_its_own(
     asked: dict[str, Any], observed: dict[str, Any], plan: Plan | None, what: str | None
 ) -> None:
@@ -207,21 +223,13 @@ def test_a_server_answers_the_runs_of_one_cell() -> None:
     assert "that of m/native in place of its own" in found.message
 
 
-def test_words_of_a_command_line_follow_their_flags() -> None:
-    argv = ["tool", "--a", "1", "--b", "--c", "x", "y"]
-    assert flag_values(argv) == {"--a": "1", "--b": "", "--c": "x"}
-    paths = [is_path(word) for word in ("/a", "{model}", "<home>", "a/b")]
-    assert paths == [True, True, True, False]
-
-
 # -- as many runs as declared ----------------------------------------------------------------------------------
 
 
 def test_an_iteration_counts_once() -> None:
     again = a_run(minute=5)
     (found,) = duplicate_iteration(a_view(a_run(), a_run(iteration=2), again))
-    assert (found.cell, found.evidence["excluded"]) == ("m/native/w", [again.run_id])
-    assert found.message.startswith("Iteration 1 of m/native/w was recorded 2 times.")
+    assert (found.run, found.evidence["excluded"]) == (again.run_id, [again.run_id])
     repeat = a_run(minute=5, repeat_of=a_run().run_id)
     assert list(duplicate_iteration(a_view(a_run(), repeat))) == []
 
@@ -232,8 +240,6 @@ def test_declared_cells_without_a_good_run_are_missing() -> None:
     assert found.message == (
         "No good run of m/container/w, which the matrix declares; 1 recorded run ended without a result."
     )
-    (found,) = missing_cell(a_view(failed, matrix=MATRIX))
-    assert found.evidence["recorded"] == {"m/native/w": 0, "m/container/w": 1}
 
 
 def test_cells_have_as_many_runs_as_declared() -> None:
@@ -245,10 +251,9 @@ def test_cells_have_as_many_runs_as_declared() -> None:
     for more in ([], [repeat], [failed]):
         (found,) = unbalanced(a_view(*native, short, *more, matrix=MATRIX))
         assert (
-            found.message == "m/container/w has 1 good run and the matrix declares 2."
+            found.message
+            == "m/container/w has 1 of the 2 good runs that the matrix declares."
         )
-    (found,) = unbalanced(a_view(native[0], short, matrix=MATRIX))
-    assert found.message.endswith("have 1 good run each and the matrix declares 2.")
 
 
 # -- times -----------------------------------------------------------------------------------------------------
@@ -269,22 +274,30 @@ EPOCH = 1_795_168_800.0 + 60
         ({"ended": at("00:59")}, {}, "it ended −1 s after it started"),
         # 100 s by the monotonic clock: 3 s and 1 % may lie between.
         ({"ended": at("02:44"), "duration_seconds": 100.0}, {}, None),
-        ({"ended": at("02:45"), "duration_seconds": 100.0}, {}, "but 105 s from start to end"),
-        ({"ended": at("02:35"), "duration_seconds": 100.0}, {}, "but 95 s from start to end"),
-        ({"duration_seconds": 10.0} | seen(measured_seconds=13.0), {}, None),
-        ({"duration_seconds": 10.0} | seen(measured_seconds=13.1), {}, "measured for 13.1 s"),
         (
-            {"duration_seconds": 10.0, "phases": (Phase(name="measure", start_seconds=1, end_seconds=14),)},
+            {"ended": at("02:45"), "duration_seconds": 100.0},
             {},
-            "measured for 14.0 s",
+            "but 105 s from start to end",
         ),
-        ({"run_id": "c_20261120T100100Z"}, {}, None),
-        ({"run_id": "c_20261120T100101Z"}, {}, "started at 20261120T100101Z according to its id"),
-        ({"duration_seconds": 10.0}, {"epoch": EPOCH + 13}, None),
-        ({"duration_seconds": 10.0}, {"epoch": EPOCH + 14}, "its report says 2026-11-20T10:01:14Z, 14 s off its start"),
-        ({"duration_seconds": 10.0}, {"epoch": EPOCH - 4}, "4 s off its start"),
+        ({"duration_seconds": 10.0} | seen(measured_seconds=13.0), {}, None),
+        (
+            {"duration_seconds": 10.0} | seen(measured_seconds=13.1),
+            {},
+            "measured for 13.1 s",
+        ),
+        (
+            {"run_id": "c_20261120T100101Z"},
+            {},
+            "started at 20261120T100101Z according to its id",
+        ),
+        (
+            {"duration_seconds": 10.0},
+            {"phases_epoch": EPOCH + 14},
+            "10:01:14Z, 14 s off its start",
+        ),
+        ({"duration_seconds": 10.0}, {"phases_epoch": EPOCH - 4}, "4 s off its start"),
     ],
-)  # fmt: skip
+)
 def test_the_times_of_a_run_agree(
     fields: dict[str, Any], answer: dict[str, Any], words: str | None
 ) -> None:
@@ -299,8 +312,6 @@ def test_a_zone_that_is_unknown_for_some_runs_leaves_their_order_open() -> None:
     one, other = a_run(minute=0), a_run(iteration=2, minute=1, started=unknown)
     (line,) = told(time_consistency, a_view(one, other))
     assert line.startswith("warning: The time zone of iteration 2")
-    (line,) = told(time_consistency, a_view(other))
-    assert "1 of 2 places in the order of runs have no record" in line
 
 
 def test_an_attempt_follows_the_ones_before_it() -> None:

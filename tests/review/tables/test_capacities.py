@@ -1,11 +1,12 @@
 """The highest arrival rate within the limits of the time to first token and of the time per output token."""
 
+import json
 from typing import Any
 
 import pytest
 
 from sparkpub.record.record import Record
-from sparkpub.review import stats_told
+from sparkpub.review import told
 from sparkpub.review.results import Results
 from sparkpub.review.tables.capacities import in_order, is_placed
 from sparkpub.review.tables.column import TableRow, rows
@@ -137,10 +138,10 @@ def test_what_bears_the_highest_rate_stands_before_the_ranking_and_what_ended_ea
 
 def test_stats_tells_it() -> None:
     results = Results(reviewed(dataset_of(at(0.1, 1.9), at(0.5, 3))))
-    told = stats_told.document(results)["capacities"]
-    assert [(row["limit_seconds"], row["rate"]) for row in told] == [
+    rows = json.loads(told.render(results, "json"))["capacities"]
+    assert [(row["limit_seconds"], row["rate"]) for row in rows] == [
         (2.0, 0.1),
         (5.0, 0.5),
         (10.0, 0.5),
     ]
-    assert "limit not reached (up to 0.5)" in stats_told.render(results, "text")
+    assert "limit not reached (up to 0.5)" in told.render(results, "text")

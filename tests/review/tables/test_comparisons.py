@@ -61,7 +61,7 @@ def compared(
     one, other = (table[table["environment"] == name] for name in sides)
     found = compare(one, other, campaign, margin or Margin(1.0, declared=True))
     assert found is not None
-    return found
+    return found[0]
 
 
 def in_turns(native: Any, container: Any, **options: Any) -> TableRow:

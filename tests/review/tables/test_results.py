@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from sparkpub.record.campaign import Campaign
 from sparkpub.record.errors import UsageError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.record import Origin
-from sparkpub.review import stats_told
+from sparkpub.review import told
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.results import Results
 from sparkpub.review.reviewed import ReviewedCampaign
@@ -276,22 +276,13 @@ COMPARISON_FIELDS = (
 )
 
 
-def without_numpy(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(without_numpy, value.values()))
-    if isinstance(value, list):
-        return all(map(without_numpy, value))
-    return value is None or type(value) in {bool, int, float, str}
-
-
 def test_json_has_the_promised_fields_and_plain_values() -> None:
     found = unreviewed(a_dataset(a_campaign("c", CELLS)))
-    document = json.loads(stats_told.render(found, "json"))
+    document = json.loads(told.render(found, "json"))
     assert set(CELL_FIELDS.split(", ")) <= set(document["cells"][0])
     assert set(COMPARISON_FIELDS.split(", ")) <= set(document["comparisons"][0])
     bootstrap = {"resamples": 2000, "seed": 42, "interval": "bootstrap-t"}
     assert document["method"]["bootstrap"] == bootstrap
-    assert without_numpy(stats_told.document(found))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
@@ -303,14 +294,14 @@ def test_few_runs_pass_through_every_form(n: int) -> None:
     found = unreviewed(a_dataset(*[a_campaign("c", cells)] if n else []))
     assert {row.verdict for row in found.comparison_rows} <= {"undecided"}
     for form in ("text", "markdown", "csv", "json"):
-        assert stats_told.render(found, form).endswith("\n")  # type: ignore[arg-type]
+        assert told.render(found, form).endswith("\n")  # type: ignore[arg-type]
 
 
 def test_markdown_marks_percentiles_that_n_cannot_carry_and_says_what_was_left_out() -> (
     None
 ):
     data = a_dataset(a_campaign("c", CELLS))
-    text = stats_told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
+    text = told.render(unreviewed(data, {"c-native_m_w_01": "hot"}), "markdown")
     (line,) = [
         line
         for line in text.splitlines()
@@ -341,7 +332,7 @@ def test_a_state_of_the_machine_is_described_and_not_tested() -> None:
     assert (memory.family, memory.trend_p_adjusted) == ("secondary", None)
     assert memory.trend_slope == 1
     assert speed.trend_p_adjusted == speed.trend_p_value
-    rows = stats_told.render(found, "markdown").splitlines()
+    rows = told.render(found, "markdown").splitlines()
     (row,) = [line for line in rows if "gpu_temp_end_celsius" in line]
     assert row.endswith("| — |")
 

@@ -162,6 +162,11 @@ def test_on_a_phone_long_names_stand_above_their_rows_and_leave_the_plot_its_wid
         assert (int(left[1]) < 40) is (most == 40)
 
 
+def test_no_line_runs_through_words_on_a_shade() -> None:
+    """Vega draws the lines of rows above rectangles."""
+    assert "<line" not in drawing(CHARTS["grid"])
+
+
 def test_a_layer_of_a_panel_draws_the_rows_of_its_panel_alone() -> None:
     """Two panels of four runs each are eight points; a layer with data of its own would draw all rows in each."""
     chart = CHARTS["dots"]
@@ -169,10 +174,11 @@ def test_a_layer_of_a_panel_draws_the_rows_of_its_panel_alone() -> None:
     assert drawing(chart).count('href="') == runs
 
 
-def test_bars_start_at_zero_and_points_leave_it_out() -> None:
+def test_bars_start_at_zero_points_leave_it_out_and_the_knee_is_marked() -> None:
     bars = [{**row, "panel": None} for row in SPANS]
     assert ">0<" in drawing(Chart(CHARTS["bars"].shape, bars))
     assert ">0<" not in drawing(CHARTS["dots"])
+    assert ">knee<" in drawing(CHARTS["lines"])
 
 
 @pytest.mark.parametrize(("apart", "offsets"), [(1.0, {0.5}), (300.0, {0.4, 0.6})])

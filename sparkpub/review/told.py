@@ -1,0 +1,269 @@
+"""The tables for people (text, Markdown), spreadsheets (CSV), programs (JSON) and databases (Parquet)."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic_core import to_json
+
+from sparkpub.record.metrics import METRICS, Metric
+from sparkpub.record.store import write_atomic
+from sparkpub.record.text import outward, outward_digits, p_text, significant
+from sparkpub.review.results import Results
+from sparkpub.review.statistics.bootstrap import RESAMPLES, SEED
+from sparkpub.review.statistics.estimate import ALPHA, MINIMUM_RUNS
+from sparkpub.review.tables.column import TableRow, rows
+
+StatsForm = Literal["text", "markdown", "csv", "json"]
+PART = "part-0.parquet"
+_CHANGE = "difference ci95_difference difference_percent"
+_SHOWN: Mapping[str, tuple[str, str]] = {
+    "cells": (
+        "Cells (σ of the sample; * is in effect the maximum: n is too small)",
+        "campaign model environment workload metric n mean sd ci95 cv_percent p50 p95 p99 n_effective trend_slope",
+    ),
+    "comparisons": (
+        "Comparisons (candidate against baseline)",
+        f"campaign model workload metric family candidate baseline {_CHANGE} ratio overhead_percent verdict why",
+    ),
+    "pooled": (
+        "Pooled over cells (memory in GiB, all else in % of the baseline; exploratory)",
+        "campaign metric family candidate baseline cells effect unit ci95_effect t p_value heterogeneity_p",
+    ),
+    "repeats": (
+        "Repeats (campaign against campaign)",
+        f"campaign against model environment workload metric {_CHANGE} same_specification verdict why",
+    ),
+    "replications": (
+        "Over machines (the interval holds for machines like these)",
+        "campaign campaigns machines model workload metric family candidate baseline effect effect_unit ci95_effect"
+        " verdict between_sd i2_percent q heterogeneity_p prediction95 verdicts replication why",
+    ),
+    "criteria": (
+        "Success criteria",
+        "campaign criterion cell metric value threshold met why",
+    ),
+    "capacities": (
+        "Capacities (requests a second with 95 % of first tokens and of times per output token within the limits)",
+        "campaign model environment load limit_seconds limit_tpot_ms text served_req_s in_flight user_tok_s"
+        " output_throughput_tok_s workload note",
+    ),
+    "bandwidths": (
+        "Memory bandwidth that one request at once gets",
+        "campaign model environment workload weights bytes_per_token source output_throughput_tok_s"
+        " milliseconds_per_token share_percent",
+    ),
+}
+"""Tables that `sparkpub stats` shows: the title, and the columns that people see."""
+_HEADINGS = {
+    "sd": "σ",
+    "ci95": "95 % interval",
+    "ci95_difference": "95 % interval",
+    "ci95_effect": "95 % interval",
+    "prediction95": "95 % prediction",
+    "cv_percent": "CV %",
+    "difference_percent": "%",
+    "overhead_percent": "overhead %",
+    "effect_unit": "unit",
+    "between_sd": "τ",
+    "i2_percent": "I² %",
+    "q": "Q",
+    "heterogeneity_p": "p of heterogeneity",
+    "n_effective": "n eff.",
+    "trend_slope": "trend per run",
+    "limit_seconds": "limit in s",
+    "limit_tpot_ms": "per token in ms",
+    "text": "requests/s",
+    "served_req_s": "completed/s",
+    "in_flight": "in flight",
+    "user_tok_s": "tok/s each",
+    "output_throughput_tok_s": "tok/s",
+    "milliseconds_per_token": "ms per token",
+    "share_percent": "% of the bandwidth",
+}
+"""Columns that people see under another name."""
+_IN_UNIT = ("mean", "sd", "ci95", "p50", "p95", "p99", "difference", "ci95_difference")
+"""In the digits of their metric, and mean and difference with its unit."""
+_SIGNED = ("difference", "difference_percent", "overhead_percent", "effect")
+
+
+def tables(found: Results) -> dict[str, pd.DataFrame]:
+    """The tables of `sparkpub stats`. Comparisons are those over all machines."""
+    frames = {name: getattr(found, name) for name in _SHOWN}
+    frames["cells"] = found.cells.drop(columns="runs")
+    frames["comparisons"] = found.overall.drop(columns="machine")
+    return frames
+
+
+def heading(found: Results) -> dict[str, Any]:
+    """What stands before the tables of `sparkpub stats --json`."""
+    out = [{"run": run, "reason": reason} for run, reason in found.excluded.items()]
+    bootstrap = {"resamples": RESAMPLES, "seed": SEED, "interval": "bootstrap-t"}
+    method = {
+        "confidence": 1 - ALPHA,
+        "minimum_runs": MINIMUM_RUNS,
+        "bootstrap": bootstrap,
+    }
+    return {"include": found.include, "excluded": out, "method": method}
+
+
+def json_pieces(found: Results) -> Iterator[bytes]:
+    """What `sparkpub stats --json` prints, a line for each row, in pieces: all at once would take gigabytes."""
+    yield to_json(heading(found))[:-1]
+    for name, table in tables(found).items():
+        yield b',\n"' + name.encode() + b'":['
+        before = b"\n"
+        for row in rows(table):
+            values = row._asdict()
+            if "cell" not in table:
+                values.pop("cell", None)  # its parts are there
+            yield before + to_json(values, inf_nan_mode="null")
+            before = b",\n"
+        yield b"]"
+    yield b"}\n"
+
+
+def render(found: Results, form: StatsForm) -> str:
+    """The statistics in one of the forms, with a newline at the end. In CSV they are one table, in which `table` says
+    which of them a row belongs to."""
+    if form == "json":
+        return b"".join(json_pieces(found)).decode()
+    if form == "csv":
+        parts = [
+            table.astype(object).assign(table=name)
+            for name, table in tables(found).items()
+        ]
+        together = pd.concat(parts)
+        return csv(together[["table", *together.columns.drop("table")]]).decode()
+    write = _markdown if form == "markdown" else _text
+    told = [_counted(found)]
+    for name, table in tables(found).items():
+        title, shown = _SHOWN[name]
+        names = shown.split()
+        lines = [[_HEADINGS.get(name, name) for name in names]]
+        for row in rows(table):
+            lines.append([_cell(row, name) for name in names])
+        if not table.empty:
+            told.append(write(title, lines))
+    return "\n".join(told)
+
+
+def _counted(found: Results) -> str:
+    runs = {run for cell in found.cells["runs"] for run in cell}
+    if found.include == "all":
+        return f"All {len(runs)} runs as recorded, including excluded ones.\n"
+    lines = [f"{len(runs)} runs counted, {len(found.excluded)} excluded."]
+    lines += [f"- {run}: {reason}" for run, reason in found.excluded.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: TableRow, name: str) -> str:
+    value = getattr(row, name)
+    if name == "n" and row.machines:
+        pairs = zip(row.machines, row.n_by_machine, strict=True)
+        each = ", ".join(f"{machine}: {n}" for machine, n in pairs)
+        return f"{value} ({each})"
+    if name in ("campaigns", "verdicts"):
+        return ", ".join(value)
+    if isinstance(value, tuple):
+        low, high = value
+        if name in _IN_UNIT and row.metric in METRICS:
+            low, high = outward(low, high, METRICS[row.metric].decimals)
+        else:
+            low, high = outward_digits(low, high)
+        return f"{_figure(row, name, low)} … {_figure(row, name, high)}"
+    text = _figure(row, name, value)
+    if name == "trend_slope" and value is not None:
+        p_value = row.trend_p_adjusted
+        return f"{text} ({p_text(row.trend_p_value if p_value is None else p_value)})"
+    return text if getattr(row, f"{name}_supported", True) else f"{text}*"
+
+
+def _figure(row: TableRow, name: str, value: Any) -> str:
+    """One value for a reader."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, float | int):
+        return value or "—"
+    text = significant(value)
+    if name in _IN_UNIT:
+        metric = METRICS.get(row.metric)
+        if metric is None:
+            metric = Metric(row.metric, row.unit, "neither", row.metric, "")
+        text = metric.format(value, unit=name in ("mean", "difference"))
+    return f"+{text}" if name in _SIGNED and value > 0 else text
+
+
+def _markdown(title: str, lines: Sequence[Sequence[str]]) -> str:
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    head, *body = (f"| {' | '.join(line)} |" for line in cells)
+    rule = "|" + " --- |" * len(lines[0])
+    return "\n".join([f"## {title}", "", head, rule, *body]) + "\n"
+
+
+def _text(title: str, lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    told = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([title, *told]) + "\n"
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def csv(table: pd.DataFrame) -> bytes:
+    """CSV with a header; empty where there is no value, lists joined by spaces."""
+    text: str = _plain(table).to_csv(index=False, lineterminator="\n")
+    return text.encode()
+
+
+def parquet(table: pd.DataFrame) -> bytes:
+    """Parquet, with the columns' types; text is text, whatever it was held as here."""
+    texts = table.select_dtypes("category").columns
+    buffer = io.BytesIO()
+    plain = _plain(table).astype(dict.fromkeys(texts, "string"))
+    plain.to_parquet(buffer, index=False, compression="zstd")
+    return buffer.getvalue()
+
+
+def json_rows(table: pd.DataFrame) -> bytes:
+    """A JSON list with one object per row; null where there is no value."""
+    plain = _plain(table).astype(object)
+    rows = plain.where(plain.notna(), None).to_dict(orient="records")
+    return to_json(rows, inf_nan_mode="null") + b"\n"
+
+
+FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = {
+    "csv": csv,
+    "parquet": parquet,
+    "json": json_rows,
+}
+"""Name of a format to what writes it."""
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with lists as text, which every format can hold."""
+    lists = {
+        str(name): column.map(_listed)
+        for name, column in table.items()
+        if column.dtype == object
+    }
+    return table.assign(**lists)
+
+
+def _listed(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def write_partitioned(runs: pd.DataFrame, folder: Path) -> int:
+    """Write a Parquet file per campaign, `campaign=NAME/part-0.parquet`; how many.
+
+    The name of the folder is the value of the column `campaign`, as Hive, DuckDB, Polars and Spark read it.
+    """
+    groups = runs.groupby("campaign", observed=True, sort=False)
+    for name, mine in groups:
+        part = folder / f"campaign={name}"
+        part.mkdir(parents=True, exist_ok=True)
+        write_atomic(part / PART, parquet(mine.drop(columns="campaign")))
+    return len(groups)

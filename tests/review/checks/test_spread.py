@@ -1,0 +1,273 @@
+"""How far runs lie apart, in which order they ran, and which metrics are one: cells and comparisons at their limits."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparkpub.record.campaign import Acknowledgement
+from sparkpub.record.record import Machine, Plan
+from sparkpub.record.store import Stored
+from sparkpub.review.checks.acknowledging import covers
+from sparkpub.review.checks.spread import (
+    drifts,
+    high_variation,
+    order_confound,
+    outlier,
+    restated,
+    small_sample,
+)
+from sparkpub.review.checks.view import View
+from sparkpub.review.tables.column import rows
+from sparkpub.review.tables.comparisons import comparisons, over_all_machines
+from tests.review.checks.in_memory import a_run, a_view, sampled, told, with_metrics
+
+TPUT = "output_throughput_tok_s"
+
+
+def sides(native: list[float], container: list[float] | None = None) -> View:
+    """Runs of two environments that take turns."""
+    runs = []
+    for place, values in enumerate(zip(native, container or native, strict=True)):
+        for side, value in enumerate(values[: 1 + (container is not None)]):
+            name = ("native", "container")[side]
+            minute = 2 * place + side
+            given = {"environment": name, "iteration": place + 1, "minute": minute}
+            runs.append(a_run({TPUT: value}, **given))
+    return a_view(*runs)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_found"),
+    [
+        # sd of 100 ± d, twice each, is d · √(4/3): 4.99 and 5.01 % of the mean
+        ([104.32, 95.68, 104.32, 95.68], False),
+        ([104.34, 95.66, 104.34, 95.66], True),
+    ],
+)
+def test_runs_vary_by_at_most_five_percent(values: list[float], is_found: bool) -> None:
+    assert len(list(high_variation(sides(values)))) == is_found
+
+
+def test_variation_is_told_once_for_all_that_vary() -> None:
+    view = sides([110.0, 90.0, 100.0, 100.0], [115.0, 85.0, 100.0, 100.0])
+    (found,) = high_variation(view)
+    assert found.evidence["cells"] == ["m/native/w", "m/container/w"]
+    assert "of m/container/w varies by 12.2 %" in found.message
+    assert found.message.endswith("in m/native/w and m/container/w.")
+
+
+@pytest.mark.parametrize(("n", "is_found"), [(3, True), (4, False)])
+def test_four_runs_are_enough(n: int, is_found: bool) -> None:
+    values = [100.0, 101.0, 99.0, 100.5][:n]
+    assert len(list(small_sample(sides(values)))) == is_found
+
+
+def test_many_outliers_of_a_cell_are_told_together_under_either_name() -> None:
+    """Two of 24 runs lie beyond three standard deviations: 8 %, of which the methodology allows 5."""
+    (found,) = outlier(sides([99.5, 100.5] * 11 + [106.0, 106.0]))
+    assert found.message.startswith("2 of 24 runs of m/native/w stand apart from")
+    assert covers(Acknowledgement(check="too-many-outliers", reason="known"), found)
+
+
+@pytest.mark.parametrize(("asked", "is_found"), [({}, True), ({"url": "x"}, False)])
+def test_the_memory_of_a_server_that_was_there_before_is_no_result_of_a_run(
+    asked: dict[str, Any], is_found: bool
+) -> None:
+    """It takes a gibibyte more with its first requests, and keeps it."""
+    runs = [
+        with_metrics(
+            sampled("gpu_memory_peak_gib", 40.0 + 0.01 * (n % 3) + (n > 1), "GiB"),
+            iteration=n,
+            workload=asked,
+        )
+        for n in range(1, 11)
+    ]
+    view = a_view(*runs)
+    found = [line for check in (outlier, drifts) for line in told(check, view)]
+    assert bool(found) is is_found
+
+
+def test_first_runs_that_stand_out_in_every_cell_are_a_cold_start() -> None:
+    draw = np.random.default_rng(5)
+    runs = []
+    for iteration in range(1, 11):
+        for place, (model, side) in enumerate(product("ab", ("native", "container"))):
+            value = 50 + draw.normal(0, 0.05) + 5 * (iteration == 1)
+            given = {"model": model, "environment": side, "iteration": iteration}
+            minute = 4 * iteration + place
+            runs.append(a_run({"peak_memory_gib": value}, minute=minute, **given))
+    view = a_view(*runs)
+    assert list(outlier(view)) == [], "one cause is told once"
+    (everywhere,) = [item for item in drifts(view) if "first run" in item.message]
+    assert "The first run of 4 cells of all environments has" in everywhere.message
+    assert everywhere.evidence["runs"] == [run.run_id for run in runs[:4]]
+    # All four first runs are the largest of ten, or all are the smallest: 2 of 10^4, once over all cells; each
+    # environment's alone have 2 of 10^2.
+    assert everywhere.evidence["p_adjusted"] == pytest.approx(3 * 2e-4)
+
+
+# -- the order of runs -------------------------------------------------------------------------------------------
+
+NAMES = {"A": "native", "B": "container", "C": "other"}
+SPEED = {"A": (100.0, 100.2, 99.9), "B": (110.0, 110.3, 109.8), "C": (90.0, 90.1, 89.9)}
+"""Tokens per second, in turn: but for its order, every comparison of four runs a side or more is decided."""
+
+
+def in_turn(sequence: str, order: str, done: int = 0, **fields: Any) -> list[Stored]:
+    """Runs that began one minute after the other, those of one word in the same minute; a small letter is a repeat.
+
+    Iterations are counted on each side by itself, after those that are `done`: the first A and the first B are a round.
+    """
+    runs: list[Stored] = []
+    seen = dict.fromkeys(NAMES, done)
+    words = sequence.split() if " " in sequence else list(sequence)
+    for minute, together in enumerate(words):
+        for letter in together:
+            side = letter.upper()
+            seen[side] += 1
+            given = {"plan": Plan(position=minute, order=order)} | fields
+            if letter.islower():
+                given["repeat_of"] = "another"
+            about = {"environment": NAMES[side], "iteration": seen[side]}
+            speed = SPEED[side][seen[side] % 3]
+            runs.append(a_run({TPUT: speed}, minute=minute, **about, **given))
+    return runs
+
+
+def verdict(runs: Sequence[Stored]) -> str:
+    """The verdict of the table: within each machine that ran both sides, then over the machines."""
+    reviewed = a_view(*runs).reviewed
+    name = reviewed.campaign.name
+    table = over_all_machines(comparisons(reviewed.table, {name: reviewed}))
+    (row,) = rows(table[table["metric"] == TPUT])
+    return str(row.verdict)
+
+
+def is_error(runs: Sequence[Stored]) -> bool:
+    """Whether the check finds blocks; runs out of the order of the plan are a warning of their own."""
+    found = order_confound(a_view(*runs))
+    return any(finding.severity == "error" for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("order", "sequence", "is_blocked"),
+    [
+        ("interleaved", "ABBAABBAAB", False),
+        ("interleaved", "AAAAABBBBB", True),
+        # Only three changes in ten runs would be no rarity, but in 24 of 25 pairs A came first.
+        ("interleaved", "AAAABABBBB", True),
+        # Both lie at the same time on average, in one stretch against two.
+        ("interleaved", 8 * "A" + 16 * "B" + 8 * "A", True),
+        # A draw that was made beforehand may come out like this, in 4 of 252 cases one way or the other.
+        ("random", "AAAABABBBB", False),
+        ("random", "AAAAABBBBB", True),
+        # 16 of 20 pairs of A first, and 15.
+        ("as-published", "AABABBABB", True),
+        ("as-published", "ABABABABB", False),
+        # What was declared holds, whatever came of it.
+        ("blocked", "ABABABABAB", True),
+        ("interleaved", "AABB", True),
+        ("interleaved", "ABAB", False),
+        # Three whole rounds carry no verdict, and 15 of 18 pairs have A first; four do, whatever came after them.
+        ("interleaved", "ABABABBBB", True),
+        ("interleaved", "ABBAABBABBBBBB", False),
+        ("as-published", "ABBAABBABBBBBB", True),
+        # Runs that began together: each pair of them counts half.
+        ("interleaved", "A A AB B B", True),
+        ("interleaved", "AB AB AB AB", False),
+    ],
+)
+def test_the_verdict_and_the_check_agree_on_whether_environments_alternated(
+    order: str, sequence: str, is_blocked: bool
+) -> None:
+    runs = in_turn(sequence, order)
+    assert (verdict(runs) == "confounded") is is_blocked
+    assert is_error(runs) is is_blocked
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_blocked"),
+    [
+        ("ABBAABBA", "BAABBAAB", False),
+        ("ABBAABBA", "AAAABBBB", True),
+        # A machine that ran one side only compares nothing.
+        ("ABBAABBA", "AAAA", False),
+    ],
+)
+def test_with_several_machines_the_order_on_each_of_them_counts(
+    first: str, second: str, is_blocked: bool
+) -> None:
+    runs = [
+        *in_turn(first, "interleaved", machine=Machine(id="a")),
+        *in_turn(second, "interleaved", done=20, machine=Machine(id="b")),
+    ]
+    assert (verdict(runs) == "confounded") is is_blocked
+    assert is_error(runs) is is_blocked
+
+
+def test_environments_that_are_not_compared_need_not_alternate() -> None:
+    """Both run in turns with the baseline; that one of them came before the other is asked by nobody."""
+    assert not is_error(in_turn("BACBACBACBAC", "interleaved"))
+
+
+def test_runs_begin_in_the_order_of_the_plan() -> None:
+    def placed(position: int, minute: int, attempt: int = 1, **fields: Any) -> Stored:
+        plan = Plan(position=position, order="interleaved", attempt=attempt)
+        return a_run(iteration=position + 1, minute=minute, plan=plan, **fields)
+
+    (found,) = order_confound(a_view(placed(2, 0), placed(0, 1), placed(1, 2)))
+    assert found.message.startswith("Iteration 3 of m/native/w began before runs that")
+    for late in (placed(0, 2, attempt=2), placed(0, 2, repeat_of="another")):
+        assert list(order_confound(a_view(placed(1, 1), late))) == []
+    for minute in (0, 1):
+        assert list(order_confound(a_view(placed(0, minute), placed(1, 1)))) == []
+
+
+# -- one measurement under two names -----------------------------------------------------------------------------
+
+LEVELS = {"a": 20.0, "b": 55.0, "c": 90.0}
+DRAW = np.random.default_rng(1)
+Figure = Callable[[float, int], float | None]
+"""A second figure of a run, from the first one and its iteration."""
+
+
+def measured(figure: Figure, iterations: int = 10, models: str = "abc") -> View:
+    """Peaks that vary by 1 % around the level of each model, and another figure that hangs on them or not."""
+    runs = []
+    for iteration, model in product(range(1, iterations + 1), models):
+        peak = LEVELS[model] * DRAW.normal(1, 0.01)
+        figures = {"peak_memory_gib": peak, "kv_cache_gib": figure(peak, iteration)}
+        known = {name: value for name, value in figures.items() if value is not None}
+        runs.append(a_run(known, model=model, iteration=iteration))
+    return a_view(*runs)
+
+
+@pytest.mark.parametrize(
+    ("figure", "power"),
+    [
+        (lambda peak, _: 3 * peak + 7, False),
+        (lambda peak, _: round(0.9 * (119.7 - peak), 2), False),
+        (lambda peak, iteration: 2 * peak if iteration % 7 else None, False),
+        (lambda peak, _: peak**3 / 1e3, True),
+        # Two that only grow with the model are two.
+        (lambda peak, _: peak * DRAW.normal(1, 0.01), None),
+        (lambda peak, _: 3 * peak + DRAW.normal(0, 0.1), None),
+        (lambda peak, _: round(peak / 10), None),
+    ],
+)
+def test_a_line_and_a_power_are_one_measurement(
+    figure: Figure, power: bool | None
+) -> None:
+    found = restated(measured(figure))
+    assert [pair.power for pair in found] == ([] if power is None else [power])
+    for pair in found:
+        assert (pair.x, pair.y) == ("peak_memory_gib", "kv_cache_gib")
+
+
+@pytest.mark.parametrize(("runs", "is_found"), [(7, False), (8, True)])
+def test_fewer_than_eight_runs_show_nothing(runs: int, is_found: bool) -> None:
+    view = measured(lambda peak, _: 3 * peak + 7, runs, models="a")
+    assert bool(restated(view)) is is_found
