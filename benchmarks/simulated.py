@@ -153,4 +153,5 @@ def _tables(kinds: Sequence[Simulated], *, required: bool) -> str:
 
 
 if __name__ == "__main__":
+    harness.parser(__doc__).parse_args()
     reference.SIMULATED.write_text(page(), encoding="utf-8")

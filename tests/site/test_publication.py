@@ -121,9 +121,9 @@ def test_where_nothing_leads_the_first_metrics_do(options: SiteOptions) -> None:
     [
         (("m",), ("e",), ("w",), "m"),
         (("m", "n"), ("e",), ("w",), "m"),
-        (("m",), ("e", "f"), ("w",), "e"),
+        (("m",), ("e", "f"), ("w",), "native (e)"),
         (("m",), ("e",), ("w", "v"), "w"),
-        (("m", "n"), ("e", "f"), ("w", "v"), "m · e · w"),
+        (("m", "n"), ("e", "f"), ("w", "v"), "m · native (e) · w"),
     ],
 )
 def test_a_cell_is_called_by_what_differs(
