@@ -235,6 +235,7 @@ def parse(
         metrics = besides | metrics  # the rate that runs are compared by comes first
     problems = said.problems
     if options is not None:
+        problems += _told_otherwise(report, options)
         lengths = options.input_tokens, options.output_tokens
         problems += clients.other_lengths(observed, *lengths)
         problems += server_pages.other_users(server, _most_tokens(options))
@@ -266,6 +267,20 @@ def _most_tokens(options: VllmBenchOptions) -> int:
 def reported(report: Mapping[str, Any]) -> ReportReading:
     """What a report says by itself."""
     return of_mode(report, "vllm-bench", _kind(report))
+
+
+def _told_otherwise(report: Mapping[str, Any], options: VllmBenchOptions) -> list[str]:
+    """Where the client says that it was told another load than it was to be."""
+    wanted = {
+        "max_concurrency": options.concurrency,
+        "request_rate": options.request_rate,
+    }
+    told = {name: reading.number(report.get(name)) for name in wanted}
+    return [
+        f"its {name} is {told[name]:g} in place of {value:g}"
+        for name, value in wanted.items()
+        if value is not None and told[name] is not None and told[name] != value
+    ]
 
 
 def _said_at(report: Mapping[str, Any]) -> datetime | None:

@@ -306,6 +306,7 @@ FACTS = (
         "warning",
         "warning",
         _steering,
+        own=True,
         absence_counts=True,
         lacked="warning",
     ),
@@ -323,18 +324,20 @@ def apart(fact: Trait, groups: Groups, *, absence: bool = False) -> dict[str, Si
     that runs lack nothing is known, or with `absence` a value.
     """
     known = {
-        group: [named for run in runs if (named := fact.of(run)) is not None]
+        group: [
+            (named, f"{_OF}{run.record.machine.id}" if fact.own else "")
+            for run in runs
+            if (named := fact.of(run)) is not None
+        ]
         for group, runs in groups.items()
     }
-    every = list(chain(*known.values()))
+    every = [named for of_group in known.values() for named, _ in of_group]
     if all(one == other for one, other in pairwise(every)):
         return {}  # the usual case, and names can be many
     found: dict[str, Sides] = {}
     for name in sorted(set(chain(*every))):
         values = {
-            group: {
-                run.get(name, ABSENT) for run in runs if name in run or not fact.own
-            }
+            group: {named.get(name, ABSENT) for named, of in runs if name.endswith(of)}
             for group, runs in known.items()
         }
         sides = {

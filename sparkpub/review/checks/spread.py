@@ -448,11 +448,12 @@ def small_sample(view: View) -> Iterator[Finding]:
     }
     if small:
         names = listed([label(cell) for cell in small], "cells")
+        have = "has" if len(small) == 1 else "have"
         fewest = min(map(len, small.values()))
         yield view.finding(
             "small-sample",
             "warning",
-            f"Fewer than {LEAST_RUNS:g} runs of {names}: how far runs differ is not known.",
+            f"{names} {have} fewer than {LEAST_RUNS:g} runs: how far runs differ is not known.",
             **about_cells(small),
             n=fewest,
             runs=[run for some in small.values() for run in ids(some)],

@@ -236,13 +236,15 @@ class View:
         return self.finding(check, severity, text, **about, **evidence)
 
     def where(self, runs: Sequence[Stored]) -> str:
-        """Some runs in words: `iteration 4 of a/b/c`, `3 of 10 runs of a/b/c`, `30 runs of 3 cells`."""
+        """Some runs in words: `iteration 4 of a/b/c`, `3 of 10 runs of a/b/c`, `30 runs of 5 cells`, `30 runs`."""
         cells = list(dict.fromkeys(run.record.cell for run in runs))
         names = listed([label(cell) for cell in cells], "cells")
         if len(runs) == 1:
             return f"iteration {runs[0].record.iteration} of {names}"
         if len(runs) == len(self.runs):
             return f"all {len(runs)} runs of the campaign"
+        if len(cells) == len(runs) > LISTED_NAMES:
+            return f"{len(runs)} runs"
         among = f"of {len(self.recorded[cells[0]])} " if len(cells) == 1 else ""
         return f"{len(runs)} {among}runs of {names}"
 

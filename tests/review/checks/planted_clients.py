@@ -1057,7 +1057,7 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client(
         "a wider margin afterwards, in every record",
         wider_margin_everywhere,
-        check="not-as-requested",
+        check="time-consistency",
         committed=True,
     ),
     of_client(

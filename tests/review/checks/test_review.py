@@ -165,7 +165,7 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (lambda _: None, []),
     (retried, ["exit-status: This run ended as failed: killed by signal 9. A later"]),
     (repeated, []),
-    (short(1, 1), ["have 1 of the 10 good runs", "Fewer than 4 runs of dense/native"]),
+    (short(1, 1), ["have 1 of the 10 good runs", "have fewer than 4 runs"]),
     (short(4, 6), ["dense/container/w have 4 and 6 of the 10 good runs that"]),
     (shown("c", dense="a", sparse="b"), ["differ in configuration that was loaded: "]),
     # Half the bytes of bfloat16, and twice; and neither of them.
