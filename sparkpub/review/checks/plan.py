@@ -372,7 +372,7 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     yield from view.tell(
         "duplicate-iteration",
         "error",
-        "{} repeats|repeat a recorded iteration. Only the first record of each counts, so that nobody picks the better one",
+        "{} repeats|repeat a recorded iteration. Only the first record of each counts: nobody picks the better one",
         [(run, "") for run in again],
         excluded=ids(again),
     )
