@@ -325,7 +325,7 @@ def test_a_pull_request_with_a_damaged_record_fails_beside_its_file(
     assert check.returncode == 1
     (line,) = [line for line in check.stdout.splitlines() if line.startswith("::error")]
     assert line.startswith(
-        "::error file=data/comprehensive/c/campaign.json,title=unit::"
+        "::error file=data/comprehensive/c/campaign.json,title=schema::"
     )
     assert path.name in line
     assert done["Summarise what changes"].returncode == 0

@@ -39,7 +39,9 @@ def test_the_repeated_iteration_is_found_and_the_first_record_counts(
 ) -> None:
     (finding,) = named(phase1, "duplicate-iteration")
     assert (finding.severity, finding.cell) == ("error", "gpt120b/native/throughput")
-    assert finding.message.startswith("3 of 13 runs of gpt120b/native/throughput were")
+    assert finding.message.startswith(
+        "3 of 13 runs of gpt120b/native/throughput repeat a"
+    )
     assert len(finding.runs) == 3
     left_out = [run for run in phase1.excluded if run.startswith("phase1-")]
     assert sorted(left_out) == sorted(finding.runs)
