@@ -49,9 +49,8 @@ class Outcome:
     def exit_code(self) -> int:
         """1 while a chosen run has no good record, or no commit, and where something was interrupted or skipped. Of as
         many runs as were asked for, only these have to be good."""
-        if self.stopped or self.uncommitted:
-            return 1
-        return 1 if (self.failed if self.limited else self.lacking) else 0
+        lacking = self.failed if self.limited else self.lacking
+        return 1 if self.stopped or self.uncommitted or lacking else 0
 
     @property
     def summary(self) -> str:

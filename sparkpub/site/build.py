@@ -180,12 +180,11 @@ def results_of(found: Review) -> Results:
 
 
 def names(publication: Publication, containing: str = "") -> Iterator[str]:
-    """Every name that prose can use as a line `{{ name }} = value`, those with all words of `containing`."""
+    """Every name that prose can use as a line `{{ name }} = value`: those with all words of `containing`, and figures
+    with these in their titles."""
     wanted = containing.split()
-    for name, value in words_of(publication).values():
-        line = f"{{{{ {name} }}}} = {value}"
-        if all(word in line for word in wanted):
-            yield line
+    for name, value in words_of(publication).values(wanted):
+        yield f"{{{{ {name} }}}} = {value}"
     library = Library(publication)
     for campaign in publication.campaigns:
         for figure, offer in library.makers(campaign.name).items():

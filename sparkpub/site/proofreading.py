@@ -4,7 +4,7 @@ Each page is read by itself, so that one that cannot be read hides nothing of th
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -265,7 +265,9 @@ def _advice(said: Typed, speak: Speak | None) -> str:
         return (
             "write what was computed: {{ value(…) }}, {{ compare(…) }} or {{ fact(…) }}"
         )
-    exact, near = _matches(said, () if speak is None else speak().values())
+    exact, near = _matches(
+        said, () if speak is None else speak().values(near=said.number)
+    )
     if exact:
         return f"write {{{{ {exact[0]} }}}}"
     what = f"no value is {said.number:g} {said.unit or ''}".strip()
@@ -276,7 +278,7 @@ def _advice(said: Typed, speak: Speak | None) -> str:
 
 
 def _matches(
-    said: Typed, names: Sequence[tuple[str, str]]
+    said: Typed, names: Iterable[tuple[str, str]]
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Expressions whose value is the number as typed, and the two that come nearest to it in the same unit."""
     assert said.number is not None

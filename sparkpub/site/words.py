@@ -4,6 +4,7 @@ A page calls the functions below and nothing else. An undefined name, an unknown
 stops the build with file and line.
 """
 
+import math
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ _BEFORE_UNIT = re.compile(rf"(?<=\d) (?=(?:{UNIT})(?![\w/]))")
 _CAMPAIGN = re.compile(r"^campaign:\s*([a-z0-9][a-z0-9.-]*)\s*$", re.MULTILINE)
 _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
+_ABOUT = 0.1
+"""How far a figure may be from one that is typed, in shares of this, to be named in its place."""
 _NOT_LISTED = ("gap", "pooled_difference")
 """Statistics of comparisons that only claims ask for."""
 _SIDES = ("candidate", "baseline")
@@ -138,23 +141,32 @@ class Words:
 
         return said
 
-    def values(self) -> list[tuple[str, str]]:
-        """Every name an author can use with its present value."""
+    def values(
+        self, wanted: Sequence[str] = (), near: float | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Every name an author can use with its present value: those that have all words of `wanted`, and whose size is
+        about that of `near`."""
         self._scopes.default = ""
         self._links = False
-        said = [(call, self._said(call)) for call in self._calls()]
-        return [(call, text) for call, text in said if text != NOT_AVAILABLE]
+        for call, size in self._calls():
+            is_near = near is None or size is None or _is_about(size, near)
+            if is_near and all(word in call for word in wanted):
+                text = self._said(call)
+                if text != NOT_AVAILABLE:
+                    yield call, text
 
     def _said(self, call: str) -> str:
         name, given, scope = expressions.parsed(call)
         return str(getattr(self, name)(*given, **scope))
 
-    def _calls(self) -> Iterator[str]:
-        """What an author can write: of each cell, each comparison, each fact and each claim."""
+    def _calls(self) -> Iterator[tuple[str, float | None]]:
+        """What an author can write, of each cell, each comparison, each fact and each claim; and the figure that it
+        rounds: NaN where no table has one, None of what is written down."""
         for row in self._results.cell_rows:
             scope = _arguments(row, *AXES, "campaign")
             for statistic in (*_SHOWN, "trend_p"):
-                yield f'value("{statistic}", "{row.metric}", {scope})'
+                call = f'value("{statistic}", "{row.metric}", {scope})'
+                yield call, _figure(row, statistic)
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
@@ -162,9 +174,10 @@ class Words:
         for row in self._results.comparison_rows:
             scope = _arguments(row, "model", "workload", "campaign", *_SIDES)
             for statistic in (*listed, "p_adjusted", "verdict"):
-                yield f'compare("{statistic}", "{row.metric}", {scope})'
-        yield from (f'fact("{name}")' for name in self._facts)
-        yield from (f'verdict("{name}")' for name in self._verdicts)
+                call = f'compare("{statistic}", "{row.metric}", {scope})'
+                yield call, _figure(row, statistic)
+        yield from ((f'fact("{name}")', None) for name in self._facts)
+        yield from ((f'verdict("{name}")', None) for name in self._verdicts)
 
     # -- runs --------------------------------------------------------------------------------------------------
 
@@ -532,6 +545,16 @@ def _mark(name: str) -> Callable[..., str]:
 def _arguments(row: Any, *names: str) -> str:
     """A scope as an author writes it: `model="deepseek", campaign="phase1"`."""
     return ", ".join(f'{name}="{getattr(row, name)}"' for name in names)
+
+
+def _figure(row: Any, statistic: str) -> float:
+    figure = getattr(row, statistic, None)
+    return math.nan if figure is None or isinstance(figure, str) else float(figure)
+
+
+def _is_about(size: float, near: float) -> bool:
+    """Whether one could be meant by the other, whatever its sign."""
+    return abs(abs(size) - near) <= _ABOUT * near
 
 
 def _keys(chosen: Chosen, *axes: str) -> Mapping[tuple[str, ...], None]:

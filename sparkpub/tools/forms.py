@@ -109,8 +109,10 @@ def spread_out(item: Any, path: list[str]) -> Iterator[tuple[dict[str, Any], Any
     """The rows at a path below an object: each as the object is with that row in the place of all, without the lists
     around it, and as it is with no other row."""
     if not path:
-        row = {"value": item}  # a figure alone
-        yield item if isinstance(item, dict) else row if item is not None else {}, item
+        if isinstance(item, dict):
+            yield item, item
+        else:  # a figure alone, or none
+            yield {} if item is None else {"value": item}, item
         return
     if not isinstance(item, dict):
         return

@@ -69,7 +69,7 @@ class Said:
     def __init__(self, *names: tuple[str, str]) -> None:
         self.names = names
 
-    def values(self) -> tuple[tuple[str, str], ...]:
+    def values(self, near: float) -> tuple[tuple[str, str], ...]:
         return self.names
 
 

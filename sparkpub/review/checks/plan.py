@@ -368,13 +368,20 @@ def duplicate_iteration(view: View) -> Iterator[Finding]:
     """Iterations that stand more than once in their cell. The first good record counts, see
     `ReviewedCampaign.doubles`."""
     doubles = view.reviewed.doubles
-    again = [run for run in view.happened if run.run_id in doubles]
-    yield from view.tell(
+    slots = grouped(view.happened, lambda run: doubles.get(run.run_id, run.run_id))
+    again = [same for same in slots.values() if len(same) > 1]
+    if not again:
+        return
+    iteration = view.where(again[0][:1]).removeprefix("iteration ")
+    others = f" So were {len(again) - 1} more iterations." if len(again) > 1 else ""
+    yield view.finding(
         "duplicate-iteration",
         "error",
-        "{} repeats|repeat a recorded iteration. Only the first record of each counts: nobody picks the better one",
-        [(run, "") for run in again],
-        excluded=ids(again),
+        f"Iteration {iteration} was recorded {len(again[0])} times.{others} Only the first record of each counts, so "
+        "that nobody picks the better one.",
+        **about_cells(dict.fromkeys(same[0].record.cell for same in again)),
+        runs=[run for same in again for run in ids(same)],
+        excluded=list(doubles),
     )
 
 

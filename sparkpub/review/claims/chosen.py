@@ -51,14 +51,14 @@ class Chosen:
         table = self.reviewed.table
         return table[table["run"].isin(self.run_ids)]
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that any of the runs has, in the order met."""
         return tuple(self.table["metric"].unique())
 
     def rows(self, metric: str) -> pd.DataFrame:
         """The rows that have a value of a metric."""
-        return self._valued[self._valued["metric"] == metric]
+        return self._by_metric.get(metric, self._valued.iloc[:0])
 
     @cached_property
     def described(self) -> dict[str, TableRow]:
@@ -69,6 +69,13 @@ class Chosen:
     @cached_property
     def _valued(self) -> pd.DataFrame:
         return self.table[self.table["value"].notna()]
+
+    @cached_property
+    def _by_metric(self) -> dict[str, pd.DataFrame]:
+        return {
+            str(name): rows
+            for name, rows in self._valued.groupby("metric", observed=True)
+        }
 
 
 def _with_sessions(chosen: Chosen) -> pd.DataFrame:

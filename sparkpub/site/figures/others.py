@@ -77,7 +77,7 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     ]
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
     rows["value"] = rows["rate"].fillna(0)
-    rows["ttft"] = [round(wait / 1000, 3) for wait in rows["ttft_p95_ms"]]
+    rows["ttft"] = rows["ttft_p95_ms"] / 1000
     rows["highest"] = [rates[-1] for rates in rows["rates"]]
     rows["steps"] = [", ".join(map("{:g}".format, rates)) for rates in rows["rates"]]
     rows = rows.sort_values(["rank", "limit_seconds"], kind="stable")

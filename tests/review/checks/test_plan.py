@@ -229,7 +229,8 @@ def test_a_server_answers_the_runs_of_one_cell() -> None:
 def test_an_iteration_counts_once() -> None:
     again = a_run(minute=5)
     (found,) = duplicate_iteration(a_view(a_run(), a_run(iteration=2), again))
-    assert (found.run, found.evidence["excluded"]) == (again.run_id, [again.run_id])
+    assert (found.cell, found.evidence["excluded"]) == ("m/native/w", [again.run_id])
+    assert found.message.startswith("Iteration 1 of m/native/w was recorded 2 times.")
     repeat = a_run(minute=5, repeat_of=a_run().run_id)
     assert list(duplicate_iteration(a_view(a_run(), repeat))) == []
 

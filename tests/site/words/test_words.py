@@ -267,12 +267,24 @@ def test_text_from_findings_cannot_become_markup() -> None:
 
 
 def test_every_value_listed_is_a_name_that_works(words: Words) -> None:
-    rows = words.values()
+    rows = list(words.values())
     assert len(rows) > 400
     for name, value in [*rows[::97], rows[-1]]:
         assert value in words.render(f"{{{{ {name} }}}}", "index.md").replace(
             "\u00a0", " "
         )
+
+
+def test_values_near_a_figure_are_those_that_could_be_meant_by_it(words: Words) -> None:
+    every = dict(words.values())
+    near = dict(words.values(near=69.3))
+    assert near.items() <= every.items()
+    assert 'value("mean", "peak_memory_gib", model="deepseek"' in " ".join(near)
+    figures = [call for call in near if not call.startswith(("fact", "verdict"))]
+    assert all(
+        62 < abs(float(near[call].split()[0].replace("−", "-"))) < 77
+        for call in figures
+    )
 
 
 def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
