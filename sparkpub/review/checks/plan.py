@@ -15,6 +15,7 @@ from sparkpub.record.load import BATCH
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.record.text import counted
+from sparkpub.review import committed
 from sparkpub.review.checks.check import AskedOfRun, Check
 from sparkpub.review.checks.finding import Finding, Threshold
 from sparkpub.review.checks.rules import CLOCK_SECONDS, REPORT, TIMES, ask
@@ -390,9 +391,11 @@ def time_consistency(view: View) -> Iterator[Finding]:
         )
     if not any(is_planned(run.record) for run in view.runs):
         return
-    history = view.campaign.history
-    for names, is_so in ((history.removed, "deleted"), (history.changed, "changed")):
-        records = [name for name in names if _RECORD.fullmatch(name)]
+    for names, is_so in (
+        (committed.removed, "deleted"),
+        (committed.changed, "changed"),
+    ):
+        records = [*filter(_RECORD.fullmatch, names(view.campaign.folder))]
         if records:
             yield view.finding(
                 "time-consistency",
