@@ -304,16 +304,6 @@ def mean_above_its_tail(report: Document) -> None:
     report["mean_ttft_ms"] = 1.2 * report["p99_ttft_ms"]
 
 
-def without_a_flag(*flag: str) -> Callable[[Copy], None]:
-    def plant(copy: Copy) -> None:
-        for run in copy.runs:
-            at = run["argv"].index(flag[0])
-            assert tuple(run["argv"][at : at + len(flag)]) == flag
-            del run["argv"][at : at + len(flag)]
-
-    return plant
-
-
 # -- what both sides share, and what nobody asks -----------------------------------------------------------------
 
 
@@ -402,18 +392,6 @@ def wider_margin_everywhere(copy: Copy) -> None:
     wider_margin(copy)
     for run in copy.runs:
         run["plan"]["analysis"]["margin_percent"] = 5
-
-
-def same_prompts(copy: Copy) -> None:
-    """One seed for every run, so that a server that lives on answers from its cache."""
-    for run in copy.runs:
-        run["argv"][run["argv"].index("--seed") + 1] = "42"
-        log = copy.read(run, "log").decode()
-        copy.put(
-            run,
-            "log",
-            re.sub(r"seed=\d+, num_prompts", "seed=42, num_prompts", log).encode(),
-        )
 
 
 def only_exclamation_marks(copy: Copy) -> None:
@@ -931,21 +909,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("latency without the queue", both_sides(latency_without_the_queue)),
     of_client("goodput for throughput", both_sides(goodput_for_throughput)),
     of_client("a mean above its p99", both_sides(mean_above_its_tail)),
-    of_client(
-        "no --max-concurrency in the command",
-        without_a_flag("--max-concurrency", "8"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no --ignore-eos in the command",
-        without_a_flag("--ignore-eos"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no warm-ups in the command",
-        without_a_flag("--num-warmups", "8"),
-        check="not-as-requested",
-    ),
     of_client("cached prefixes", cached_prefixes, check="prefix-cache"),
     of_client(
         "FP8 under a 16-bit name", partial(weights_in_logs, 7.15), check="identity"
@@ -1024,7 +987,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("requests that all arrive", arrives_at_once, check="offered-load"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
     of_client("a model that only says !", only_exclamation_marks, check="sanity"),
-    of_client("one seed for every run", same_prompts, check="not-as-requested"),
     of_client(
         "a variable left over on one side",
         left_over_variable,
