@@ -106,7 +106,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Mapping[str, Content]:
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofread(dataset, options).unacknowledged_errors
+    found = proofread(dataset, options).unacknowledged("error")
     lines = [
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]
