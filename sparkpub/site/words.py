@@ -44,8 +44,6 @@ _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
 _ABOUT = 0.1
 """How far a figure may be from one that is typed, in shares of this, to be named in its place."""
-_NOT_LISTED = ("gap", "pooled_difference")
-"""Statistics of comparisons that only claims ask for."""
 _SIDES = ("candidate", "baseline")
 """What a comparison names besides the runs."""
 _OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
@@ -72,7 +70,7 @@ class TableColumn:
         """Whether it compares environments."""
         name = self.statistic.removeprefix(INTERVAL)
         known = STATISTICS.get(name)
-        return name in _OF_COMPARISONS or bool(known and known.kind == "comparison")
+        return name in _OF_COMPARISONS or bool(known and known.compares)
 
 
 class Words:
@@ -170,10 +168,9 @@ class Words:
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
-        listed = [name for name in names if name not in _NOT_LISTED]
         for row in self._results.comparison_rows:
             scope = _arguments(row, "model", "workload", "campaign", *_SIDES)
-            for statistic in (*listed, "p_adjusted", "verdict"):
+            for statistic in (*names, "p_adjusted", "verdict"):
                 call = f'compare("{statistic}", "{row.metric}", {scope})'
                 yield call, _figure(row, statistic)
         yield from ((f'fact("{name}")', None) for name in self._facts)
