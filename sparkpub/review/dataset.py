@@ -29,7 +29,6 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
-from sparkpub.review.committed import History
 
 
 @dataclass(frozen=True)
@@ -149,11 +148,6 @@ class CampaignData:
         """How far the collection is, in words: `4 of 20 planned runs are done`."""
         planned, done = self.planned_and_done
         return f"{done} of {planned} planned runs are done"
-
-    @cached_property
-    def history(self) -> History:
-        """What git knows of its files."""
-        return History(self.folder)
 
     @cached_property
     def margin_declared(self) -> bool:

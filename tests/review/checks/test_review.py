@@ -167,7 +167,10 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (repeated, []),
     (short(1, 1), ["have 1 of the 10 good runs", "have fewer than 4 runs"]),
     (short(4, 6), ["dense/container/w have 4 and 6 of the 10 good runs that"]),
-    (shown("c", dense="a", sparse="b"), ["differ in configuration that was loaded: "]),
+    (
+        shown("c", dense="a", sparse="b"),
+        ["differ in weights: configuration that was loaded "],
+    ),
     # Half the bytes of bfloat16, and twice; and neither of them.
     (bytes_of(14_336, kv_cache_dtype="fp8"), []),
     (bytes_of(57_344, dtype="float32"), []),
