@@ -109,7 +109,7 @@ def test_an_answer_and_why_there_is_none() -> None:
     for status, lasts in ((404, True), (503, False)):
         with (
             serving(Served({}, status=status)) as server,
-            pytest.raises(pages.NoAnswerError, match=str(status)) as raised,
+            pytest.raises(pages.StopError, match=str(status)) as raised,
         ):
             pages.answer(server.url, "m")
         assert raised.value.lasts is lasts

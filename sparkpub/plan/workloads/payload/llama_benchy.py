@@ -110,7 +110,7 @@ def places_of(model: str, said: dict[str, Any]) -> list[str]:
 
 
 def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
-    """The text in pieces that are as long as the server's tokens are on average. Raises ValueError."""
+    """The text in pieces that are as long as the server's tokens are on average. Raises StopError."""
     step = len(text) // EXCERPTS
     starts = range(0, step * EXCERPTS, step)
     sampled = "".join(text[start : start + EXCERPT] for start in starts)
@@ -123,12 +123,9 @@ def evenly_cut(url: str, model: str, text: str, template: int) -> list[str]:
 def make_tokenizer(url: str, model: str, text: str) -> tuple[str, dict[str, Any]]:
     """The text in the pieces that count as tokens, and who cut it; writes a tokenizer that knows them. Raises
     StopError."""
-    try:
-        template = pages.counted(url, model, ".") - 1
-        warmup = max(1, pages.counted(url, model, WARMUP) - template)
-        pieces = evenly_cut(url, model, text, template)
-    except ValueError as error:
-        raise pages.StopError(str(error)) from None
+    template = pages.counted(url, model, ".") - 1
+    warmup = max(1, pages.counted(url, model, WARMUP) - template)
+    pieces = evenly_cut(url, model, text, template)
     write_tokenizer(pieces, warmup)
     how = "pieces of even length"
     counted = {"how": how, "text_tokens": len(pieces), "text_characters": len(text)}
