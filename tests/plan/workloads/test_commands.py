@@ -8,32 +8,15 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sparkpub.plan.environments import Server
 from sparkpub.plan.workloads import WORKLOADS, WorkloadOptions
-from sparkpub.plan.workloads.base import Command, RunCase
+from sparkpub.plan.workloads.base import Command
 from sparkpub.record.errors import WorkloadError
+from tests.plan.workloads.running import a_case
 
 TABLE: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data/commands.json").read_text()
 )
 OPTIONS: TypeAdapter[Any] = TypeAdapter(WorkloadOptions)
-
-
-def a_case(**changes: Any) -> RunCase:
-    """A run of a model with a folder."""
-    facts: dict[str, Any] = {
-        "model_key": "tiny",
-        "model_id": "tiny/model",
-        "model_path": "/models/tiny",
-        "model_config": None,
-        "random_weights": False,
-        "iteration": 1,
-        "seed": 42,
-        "workload_key": "w",
-    }
-    if "server" in changes:
-        changes["server"] = Server.model_validate(changes["server"])
-    return RunCase(**facts | changes)
 
 
 def command_of(options: dict[str, Any], **case: Any) -> Command:
