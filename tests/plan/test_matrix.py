@@ -292,12 +292,6 @@ def test_replication_asks_for_a_run_of_every_machine() -> None:
     assert (cell.planned, cell.done) == (2, 2)
 
 
-def test_a_run_of_a_machine_without_an_id_counts_for_whichever_there_is() -> None:
-    matrix = a_matrix(machines="replicate", iterations=1)
-    cell = by_cell(matrix, [measured_on(matrix, None)])["a", "native", "w"]
-    assert (cell.planned, cell.done) == (1, 1)
-
-
 def test_an_interruption_uses_up_no_retry() -> None:
     matrix = a_matrix(iterations=1, retries=0, models={"a": {"id": "x/a"}})
     record = a_record(model="a", status="interrupted", status_reason="Ctrl-C")

@@ -1,7 +1,6 @@
 """Facts from a config against published counts, and against transformers' own models built without memory."""
 
 import json
-import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -191,15 +190,3 @@ def test_a_config_that_no_model_has_is_refused_in_a_line(
     (line,) = refused.value.lines()
     assert said in line
     assert len(line) < 400
-
-
-def test_a_config_that_is_no_file_or_nests_without_end_is_refused(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "config.json").write_text("[" * 100_000)
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)
-    (tmp_path / "config.json").unlink()
-    os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)

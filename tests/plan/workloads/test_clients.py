@@ -5,7 +5,6 @@ vLLM 0.32 on two processor cores; histograms were cut from the pages with metric
 same time.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,30 +89,6 @@ def test_the_load_of_a_command_is_what_its_report_says() -> None:
         assert answer.complete
     none = any_command.parse(b"", {"report": b"{}"}, options)
     assert none.problems == ("no report of sglang",)
-
-
-def test_failures_of_a_client_are_said() -> None:
-    report = json.loads((LOGS / "aiperf-0.13.report.json").read_text())
-    report |= {
-        "error_request_count": {"unit": "requests", "avg": 2.0},
-        "was_cancelled": True,
-        "is_complete": False,
-        "incomplete_reason": "stalled",
-    }
-    report["time_to_first_token"]["unit"] = "fortnights"
-    content = {"report": json.dumps(report).encode()}
-    options = CommandOptions(
-        argv=("x",), reads="aiperf", outputs={"report": "report.json"}
-    )
-    answer = any_command.parse(b"", content, options)
-    assert answer.problems == (
-        "AIPerf was cancelled",
-        "AIPerf did not finish: stalled",
-    )
-    # 2 failed and 12 succeeded
-    share = answer.metrics["failed_requests_percent"].value
-    assert share == pytest.approx(200 / 14)
-    assert "ttft_mean_ms" not in answer.metrics
 
 
 @pytest.mark.parametrize("name", ["vllm-bench-0.32", "aiperf-0.13"])
