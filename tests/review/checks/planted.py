@@ -618,12 +618,6 @@ def cold_start(copy: Copy) -> None:
     _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
 
 
-def unlike_by_two_percent(copy: Copy) -> None:
-    """The container is 2 % faster: in every figure and every file."""
-    for run in copy.of("container"):
-        _slower_batches(copy, run, 6 * [0.98])
-
-
 PLANTED = [
     Planted("a rate in the record is 5 % up", "metric-mismatch", edit_the_record),
     Planted(
@@ -758,9 +752,4 @@ PLANTED = [
     ),
     Planted("somebody held 4 GiB of the GPU", "foreign-load", tenant),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
-    Planted(
-        "the container is 2 % faster, in every file, but for what each user gets",
-        "inconsistent-report",
-        unlike_by_two_percent,
-    ),
 ]

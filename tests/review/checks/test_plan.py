@@ -250,19 +250,12 @@ EPOCH = 1_795_168_800.0 + 60
     ("fields", "answer", "words"),
     [
         ({"ended": at("01:00")}, {}, None),
-        ({"ended": at("00:59")}, {}, "it ended −1 s after it started"),
         # 100 s by the monotonic clock: 3 s and 1 % may lie between.
         ({"ended": at("02:44"), "duration_seconds": 100.0}, {}, None),
         (
             {"ended": at("02:45"), "duration_seconds": 100.0},
             {},
             "but 105 s from start to end",
-        ),
-        ({"duration_seconds": 10.0} | seen(measured_seconds=13.0), {}, None),
-        (
-            {"duration_seconds": 10.0} | seen(measured_seconds=13.1),
-            {},
-            "measured for 13.1 s",
         ),
         (
             {"duration_seconds": 10.0},
