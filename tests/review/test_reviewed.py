@@ -7,7 +7,7 @@ import pytest
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.record import MetricValue
 from sparkpub.record.store import Stored
-from sparkpub.review.claims.chosen import Chosen, choose, split
+from sparkpub.review.claims.chosen import choose, split
 from sparkpub.review.claims.quantities import Question, ask
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.reviewed import ReviewedCampaign
@@ -17,7 +17,7 @@ from tests.building import a_record
 from tests.review.statistics.campaigns import Cells, a_campaign
 
 TPUT, PEAK = "output_throughput_tok_s", "peak_memory_gib"
-NATIVE, VM = ("m", "native", "w"), ("m", "vm", "w")
+NATIVE = ("m", "native", "w")
 CELLS: Cells = {
     ("m", "native"): {TPUT: [100.0, 101.0, 99.0], PEAK: [70.0, 71.0, 72.0]},
     ("m", "vm"): {TPUT: [90.0, 91.0]},
@@ -45,7 +45,9 @@ def campaign() -> CampaignData:
 
 def against(reviewed: ReviewedCampaign, metric: str) -> TableRow | None:
     """A metric in the VM against native."""
-    native, vm = (Chosen(reviewed, (cell,)) for cell in (NATIVE, VM))
+    native, vm = (
+        choose(reviewed, model=("m",), environment=(name,)) for name in ("native", "vm")
+    )
     found = compare(native.rows(metric), vm.rows(metric), reviewed.campaign)
     return found and found[0]
 
@@ -85,7 +87,7 @@ def test_a_declared_cell_that_nobody_ran_is_there_and_empty() -> None:
     data = a_campaign("c", CELLS)
     reviewed = ReviewedCampaign(CampaignData(data.info, data.folder, data.runs[:1]))
     assert reviewed.recorded["k", "native", "w"] == ()
-    assert Chosen(reviewed, (("k", "native", "w"),)).rows(TPUT).empty
+    assert choose(reviewed, model=("k",)).rows(TPUT).empty
 
 
 def test_values_stand_in_order_of_time_over_several_cells(
@@ -107,7 +109,12 @@ def test_include_chooses_the_runs(campaign: CampaignData) -> None:
     data = with_runs(campaign, a_twin(campaign, "c-native_m_w_01"))
     reviewed = ReviewedCampaign(data, {"c-native_m_w_02": "timeout"})
     for include, size in (("counted", 2), ("all", 4)):
-        chosen = Chosen(reviewed, (NATIVE,), include)  # type: ignore[arg-type]
+        chosen = choose(
+            reviewed,
+            include,  # type: ignore[arg-type]
+            model=("m",),
+            environment=("native",),
+        )
         assert len(chosen.records) == len(chosen.rows(TPUT)) == size
 
 

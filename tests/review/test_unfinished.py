@@ -15,6 +15,8 @@ from sparkpub.record.record import Origin
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData, Dataset
 from sparkpub.review.results import Results
+from sparkpub.site.content import SiteOptions
+from sparkpub.site.publication import Publication
 from sparkpub.site.words import Words
 from tests.building import a_record
 from tests.review.claims.campaigns import a_review, verdict_on
@@ -72,7 +74,8 @@ def measured(declared: Matrix) -> Measured:
 
 def said(dataset: Dataset, expression: str) -> str:
     found = a_review(dataset)
-    words = Words(Results(found), found, [], {}, lambda *_, **__: "drawn")
+    publication = Publication(Results(found), found, SiteOptions(Path()))
+    words = Words(publication, lambda *_, **__: "drawn")
     return words.render(f"{{{{ {expression} }}}}", "p.md")
 
 

@@ -473,11 +473,6 @@ def shorter_prompts(copy: Copy) -> None:
         run["observed"]["input_tokens_mean"] = 64.0
 
 
-def other_seed(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["seeds"]["workload"] = 7
-
-
 def without_warmup(copy: Copy) -> None:
     """The command line says what the request does not."""
     for run in copy.of("native"):
@@ -718,7 +713,6 @@ PLANTED = [
     ),
     Planted("fewer requests were measured", "not-as-requested", fewer_requests),
     Planted("prompts of half the length", "not-as-requested", shorter_prompts),
-    Planted("another seed in one environment", "not-as-requested", other_seed),
     Planted(
         "no warming up, by the command line", "unequal-environments", without_warmup
     ),

@@ -304,16 +304,6 @@ def mean_above_its_tail(report: Document) -> None:
     report["mean_ttft_ms"] = 1.2 * report["p99_ttft_ms"]
 
 
-def without_a_flag(*flag: str) -> Callable[[Copy], None]:
-    def plant(copy: Copy) -> None:
-        for run in copy.runs:
-            at = run["argv"].index(flag[0])
-            assert tuple(run["argv"][at : at + len(flag)]) == flag
-            del run["argv"][at : at + len(flag)]
-
-    return plant
-
-
 # -- what both sides share, and what nobody asks -----------------------------------------------------------------
 
 
@@ -402,18 +392,6 @@ def wider_margin_everywhere(copy: Copy) -> None:
     wider_margin(copy)
     for run in copy.runs:
         run["plan"]["analysis"]["margin_percent"] = 5
-
-
-def same_prompts(copy: Copy) -> None:
-    """One seed for every run, so that a server that lives on answers from its cache."""
-    for run in copy.runs:
-        run["argv"][run["argv"].index("--seed") + 1] = "42"
-        log = copy.read(run, "log").decode()
-        copy.put(
-            run,
-            "log",
-            re.sub(r"seed=\d+, num_prompts", "seed=42, num_prompts", log).encode(),
-        )
 
 
 def only_exclamation_marks(copy: Copy) -> None:
@@ -765,15 +743,6 @@ def scaled_values(factor: float, *names: str) -> Edit:
 rounds_in_seconds = each_load(scaled_values(1e-3, "e2e_ttft", "ttfr", "est_ppt"))
 
 
-def slowest_left_out(load: Document) -> None:
-    """The slowest request failed, and the tool leaves it out."""
-    if load["concurrency"] < 2:
-        return
-    for name in ("e2e_ttft", "ttfr", "est_ppt"):
-        kept = sorted(load[name]["values"])[:-1]
-        load[name] |= {"values": kept, "mean": sum(kept) / len(kept)}
-
-
 def mean_time_beside_its_samples(test: Document) -> None:
     test["avg_ns"] = round(1.02 * test["avg_ns"])
 
@@ -873,9 +842,6 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault(
         "guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)
     ),
-    import_fault(
-        "llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)
-    ),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
     import_fault(
         "llama-bench",
@@ -931,21 +897,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("latency without the queue", both_sides(latency_without_the_queue)),
     of_client("goodput for throughput", both_sides(goodput_for_throughput)),
     of_client("a mean above its p99", both_sides(mean_above_its_tail)),
-    of_client(
-        "no --max-concurrency in the command",
-        without_a_flag("--max-concurrency", "8"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no --ignore-eos in the command",
-        without_a_flag("--ignore-eos"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no warm-ups in the command",
-        without_a_flag("--num-warmups", "8"),
-        check="not-as-requested",
-    ),
     of_client("cached prefixes", cached_prefixes, check="prefix-cache"),
     of_client(
         "FP8 under a 16-bit name", partial(weights_in_logs, 7.15), check="identity"
@@ -1024,7 +975,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("requests that all arrive", arrives_at_once, check="offered-load"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
     of_client("a model that only says !", only_exclamation_marks, check="sanity"),
-    of_client("one seed for every run", same_prompts, check="not-as-requested"),
     of_client(
         "a variable left over on one side",
         left_over_variable,
