@@ -28,10 +28,11 @@ def parse(log: bytes, files: Mapping[str, bytes], options: Options | None) -> An
     requests = reading.objects(document.get("requests"))
     given = report.get("metrics")
     told = given if isinstance(given, dict) else {}
-    reasons = reading.words(report.get("unavailable"))
+    unavailable = report.get("unavailable")
+    reasons = unavailable if isinstance(unavailable, dict) else {}
     metrics = {
         name: reading.metric(
-            name, told.get(name), "report", reason=reasons.get(name, "")
+            name, told.get(name), "report", reason=str(reasons.get(name, ""))
         )
         for name in (*told, *reasons)
         if name in METRICS
@@ -81,4 +82,7 @@ def _times(
         "tpot": per_token,
         "itl": [step for batch in listed for step in reading.numbers(batch)],
     }
-    return reading.distributions(series, "report")
+    found: dict[str, MetricValue] = {}
+    for stem, values in series.items():
+        found |= reading.distribution(stem, values, "report")
+    return found
