@@ -80,25 +80,6 @@ def test_sessions_that_agree_support_a_claim_about_the_world() -> None:
     assert asked(data, expect={"direction": "lower"}).verdict == "refuted"
 
 
-def test_equivalence_over_sessions_uses_the_test_between_them() -> None:
-    """Three sessions: TOST with two degrees of freedom over their differences (SciPy)."""
-    changes = [0.1, -0.1, 0.05]
-    data = together(*(session(n, c) for n, c in zip("cde", changes, strict=True)))
-    found = asked(data, expect={"equivalent_within_percent": 2}, repeated_in=["d", "e"])
-    values = [percent(change) for change in changes]
-    # Each session's own standard error is larger than their spread, and counts in its place.
-    errors = []
-    for change in changes:
-        container = [value * (1 + change / 100) for value in OTHER]
-        test = stats.ttest_ind(container, NATIVE, equal_var=False)
-        difference = np.mean(container) - np.mean(NATIVE)
-        errors.append(difference / test.statistic)
-    error = math.sqrt(np.mean(np.square(errors)) / 3)
-    p = stats.t.sf((2 - abs(np.mean(values))) / error, 2)
-    assert found.verdict == ("supported" if p < 0.05 else "undecided")
-    assert f"p = {p:.3f}"[:-1] in found.text
-
-
 def test_a_mean_over_sessions_counts_each_once() -> None:
     data = together(session("c", 0.0), session("d", 0.0))
     found = asked(
@@ -115,28 +96,6 @@ def test_a_mean_over_sessions_counts_each_once() -> None:
     low, high = unit["ci95"]
     assert (high - low) / 2 == pytest.approx(half, rel=0.25)  # n counts as effective n
     assert found.verdict == "supported"
-
-
-def test_one_of_several_units_needs_the_wider_interval_between_sessions() -> None:
-    """Two units of which one may hold: 97.5 % in place of 95 %, with one degree of freedom 25.5 in place of 12.7."""
-    cells = {
-        (model, environment): [value * factor for value in NATIVE]
-        for model in ("k", "m")
-        for environment, factor in (("native", 1.0), ("container", 1.05))
-    }
-    shifted = {
-        place: [value * (1.004 if place[1] == "container" else 1.0) for value in values]
-        for place, values in cells.items()
-    }
-    data = together(a_dataset(cells), a_dataset(shifted, name="d"))
-    first, second = 5.0, 5.42
-    mean, half = (first + second) / 2, abs(first - second) / 2
-    bound = mean - half * (stats.t.ppf(0.975, 1) + stats.t.ppf(0.9875, 1)) / 2
-    wanted = {"difference_percent": [round(bound, 3), 50]}
-    one = asked(data, expect=wanted, scope="any model")
-    assert one.verdict == "undecided"
-    each = asked(data, expect=wanted, scope="each model")
-    assert each.verdict == "supported"
 
 
 def test_a_repeat_that_is_not_there_leaves_the_claim_open() -> None:
