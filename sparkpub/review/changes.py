@@ -207,17 +207,17 @@ def as_text(found: ChangeDocument) -> Iterator[str]:
 def as_markdown(found: ChangeDocument) -> Iterator[str]:
     """Markdown for the summary of a GitHub workflow, of the primary metrics. Text from the data cannot become markup, a
     link or a mention."""
-    yield "## What this changes\n"
+    yield from ("## What this changes", "")
     if not found["campaigns"]:
         yield "No campaign differs from the base."
     for title, heads, rows in _sections(found, primary=True):
-        yield f"### {title}: {len(rows)}\n"
+        yield from (f"### {title}: {len(rows)}", "")
         escaped_rows = [[*map(escaped, row)] for row in rows[:MOST_ROWS]]
         for line in (heads, ["---"] * len(heads), *escaped_rows):
             yield f"| {' | '.join(line)} |"
         yield ""
         if len(rows) > MOST_ROWS:
-            yield f"and {len(rows) - MOST_ROWS} more\n"
+            yield from (f"and {len(rows) - MOST_ROWS} more", "")
 
 
 def _sections(found: ChangeDocument, *, primary: bool) -> list[_Section]:
