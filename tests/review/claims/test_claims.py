@@ -244,19 +244,6 @@ def test_values_are_shown_with_their_unit_and_counts_without_digits() -> None:
     assert runs.text == "Records, failed ones included: 20."
 
 
-def test_runs_that_do_not_say_how_long_they_took_are_left_out() -> None:
-    """10 and 20 seconds are 15 on average, whatever the other eight took."""
-    data = a_dataset(ONE)
-    (campaign,) = data.campaigns.values()
-    runs = []
-    for run, seconds in zip(campaign.runs, [10.0, 20.0, *[None] * 8], strict=True):
-        record = run.record.model_copy(update={"duration_seconds": seconds})
-        runs.append(Stored(record, run.path))
-    timed = replace(data, campaigns={"c": replace(campaign, runs=tuple(runs))})
-    found = verdict_on(timed, expect={"holds": "duration_seconds = 15"})
-    assert found.verdict == "supported"
-
-
 @pytest.mark.parametrize(
     "expect", [{"published": {"m/native": 5}}, {"holds": "min > 1"}]
 )
