@@ -13,7 +13,13 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import USUAL, Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine, VersionPoint, change_between
+from sparkpub.review.progress import (
+    VersionLine,
+    VersionPoint,
+    change_between,
+    in_words,
+    is_beyond_noise,
+)
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site import sweeps
@@ -345,7 +351,7 @@ def versions_of_model(
                 "Weights and load": name,
                 "Measured (tok/s)": " → ".join(points),
                 "Set differently": line.differs,
-                "Change": line.total.in_words,
+                "Change": in_words(line.total),
             }
         )
     return Figure(
@@ -366,12 +372,12 @@ def _since(
     """What changed from the first point of a line to this one, as `forest` draws it."""
     since = change_between(line.points[0].mean, point.mean)
     tip = {"load": load, "measured": f"{rounded(point.mean.value)} tok/s"}
-    tip["from the first"] = percent(since.percent)
+    tip["from the first"] = percent(since.value)
     value = low = high = 0.0
     verdict = "first"
     if point.change is not None:
-        value, (low, high) = since.percent, since.interval or (since.percent,) * 2
-        verdict = "changed" if point.change.is_beyond_noise else "not shown"
+        value, (low, high) = since.value, since.interval() or (since.value,) * 2
+        verdict = "changed" if is_beyond_noise(point.change) else "not shown"
     ends = {
         "value": value,
         "low": low,
