@@ -50,7 +50,6 @@ def name() -> str:
 @contextmanager
 def locked(campaign: str, folder: Path) -> Iterator[None]:
     """Held while collecting. Raises CollectError where somebody else has it."""
-    state.refuse_foreign()
     owner: dict[str, object] = {"campaign": campaign, "folder": str(folder.resolve())}
     with _held(name()) as taken:
         if taken is None:

@@ -195,7 +195,7 @@ class Run:
             self.station.matrix.telemetry.interval,
             self.job.gpus,
             None if tree is None else tree.pid,
-            port=self.job.port,
+            tenants=self.job.running_server is not None,
         ) as sampler:
             for row in sampler.fresh():
                 self.watch.sample(row)
@@ -229,7 +229,7 @@ class Run:
         self.measuring_began = None if log.began is None else log.began - launched
         self.measuring_ended = None if log.ended is None else log.ended - launched
         self.telemetry = sampling.read(path)
-        if self.server is None and self.job.port is None:
+        if self.server is None and self.job.running_server is None:
             self.watch.left_behind(self.telemetry)
         self.watch.kernel(self.duration)
 
@@ -377,7 +377,7 @@ class Run:
             self.telemetry,
             self.duration,
             phases.measured(stretches) or phases.UNKNOWN,
-            served=server is not None or self.job.port is not None,
+            served=server is not None or self.job.running_server is not None,
         )
         if server is not None and server.first_run is None and server.start_seconds:
             found[SERVER_START] = MetricValue(
