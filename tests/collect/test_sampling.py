@@ -235,7 +235,10 @@ def test_both_versions_of_control_groups_give_the_same_columns(tmp_path: Path) -
     assert proc.cgroup_columns(two) == proc.cgroup_columns(one) == expected
 
 
-def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> None:
+def test_meminfo_pressure_and_pss_are_read_in_their_units(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proc, "PROC", tmp_path)
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure" / "memory").write_text(
         "some avg10=1.25 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00\n"
@@ -248,16 +251,16 @@ def test_meminfo_pressure_and_pss_are_read_in_their_units(tmp_path: Path) -> Non
     (tmp_path / "7" / "smaps_rollup").write_text(
         "00400000-7ff rollup\nRss: 9 kB\nPss: 3145728 kB\nPss_Anon: 1 kB\n"
     )
-    assert proc.machine_columns(tmp_path) == {
+    assert proc.machine_columns() == {
         "mem_free_gib": 1,
         "mem_available_gib": 2,
         "mem_cached_gib": 0.5,
         "mem_shmem_gib": 0,
         "swap_used_gib": 0.5,
     }
-    assert proc.pressure_columns(tmp_path) == {"pressure_memory_some_percent": 1.25}
-    assert proc.pss([7, 8], tmp_path) == 3.0
-    assert proc.pss([8], tmp_path) is None
+    assert proc.pressure_columns() == {"pressure_memory_some_percent": 1.25}
+    assert proc.pss([7, 8]) == 3.0
+    assert proc.pss([8]) is None
 
 
 def test_the_sampler_is_a_process_that_keeps_its_pace(tmp_path: Path) -> None:
