@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import TypeAdapter
-
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS, GPU_COLUMNS, Telemetry, of_gpu
 from sparkpub.record.text import listed
@@ -47,9 +45,6 @@ class SignalForm(NamedTuple):
     def chart(self) -> Chart:
         """The empty axes."""
         return Chart(partial(shapes.signals, panels=self.signals, groups=self.gpus), ())
-
-
-FORMS = TypeAdapter(tuple[SignalForm, ...])
 
 
 @dataclass(frozen=True)
