@@ -299,12 +299,17 @@ def seal(
 
 def _output(work: Path, name: str, redactor: Redactor) -> tuple[bytes, int] | None:
     """A file the command wrote, redacted, and how many bytes of its middle were cut: of a large one the beginning and
-    the end are kept. Links are not followed: the command may be anybody's."""
+    the end are kept. Links are not followed, nor pipes waited for: the command may be anybody's."""
     path = work / name
-    inside = path.resolve().is_relative_to(work.resolve())
-    if path.is_symlink() or not path.is_file() or not inside:
+    if not path.resolve().is_relative_to(work.resolve()):
         return None
-    with path.open("rb") as handle:
+    try:
+        opened = outside.opened(path, os.O_NOFOLLOW)
+    except PermissionError:
+        raise
+    except (OSError, outside.UnfitError):
+        return None
+    with opened as handle:
         size = os.fstat(handle.fileno()).st_size
         if size <= CAP:
             return redactor.content(handle.read(CAP)), 0

@@ -29,7 +29,6 @@ from sparkpub.record.store import (
     read_record,
     record_paths,
 )
-from sparkpub.review.committed import History
 
 
 @dataclass(frozen=True)
@@ -113,6 +112,11 @@ class CampaignData:
         )
 
     @cached_property
+    def published(self) -> bool:
+        """Whether others measured all of its runs."""
+        return all(record.plan.order == "as-published" for record in self.records)
+
+    @cached_property
     def covered(self) -> Mapping[tuple[str, str, str], Coverage]:
         """Planned runs by cell: done, failed, quarantined and missing; empty where nothing says what was planned."""
         if self.matrix is None:
@@ -149,11 +153,6 @@ class CampaignData:
         """How far the collection is, in words: `4 of 20 planned runs are done`."""
         planned, done = self.planned_and_done
         return f"{done} of {planned} planned runs are done"
-
-    @cached_property
-    def history(self) -> History:
-        """What git knows of its files."""
-        return History(self.folder)
 
     @cached_property
     def margin_declared(self) -> bool:

@@ -17,18 +17,17 @@ from sparkpub.record.documents import suggestion
 from sparkpub.record.errors import ClaimError
 from sparkpub.record.metrics import METRICS, Metric
 from sparkpub.record.text import NOT_AVAILABLE, SPACE, counted, p_text
-from sparkpub.review.checks import Finding, Review
+from sparkpub.review.checks import Finding
 from sparkpub.review.claims.chosen import AXES, Chosen
 from sparkpub.review.claims.facts import Fact
 from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.claims.quantities import Quantity
-from sparkpub.review.names import Names
-from sparkpub.review.results import Results
 from sparkpub.review.vocabulary import STATISTICS
 from sparkpub.site import expressions
 from sparkpub.site.pages import hardware, reference
 from sparkpub.site.pages.reference import plain
 from sparkpub.site.prose import BOUND, JUDGED, UNIT
+from sparkpub.site.publication import Publication
 from sparkpub.site.scopes import NotMeasuredYetError, Scopes, matches
 from sparkpub.site.sources import FRONT
 
@@ -44,8 +43,6 @@ _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
 _ABOUT = 0.1
 """How far a figure may be from one that is typed, in shares of this, to be named in its place."""
-_NOT_LISTED = ("gap", "pooled_difference")
-"""Statistics of comparisons that only claims ask for."""
 _SIDES = ("candidate", "baseline")
 """What a comparison names besides the runs."""
 _OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
@@ -72,30 +69,23 @@ class TableColumn:
         """Whether it compares environments."""
         name = self.statistic.removeprefix(INTERVAL)
         known = STATISTICS.get(name)
-        return name in _OF_COMPARISONS or bool(known and known.kind == "comparison")
+        return name in _OF_COMPARISONS or bool(known and known.compares)
 
 
 class Words:
     """What prose may say of one dataset: every public method but `render` and `values` is a word of a page. `figure`
     gives the Markdown of a named chart."""
 
-    def __init__(
-        self,
-        results: Results,
-        review: Review,
-        verdicts: Sequence[Verdict],
-        facts: Mapping[str, Fact],
-        figure: Callable[..., str],
-    ) -> None:
+    def __init__(self, publication: Publication, figure: Callable[..., str]) -> None:
         self.figures: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {}
         """What stands in pages for each figure that one of them named, to the name."""
-        self._results = results
-        self._dataset = results.reviewed.dataset
-        self._review = review
-        self._verdicts = {verdict.claim.id: verdict for verdict in verdicts}
-        self._facts = facts
-        self._readers = Names(results.reviewed.dataset)
-        self._scopes = Scopes(results)
+        self._results = publication.results
+        self._dataset = publication.dataset
+        self._review = publication.review
+        self._verdicts = {verdict.claim.id: verdict for verdict in publication.verdicts}
+        self._facts = publication.facts
+        self._readers = publication.names
+        self._scopes = Scopes(publication.results)
         self._figure = figure
         self._rendered: dict[tuple[str, str], str] = {}
         self._uri = ""
@@ -110,22 +100,11 @@ class Words:
             campaign = _CAMPAIGN.search(front)
             self._uri = uri
             self._scopes.default = campaign[1] if campaign else ""
-            # A title is no place for a link.
-            self._links = False
-            head = expressions.render(
-                self._words,
-                front,
-                uri,
-                0,
-            )
+            self._links = False  # a title is no place for a link
+            said = expressions.render(self._words, front, uri, 0)
             self._links = True
             body, lines = text[len(front) :], front.count("\n")
-            said = head + expressions.render(
-                self._words,
-                body,
-                uri,
-                lines,
-            )
+            said += expressions.render(self._words, body, uri, lines)
             self._rendered[text, uri] = said
         return self._rendered[text, uri]
 
@@ -170,10 +149,9 @@ class Words:
         names = [
             name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
-        listed = [name for name in names if name not in _NOT_LISTED]
         for row in self._results.comparison_rows:
             scope = _arguments(row, "model", "workload", "campaign", *_SIDES)
-            for statistic in (*listed, "p_adjusted", "verdict"):
+            for statistic in (*names, "p_adjusted", "verdict"):
                 call = f'compare("{statistic}", "{row.metric}", {scope})'
                 yield call, _figure(row, statistic)
         yield from ((f'fact("{name}")', None) for name in self._facts)

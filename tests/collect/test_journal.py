@@ -237,6 +237,24 @@ def test_a_folder_that_a_command_linked_is_not_entered(
     assert done.evidence == ()
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_an_output_is_what_the_command_wrote_and_nothing_in_its_place(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it was exchanged after it was looked at."""
+    place = begun(folder)
+    report, other = place / WORK / "report.json", place / WORK / "other.json"
+    monkeypatch.setattr(Path, "is_file", lambda path: path == report)
+    monkeypatch.setattr(Path, "is_symlink", lambda _: False)
+    if kind == "pipe":
+        os.mkfifo(report)
+    else:
+        other.write_text("{}")
+        report.symlink_to(other)
+    done = journal.seal(place, folder, "stem", OUTPUTS, Redactor())
+    assert done.unavailable["report"] == "the command did not write it"
+
+
 @pytest.mark.parametrize("place", ["watching", "sealing", "recording"])
 def test_an_error_of_our_own_never_loses_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str

@@ -22,6 +22,7 @@ from sparkpub.collect.machine.nvml import Gpus
 from sparkpub.collect.machine.processes import marked
 from sparkpub.collect.machine.tree import ProcessTree
 from sparkpub.collect.sampler import Sampler
+from sparkpub.collect.server import Heard
 from sparkpub.plan import matrix as matrices
 from sparkpub.plan.matrix import Gates, Matrix
 from sparkpub.record.record import Record
@@ -320,6 +321,24 @@ def test_ctrl_c_while_the_server_starts_leaves_no_record(
     assert collector.returncode == 1
     assert records(tmp_path) == []
     assert not (tmp_path / "small" / server.FOLDER).exists()
+
+
+def test_what_a_server_prints_at_its_start_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "KEPT", 10)
+    heard = Heard()
+    for chunk in (b"abc", b"defg", b"hij", b"klmno"):
+        heard.write(chunk)
+    assert (
+        heard.start()
+        == b"abcde\n[sparkpub: 5 bytes cut here: what a server prints at its start is capped]\nklmno\n"
+    )
+    later: list[bytes] = []
+    heard.pass_on(later.append)
+    heard.write(b"run")
+    assert later == [b"run"]
+    assert Heard().start() == b""
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import load
 from sparkpub.site import disk
 from sparkpub.site.build import build
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import File, Page, Site, SiteOptions
 from sparkpub.site.mkdocs import build_site
 
 CONFIG = """
@@ -143,7 +143,8 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
     path.unlink()
     after = {file.src_uri for file in plugin.on_files(Files([]), config=config)}
     assert "charts/c-output-throughput.json" in after
-    assert f"runs/c-{path.stem}.md" not in plugin._tree
+    runs = [run.address for run in plugin._site.runs()]
+    assert f"runs/c-{path.stem}" not in runs
     path.write_text(text)
     assert {file.src_uri for file in plugin.on_files(Files([]), config=config)} == good
     # A rebuild that touched a watched file would start the next one.
@@ -163,15 +164,16 @@ def test_a_preview_keeps_the_last_whole_data_and_says_so(
 
 
 def test_render_touches_only_its_own_files(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert disk.write(
-        {"a.md": Content(text="one"), "b/c.txt": Content(data=b"x")}, out
-    ) == (2, 2)
-    first = (out / "a.md").stat().st_mtime_ns
-    assert disk.write({"a.md": Content(text="one")}, out) == (1, 0)
-    assert (out / "a.md").stat().st_mtime_ns == first
-    assert not (out / "b" / "c.txt").exists()
+    def site(**files: File) -> Site:
+        return Site(files, lambda: iter(()))
+
+    one, out = Page("one"), tmp_path / "out"
+    assert disk.write(site(a=one, b=b"x"), out) == (2, 2)
+    first = (out / "a").stat().st_mtime_ns
+    assert disk.write(site(a=one), out) == (1, 0)
+    assert (out / "a").stat().st_mtime_ns == first
+    assert not (out / "b").exists()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "notes.txt").write_text("mine")
     with pytest.raises(SiteError, match="not written by sparkpub render"):
-        disk.write({"a.md": Content(text="one")}, tmp_path / "theirs")
+        disk.write(site(a=one), tmp_path / "theirs")

@@ -6,14 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparkpub.review.dataset import load
-from sparkpub.site.build import build
-from sparkpub.site.content import Content, SiteOptions
+from sparkpub.site.content import SiteOptions
 from sparkpub.site.mkdocs import build_site
 from sparkpub.site.pages import blog
 from sparkpub.site.pages.citation import Work, bibtex
 from tests.site.conftest import (
     options_of,
+    tree_of,
     write_data,
     write_sources,
 )
@@ -59,11 +58,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> dict[str, str
     write_sources(folder / "pages")
     options = options_of(folder, cache)
     write_posts(options.sources)
-    made = build(load(write_data(folder / "data")), options)
-    return {
-        uri: content.text or (content.data or b"").decode(errors="replace")
-        for uri, content in made.items()
-    }
+    made = tree_of(write_data(folder / "data"), options)
+    return {uri: data.decode(errors="replace") for uri, data in made.items()}
 
 
 @pytest.fixture
@@ -128,9 +124,9 @@ def test_a_post_has_its_place_and_how_to_cite_it(tree: dict[str, str]) -> None:
     assert "draft.md" not in tree["blog/posts/second.md"]
 
 
-def _post(name: str, date: str) -> tuple[str, Content]:
+def _post(name: str, date: str) -> tuple[str, str]:
     text = f"---\ndate: {date}\ntitle: {name}\n---\n\nText.\n"
-    return f"blog/posts/{name}.md", Content(text=text)
+    return f"blog/posts/{name}.md", text
 
 
 @pytest.mark.parametrize(
@@ -183,7 +179,7 @@ def test_the_feed_gives_times_in_utc(data: Path, options: SiteOptions) -> None:
     path.write_text(
         SECOND.replace("updated: 2026-03-01", "updated: 2026-03-01T01:30:00+02:00")
     )
-    feed = build(load(data), options)["feed.xml"].data or b""
+    feed = tree_of(data, options)["feed.xml"]
     assert b"<updated>2026-02-28T23:30:00Z</updated>" in feed
 
 
@@ -193,8 +189,8 @@ def test_links_below_posts_of_one_day_follow_the_series(
 ) -> None:
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
     for name in "abc":
-        uri, content = _post(name, "2026-05-01")
-        (options.sources / uri).write_text(content.text or "")
+        uri, text = _post(name, "2026-05-01")
+        (options.sources / uri).write_text(text)
     (tmp_path / "mkdocs.yml").write_text(
         "site_name: test\ndocs_dir: pages\n"
         "theme: {name: material, font: false, features: [navigation.footer]}\n"

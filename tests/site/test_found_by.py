@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sparkpub.site.content import Content, SearchAnswer
+from sparkpub.site.content import Page, SearchAnswer
 from sparkpub.site.mkdocs import SparkpubPlugin
 from sparkpub.site.pages import found_by
 from sparkpub.site.pages.answers import FrontAnswer
@@ -76,9 +76,7 @@ def test_the_search_is_loaded_as_a_whole_so_no_page_fills_it() -> None:
 def test_the_search_gets_the_words_of_a_page_whatever_its_plugin_is_called() -> None:
     plugin = SparkpubPlugin()
     part = SearchAnswer("cost", "Cost?", "price & more")
-    plugin._tree = {
-        "a.md": Content(text="# A", found_by="docker & more", answers=[part])
-    }
+    plugin._pages = {"a.md": Page("# A", found_by="docker & more", answers=(part,))}
     entries = [{"location": url, "text": ""} for url in ("a/", "a/#part", "b/")]
     search = SimpleNamespace(search_index=SimpleNamespace(entries=entries))
     config: Any = SimpleNamespace(plugins={"material/search": search, "tags": object()})

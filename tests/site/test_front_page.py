@@ -51,7 +51,7 @@ def page(publication: Publication, posts: Sequence[Post] = ()) -> str:
         publication=publication,
         options=publication.options,
     )
-    return content.inlined("index.md").decode()
+    return content.whole("index.md")
 
 
 def campaign(number: int, *, cost: float = 0.1, **fields: Any) -> list[Record]:

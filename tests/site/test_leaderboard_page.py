@@ -22,7 +22,7 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     """The whole page as HTML within Markdown."""
     context = leaderboard_page.context(published(*records, findings=findings))
     content = Templates().page("leaderboard", **context)
-    return content.inlined("leaderboard/index.md").decode()
+    return content.whole("leaderboard/index.md")
 
 
 def rows(html: str) -> list[str]:

@@ -25,7 +25,7 @@ def page(*records: Record, findings: Sequence[Finding] = ()) -> str:
     (model,) = model_page.models(publication)
     found = model_page.context(publication, model, "", "")
     content = Templates().page("model", model=found)
-    return content.inlined(model.uri).decode()
+    return content.whole(model.uri)
 
 
 def test_campaigns_and_formats_of_a_model_share_a_page() -> None:

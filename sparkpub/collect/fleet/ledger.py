@@ -114,7 +114,12 @@ class FleetBooks(Books):
             path = folder / item.path
             write_atomic(path, delivery.files[item.path])
             invoker.give(path)
-        self.enter(journal.finish(folder, record))
+        stored = journal.finish(folder, record)
+        if run is None:  # of another state of the matrix: nothing here asks for it
+            self.records.append(record)
+            self.committer.add_run(stored)
+        else:
+            self.enter(stored)
 
     def _refusal(self, record: Record, run: PlannedRun | None) -> str | None:
         """Why a run is not kept, in words: it is here already, or was measured again meanwhile."""

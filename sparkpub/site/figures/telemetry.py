@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from pydantic import TypeAdapter
-
 from sparkpub.record.store import Stored
 from sparkpub.record.telemetry import COLUMNS
 from sparkpub.record.text import listed
@@ -46,9 +44,6 @@ class SignalForm(NamedTuple):
     def chart(self) -> Chart:
         """The empty axes."""
         return Chart(partial(shapes.signals, panels=self.signals), ())
-
-
-FORMS = TypeAdapter(tuple[SignalForm, ...])
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Data and downloads: everything behind the figures, in forms that other programs read."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import told
-from sparkpub.site.content import Content, packed
+from sparkpub.site.content import File, packed
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
@@ -21,7 +20,7 @@ MOST_BYTES = 5_000_000
 def contents(
     publication: Publication,
     templates: Templates,
-) -> Mapping[str, Content]:
+) -> dict[str, File]:
     """The download page and its files."""
     results = publication.results
     dataset, review = publication.dataset, publication.review
@@ -60,6 +59,4 @@ def contents(
         options=publication.options,
     )
     files[badge.ADDRESS] = badge.of_site(publication)
-    return {"data/index.md": page} | {
-        address: Content(data=data) for address, data in files.items()
-    }
+    return {"data/index.md": page, **files}

@@ -1,10 +1,8 @@
 """Pages that are programs in the browser, and plain tables without scripting: the explorer of runs, and compare."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from pydantic_core import to_json
 
 from sparkpub.record.derived import values_of
 from sparkpub.record.metrics import METRICS, Metric, ranked
@@ -167,23 +165,14 @@ def _beside(
     return others[0]
 
 
-def tables(publication: Publication) -> Mapping[str, Iterable[bytes]]:
-    """Name of each table that these programs read to its JSON, in pieces."""
+def tables(publication: Publication) -> Mapping[str, object]:
+    """Each table that these programs read by its name."""
     return {
-        "runs": _json(_runs(publication)),
-        "cells": _json(_cells(publication)),
-        NAMES: [to_json(_names(publication))],
-        COMPARED: _json(map(_compared, publication.results.comparison_rows)),
+        "runs": list(_runs(publication)),
+        "cells": list(_cells(publication)),
+        NAMES: _names(publication),
+        COMPARED: list(map(_compared, publication.results.comparison_rows)),
     }
-
-
-def _json(rows: Iterable[ProgramRow]) -> Iterator[bytes]:
-    """Rows as JSON, in pieces: all of a large site at once would take gigabytes."""
-    before = b"["
-    for row in rows:
-        yield before + to_json(row)
-        before = b","
-    yield b"[]" if before == b"[" else b"]"
 
 
 def _runs(publication: Publication) -> Iterator[ProgramRow]:

@@ -4,25 +4,22 @@ There are thousands of them. So MkDocs renders one shell, and each run is put in
 is compressed, since hosts count files as they lie on the disk; its suffix is one that no host takes for an encoding.
 """
 
-import gzip
 import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from sparkpub.record.metrics import Metric
 from sparkpub.record.record import Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
-from sparkpub.site import cache
-from sparkpub.site.content import SHELL, LatePage, packed, relative, way_to_root
+from sparkpub.site.content import ROOT, SHELL, RunPage, packed, way_to_root
 from sparkpub.site.figures.telemetry import Trace
 from sparkpub.site.pages.evidence import Published
 from sparkpub.site.pages.templating import Templates
@@ -30,6 +27,7 @@ from sparkpub.site.publication import (
     Publication,
     cell_label,
     one_of_each_check,
+    run_address,
 )
 
 LOG_LINES, LOG_CHARACTERS = 200, 3_400
@@ -38,8 +36,6 @@ TITLE = "One run"
 STAND_IN = "sp-run-title"
 """Stands for it where MkDocs renders the shell: no other text of a page is like it."""
 _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
-CHART = "chart"
-"""The member of a run's file that holds the HTML of its chart, for the build."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +65,11 @@ class RunPages:
     publication: Publication
     templates: Templates
 
-    def decided_by(self, stored: Stored) -> str:
-        """A key of all that decides the chart of a run: digests as recorded, and files that differ from them."""
-        proofs = [item.sha256 for item in self.publication.evidence[stored.run_id]]
-        findings = self.publication.review.by_run.get(stored.run_id, ())
-        differing = [one.document() for one in findings if one.check == "checksum"]
-        return cache.key("chart of a run", self._templates_and_code, proofs, differing)
-
-    @cached_property
-    def _templates_and_code(self) -> str:
-        return cache.key(cache.program(), self.templates.shipped, self.templates.own)
-
-    def page(self, campaign: CampaignData, index: int, data: bytes) -> LatePage:
-        """The page of the campaign's run number `index`; `data` is the file of its telemetry, or empty."""
+    def page(
+        self, campaign: CampaignData, index: int, chart: str, file: bytes
+    ) -> RunPage:
+        """The page of the campaign's run number `index`, with the HTML of its chart and the file beside it; both may be
+        empty."""
         stored = campaign.runs[index]
         files = self.publication.evidence[stored.record.run_id]
         names = {metric.name for metric in self.publication.headlines(campaign)}
@@ -99,11 +87,11 @@ class RunPages:
             files=files,
             findings=self._findings(stored),
             reason=self.publication.review.excluded.get(stored.record.run_id),
-            figure=chart(data) if data else "",
+            figure=chart,
             log=_log(files),
         )
         title = f"{label}, iteration {stored.record.iteration}"
-        return LatePage(title, text, data)
+        return RunPage(run_address(stored).rstrip("/"), title, text, file)
 
     def _standings(self, record: Record, names: Sequence[str]) -> list[Standing]:
         return [self._standing(record, name) for name in names]
@@ -159,8 +147,8 @@ def _last_lines(log: Path) -> list[tuple[int, str]]:
     return list(enumerate(lines[first:], first + 1))
 
 
-def file(stored: Stored, found: Trace, chart: str) -> bytes:
-    """A run's file: what its chart shows, and the HTML of the chart.
+def samples(stored: Stored, found: Trace) -> bytes:
+    """A run's file: what its chart shows.
 
     A line of a signal is one row with its `times` and `values`, each in hundredths and as the steps from one to the
     next; the browser makes a row of each point.
@@ -176,18 +164,13 @@ def file(stored: Stored, found: Trace, chart: str) -> bytes:
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
         rows.append({"kind": "phase", "name": phase.name, "x": start, "end": end})
-    return packed(to_json({CHART: chart, "rows": rows}))
+    return packed(to_json({"rows": rows}))
 
 
-def chart(data: bytes) -> str:
-    """The HTML of the chart in a run's file."""
-    return str(from_json(gzip.decompress(data))[CHART])
-
-
-def in_shell(shell: str, page: LatePage, address: str) -> str:
-    """The HTML of the page of a run at an address, which is as far from the root as the shell."""
-    body = relative(page.html, way_to_root(SHELL))
-    whole = shell.replace(SHELL.replace(".md", "/"), address)
+def in_shell(shell: str, page: RunPage) -> str:
+    """The HTML of the page of a run, which is as far from the root as the shell."""
+    body = page.html.replace(ROOT, way_to_root(SHELL))
+    whole = shell.replace(SHELL.replace(".md", "/"), f"{page.address}/")
     whole = whole.replace(STAND_IN, html.escape(page.title))
     return _PLACE.sub(lambda _: f"<div data-sp-run>{body}</div>", whole, count=1)
 

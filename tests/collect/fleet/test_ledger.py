@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,33 @@ def test_a_late_delivery_is_kept_where_nobody_measured_the_run_again(
     assert leased(ledger, TWO) == ("a", 2)
 
 
+def test_a_late_run_of_another_state_of_the_matrix_is_kept_and_does_not_count(
+    tmp_path: Path,
+) -> None:
+    said: list[str] = []
+    ledger = a_ledger(tmp_path, said)
+    leased(ledger, ONE)
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path, iteration=3))
+    (record,) = known_records(folder(tmp_path))
+    assert (ledger.records, ledger.measured, said) == ([record], 0, [])
+
+
+def test_as_many_runs_as_were_asked_for_are_given_to_all_machines_together(
+    tmp_path: Path,
+) -> None:
+    ledger = a_ledger(tmp_path, [])
+    ledger.choice = replace(ledger.choice, max_runs=3)
+    leased(ledger, ONE)
+    leased(ledger, TWO)
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    leased(ledger, ONE)
+    ledger.receive(TWO, a_delivery(ledger, TWO, tmp_path))
+    assert ledger.next(TWO) is None
+    ledger.receive(ONE, a_delivery(ledger, ONE, tmp_path))
+    assert ledger.over
+    assert ledger.outcome(None).limited
+
+
 def test_a_late_failure_is_an_attempt_that_counts(tmp_path: Path) -> None:
     failed = {"status": "failed", "status_reason": "exit status 7", "exit_code": 7}
     ledger = a_ledger(tmp_path, [])
@@ -183,6 +211,10 @@ HOSTILE: dict[str, tuple[str, Callable[[Delivery], Delivery]]] = {
     "evidence that was changed": (
         "arrived damaged",
         lambda sent: Delivery(sent.record, dict.fromkeys(sent.files, b"rate 6\n")),
+    ),
+    "evidence that is not there": (
+        "did not arrive",
+        lambda sent: Delivery(sent.record, {}),
     ),
     "evidence under another run's name": (
         "is the name of another run's file",

@@ -473,11 +473,6 @@ def shorter_prompts(copy: Copy) -> None:
         run["observed"]["input_tokens_mean"] = 64.0
 
 
-def other_seed(copy: Copy) -> None:
-    for run in copy.of("container"):
-        run["reproducibility"]["seeds"]["workload"] = 7
-
-
 def without_warmup(copy: Copy) -> None:
     """The command line says what the request does not."""
     for run in copy.of("native"):
@@ -623,12 +618,6 @@ def cold_start(copy: Copy) -> None:
     _slower_batches(copy, copy.of("native")[6], [2, 1, 1, 1, 1, 1])
 
 
-def unlike_by_two_percent(copy: Copy) -> None:
-    """The container is 2 % faster: in every figure and every file."""
-    for run in copy.of("container"):
-        _slower_batches(copy, run, 6 * [0.98])
-
-
 PLANTED = [
     Planted("a rate in the record is 5 % up", "metric-mismatch", edit_the_record),
     Planted(
@@ -724,7 +713,6 @@ PLANTED = [
     ),
     Planted("fewer requests were measured", "not-as-requested", fewer_requests),
     Planted("prompts of half the length", "not-as-requested", shorter_prompts),
-    Planted("another seed in one environment", "not-as-requested", other_seed),
     Planted(
         "no warming up, by the command line", "unequal-environments", without_warmup
     ),
@@ -764,9 +752,4 @@ PLANTED = [
     ),
     Planted("somebody held 4 GiB of the GPU", "foreign-load", tenant),
     Planted("the first batch of one run takes twice as long", "warmed-up", cold_start),
-    Planted(
-        "the container is 2 % faster, in every file, but for what each user gets",
-        "inconsistent-report",
-        unlike_by_two_percent,
-    ),
 ]

@@ -225,24 +225,6 @@ def until_the_last_request_started(report: Document) -> None:
     rates_from_totals(report)
 
 
-def percentiles_shifted(report: Document) -> None:
-    """Every percentile under the name of the one below it."""
-    for kind in KINDS:
-        for lower, higher in (
-            ("median", "p90"),
-            ("p50", "p90"),
-            ("p90", "p95"),
-            ("p95", "p99"),
-        ):
-            report[f"{lower}_{kind}_ms"] = report[f"{higher}_{kind}_ms"]
-
-
-def mean_for_median(report: Document) -> None:
-    for kind in KINDS:
-        for name in ("median", "p50"):
-            report[f"{name}_{kind}_ms"] = report[f"mean_{kind}_ms"]
-
-
 def rounded(report: Document) -> None:
     for name in LATENCIES:
         report[name] = round(report[name] / 10) * 10.0
@@ -320,16 +302,6 @@ def goodput_for_throughput(report: Document) -> None:
 
 def mean_above_its_tail(report: Document) -> None:
     report["mean_ttft_ms"] = 1.2 * report["p99_ttft_ms"]
-
-
-def without_a_flag(*flag: str) -> Callable[[Copy], None]:
-    def plant(copy: Copy) -> None:
-        for run in copy.runs:
-            at = run["argv"].index(flag[0])
-            assert tuple(run["argv"][at : at + len(flag)]) == flag
-            del run["argv"][at : at + len(flag)]
-
-    return plant
 
 
 # -- what both sides share, and what nobody asks -----------------------------------------------------------------
@@ -422,18 +394,6 @@ def wider_margin_everywhere(copy: Copy) -> None:
         run["plan"]["analysis"]["margin_percent"] = 5
 
 
-def same_prompts(copy: Copy) -> None:
-    """One seed for every run, so that a server that lives on answers from its cache."""
-    for run in copy.runs:
-        run["argv"][run["argv"].index("--seed") + 1] = "42"
-        log = copy.read(run, "log").decode()
-        copy.put(
-            run,
-            "log",
-            re.sub(r"seed=\d+, num_prompts", "seed=42, num_prompts", log).encode(),
-        )
-
-
 def only_exclamation_marks(copy: Copy) -> None:
     """Of trained weights, with the answer that was kept before the test."""
     for run in copy.runs:
@@ -449,13 +409,6 @@ def left_over_variable(copy: Copy) -> None:
         run["reproducibility"]["variables"]["VLLM_USE_V1"] = "0"
 
 
-def a_few_percent_short(report: Document) -> None:
-    """The slowest requests are left out of the means, and not out of the count."""
-    cut = 0.03 * report["mean_e2el_ms"]
-    for name in (*each("e2el"), *each("ttft")):
-        report[name] -= cut
-
-
 def first_chunk_without_a_token(report: Document) -> None:
     """The clock for TTFT stops at a chunk that opens the answer; what it lacks is in the other tokens' times."""
     for statistic in STATISTICS:
@@ -464,12 +417,6 @@ def first_chunk_without_a_token(report: Document) -> None:
         report[f"{statistic}_ttft_ms"] = soon
         for kind in ("tpot", "itl"):
             report[f"{statistic}_{kind}_ms"] += (first - soon) / 127
-
-
-def stepped_clock(report: Document) -> None:
-    """The client's clock was set forward by an eighth of a second while it measured."""
-    report["duration"] *= 1.03
-    rates_from_totals(report)
 
 
 def one_log(old: str, new: str) -> Callable[[Copy], None]:
@@ -658,18 +605,6 @@ def ten_times_the_prompts(report: Document) -> None:
         ]
 
 
-def p99_below(report: Document) -> None:
-    """The value of P95 stands under P99 too, but for a nanosecond."""
-    for name in ("request_latency", "time_to_first_token"):
-        report[name]["p99"] = report[name]["p95"] + 1e-6
-
-
-def served_faster_than_offered(report: Document) -> None:
-    report["duration"] /= 3
-    for name in RATES:
-        report[name] *= 3
-
-
 # -- reports with requests, sums or clocks of their own ------------------------------------------------------------
 
 
@@ -765,22 +700,6 @@ def aiperf_first_token_in_tpot(report: Document) -> None:
     report["inter_token_latency"]["sum"] = 10 * report["inter_token_latency"]["avg"]
 
 
-def genai_seconds(report: Document) -> None:
-    for name in ("request_latency", "time_to_first_token", "inter_token_latency"):
-        block(name, 1e-3)(report)
-
-
-def genai_shifted(report: Document) -> None:
-    """Every percentile of the latency under the name of the one below it."""
-    names = ["p50", "p90", "p95", "p99", "max"]
-    found = [report["request_latency"][name] for name in names[1:]]
-    report["request_latency"] |= dict(zip(names, found, strict=False))
-
-
-def genai_mean_for_median(report: Document) -> None:
-    report["request_latency"]["p50"] = report["request_latency"]["avg"]
-
-
 def guide(name: str, edit: Edit) -> Edit:
     """A metric of the requests that succeeded, of GuideLLM."""
 
@@ -799,10 +718,6 @@ def guide_scaled(summary: Document) -> None:
 
 def guide_mean(summary: Document) -> None:
     summary["mean"] *= 1.02
-
-
-def guide_median(summary: Document) -> None:
-    summary["median"] = summary["percentiles"]["p50"] = summary["mean"]
 
 
 def each_load(edit: Edit) -> Edit:
@@ -826,15 +741,6 @@ def scaled_values(factor: float, *names: str) -> Edit:
 
 
 rounds_in_seconds = each_load(scaled_values(1e-3, "e2e_ttft", "ttfr", "est_ppt"))
-
-
-def slowest_left_out(load: Document) -> None:
-    """The slowest request failed, and the tool leaves it out."""
-    if load["concurrency"] < 2:
-        return
-    for name in ("e2e_ttft", "ttfr", "est_ppt"):
-        kept = sorted(load[name]["values"])[:-1]
-        load[name] |= {"values": kept, "mean": sum(kept) / len(kept)}
 
 
 def mean_time_beside_its_samples(test: Document) -> None:
@@ -924,13 +830,8 @@ REPORTS: tuple[ImportFault, ...] = (
     import_fault("aiperf", CHAT, "prompts left out of a sum", aiperf_prompts),
     import_fault("aiperf", CHAT, "chunks for tokens", aiperf_chunks),
     import_fault("aiperf", CHAT, "the first token in TPOT", aiperf_first_token_in_tpot),
-    import_fault("genai-perf", STREAMED, "seconds for milliseconds", genai_seconds),
     import_fault(
         "genai-perf", STREAMED, "TTFT of the server", block("time_to_first_token", 0.5)
-    ),
-    import_fault("genai-perf", STREAMED, "percentiles shifted by one", genai_shifted),
-    import_fault(
-        "genai-perf", STREAMED, "the mean called median", genai_mean_for_median
     ),
     import_fault(
         "guidellm",
@@ -940,15 +841,6 @@ REPORTS: tuple[ImportFault, ...] = (
     ),
     import_fault(
         "guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)
-    ),
-    import_fault(
-        "guidellm",
-        GUIDE,
-        "the mean called median",
-        guide("request_latency", guide_median),
-    ),
-    import_fault(
-        "llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)
     ),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
     import_fault(
@@ -983,8 +875,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         "duration until the last request started",
         both_sides(until_the_last_request_started),
     ),
-    of_client("percentiles shifted by one", both_sides(percentiles_shifted)),
-    of_client("means called medians", one_side(mean_for_median)),
     of_client("latencies rounded to 10 ms", both_sides(rounded)),
     of_client(
         "tokens of retried requests", one_side(retried), check="not-as-requested"
@@ -1007,21 +897,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("latency without the queue", both_sides(latency_without_the_queue)),
     of_client("goodput for throughput", both_sides(goodput_for_throughput)),
     of_client("a mean above its p99", both_sides(mean_above_its_tail)),
-    of_client(
-        "no --max-concurrency in the command",
-        without_a_flag("--max-concurrency", "8"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no --ignore-eos in the command",
-        without_a_flag("--ignore-eos"),
-        check="not-as-requested",
-    ),
-    of_client(
-        "no warm-ups in the command",
-        without_a_flag("--num-warmups", "8"),
-        check="not-as-requested",
-    ),
     of_client("cached prefixes", cached_prefixes, check="prefix-cache"),
     of_client(
         "FP8 under a 16-bit name", partial(weights_in_logs, 7.15), check="identity"
@@ -1063,13 +938,11 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client(
         "another primary metric afterwards", other_primary, check="not-as-requested"
     ),
-    of_client("latencies 3 % short", both_sides(a_few_percent_short)),
     of_client(
         "the first chunk has no token",
         both_sides(first_chunk_without_a_token),
         check="roofline",
     ),
-    of_client("a clock that was set forward", both_sides(stepped_clock)),
     of_client(
         "another attention backend on one side",
         one_log("Using FLASH_ATTN attention", "Using TRITON_ATTN attention"),
@@ -1102,7 +975,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
     of_client("requests that all arrive", arrives_at_once, check="offered-load"),
     of_client("layers cut out of the model", layers_cut_out, check="identity"),
     of_client("a model that only says !", only_exclamation_marks, check="sanity"),
-    of_client("one seed for every run", same_prompts, check="not-as-requested"),
     of_client(
         "a variable left over on one side",
         left_over_variable,
@@ -1166,12 +1038,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         labelled_twice,
     ),
     ImportFault(
-        "more served than offered",
-        "vllm-bench",
-        "vllm-bench/rate8.json",
-        served_faster_than_offered,
-    ),
-    ImportFault(
         "requests sent at a tenth of the rate",
         "sglang",
         "sglang/vllm-rate-details.jsonl",
@@ -1189,7 +1055,6 @@ CLIENTS: tuple[Planted | ImportFault, ...] = (
         "llama-benchy/vllm.json",
         ten_times_the_prompts,
     ),
-    ImportFault("P99 is P95 (AIPerf)", "aiperf", CHAT, p99_below),
     ImportFault(
         "TTFT in seconds (SGLang)", "sglang", "sglang/vllm-c2.jsonl", seconds_sglang
     ),

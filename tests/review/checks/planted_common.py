@@ -64,13 +64,6 @@ def variable(name: str, value: str) -> Change:
     return change
 
 
-def flags(*words: str) -> Change:
-    def change(run: Document) -> None:
-        run["argv"] += words
-
-    return change
-
-
 def weights_of_four_bits(copy: Copy) -> None:
     """A folder of 16-bit weights by its config.json, of which the engine says that they are AWQ."""
     every_log("quantization=None", "quantization=awq_marlin")(copy)
@@ -190,11 +183,6 @@ COMMON: tuple[Planted, ...] = (
         "a variable left over from the second round on",
         from_round_2(variable("VLLM_USE_V1", "0")),
         check="mixed-machines",
-    ),
-    of_client(
-        "a rate that nobody asked for, on both sides",
-        everywhere(flags("--request-rate", "8")),
-        check="not-as-requested",
     ),
     of_client(
         "an AWQ model in a folder of 16 bits", weights_of_four_bits, check="identity"

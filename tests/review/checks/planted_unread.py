@@ -267,14 +267,6 @@ def gate_met_at_84_degrees(copy: Copy) -> None:
         gate["readings"][-1]["value"] = 84.0
 
 
-def container_that_was_none(copy: Copy) -> None:
-    """The runs of the container without a container: no image, no control group of its own."""
-    for run in copy.of("container"):
-        del run["container"]
-        for column in ("cgroup_current_gib", "cgroup_anon_gib", "cgroup_file_gib"):
-            telemetry_column(copy, run, column, lambda _t, _v: 0)
-
-
 def another_gpu_halfway(copy: Copy) -> None:
     for run in copy.of("container")[5:]:
         run["machine"]["gpus"][0]["id"] = "0123456789abcdef"
@@ -354,13 +346,13 @@ def real_weights_asked_random_measured(copy: Copy) -> None:
 UNREAD = [
     Planted(
         "flash attention off in one environment",
-        "not-as-requested",
+        "unequal-environments",
         flash_attention_off_in_container,
         campaign="h200-llama",
     ),
     Planted(
         "layers left on the processor",
-        "not-as-requested",
+        "unequal-environments",
         layers_left_on_the_processor,
         campaign="h200-llama",
     ),
@@ -432,7 +424,7 @@ UNREAD = [
     ),
     Planted(
         "fewer requests in flight than asked",
-        "not-as-requested",
+        "unequal-environments",
         fewer_in_flight,
         campaign="h200-vllm",
     ),
@@ -444,7 +436,7 @@ UNREAD = [
     ),
     Planted(
         "a server on another machine",
-        "not-as-requested",
+        "unequal-environments",
         another_machine_served,
         campaign="h200-vllm",
     ),
@@ -479,7 +471,6 @@ UNREAD = [
         campaign="h200-vllm",
     ),
     Planted("a gate met at 84 degrees", "thermal-gate", gate_met_at_84_degrees),
-    Planted("a container that was none", "not-as-requested", container_that_was_none),
     Planted("another GPU halfway", "mixed-machines", another_gpu_halfway),
     Planted("killed runs called good", "kernel-warning", killed_and_called_good),
     Planted(

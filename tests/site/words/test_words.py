@@ -1,5 +1,6 @@
 """Prose bound to data: every function gives the figure of the records, and every mistake stops with file and line."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,10 +9,14 @@ import pytest
 
 from sparkpub.record.errors import ClaimError
 from sparkpub.review import dataset
-from sparkpub.review.checks import review
+from sparkpub.review.checks import Review, review
 from sparkpub.review.claims import facts
+from sparkpub.review.claims.facts import Fact
+from sparkpub.review.claims.ledger import Verdict
 from sparkpub.review.results import Results
+from sparkpub.site.content import SiteOptions
 from sparkpub.site.pages import reference
+from sparkpub.site.publication import Publication
 from sparkpub.site.words import Words
 from tests import published
 from tests.review.claims.campaigns import verdict_on
@@ -26,6 +31,15 @@ FACTS = """
   unit: GiB
   source: {document: part 3, section: The Evidence}
 """
+
+
+def words_of(
+    found: Review, verdicts: Sequence[Verdict] = (), known: Mapping[str, Fact] = {}
+) -> Words:
+    publication = Publication(
+        Results(found), found, SiteOptions(Path()), verdicts, known
+    )
+    return Words(publication, lambda name, **scope: f"[{name} {sorted(scope.items())}]")
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +58,7 @@ def words(published_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Wor
         recorded="refuted",
         expect={"holds": "runs = 60"},
     )
-    return Words(
-        Results(found),
-        found,
-        [verdict],
-        known,
-        lambda name, **scope: f"[{name} {sorted(scope.items())}]",
-    )
+    return words_of(found, [verdict], known)
 
 
 def said(words: Words, expression: str) -> str:
@@ -210,7 +218,7 @@ def test_a_changed_verdict_is_shown_in_place(words: Words) -> None:
         include="all",
         expect={"holds": "runs = 60"},
     )
-    other = Words(words._results, words._review, [stale], {}, lambda *_, **__: "")
+    other = words_of(words._review, [stale])
     assert other.render('{{ verdict("old") }}', "a.md").startswith(
         "[refuted, written for supported]("
     )
@@ -294,7 +302,7 @@ def test_a_changed_digit_changes_the_page(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("69.28", "79.28"))
     data = dataset.load(folder)
     found = review(data)
-    words = Words(Results(found), found, [], {}, lambda *_, **__: "")
+    words = words_of(found)
     assert (
         said(
             words,
@@ -308,7 +316,7 @@ def test_prose_can_say_on_how_many_machines_and_whether_they_agree() -> None:
     measured = {"a": drawn(100, 5, 1), "b": drawn(140, 5, 2)}
     data = a_dataset(a_fleet(measured), a_fleet({"a": measured["a"]}, name="alone"))
     found = review(data)
-    several = Words(Results(found), found, [], {}, lambda *_, **__: "")
+    several = words_of(found)
 
     def compare(statistic: str, campaign: str) -> str:
         call = f'compare("{statistic}", "{TPUT}", campaign="{campaign}")'
