@@ -44,6 +44,11 @@ def arrivals(data: Path) -> Mapping[str, int]:
     return found
 
 
+def head(folder: Path) -> str | None:
+    """What all that git says of a folder rests on: the commit at hand, and whether its whole history is there."""
+    return repository.told(folder, "rev-parse", "HEAD", "--is-shallow-repository")
+
+
 def _lines(folder: Path, *arguments: str) -> list[str]:
     """What git says of JSON files."""
     told = repository.told(folder, *arguments, "--", "*.json") or ""

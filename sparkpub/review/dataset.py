@@ -112,6 +112,11 @@ class CampaignData:
         )
 
     @cached_property
+    def published(self) -> bool:
+        """Whether others measured all of its runs."""
+        return all(record.plan.order == "as-published" for record in self.records)
+
+    @cached_property
     def covered(self) -> Mapping[tuple[str, str, str], Coverage]:
         """Planned runs by cell: done, failed, quarantined and missing; empty where nothing says what was planned."""
         if self.matrix is None:

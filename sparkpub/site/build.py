@@ -122,7 +122,7 @@ def _together(*parts: Mapping[str, File]) -> dict[str, File]:
 def refuse(dataset: Dataset, options: SiteOptions) -> None:
     """Raise SiteError with every reason for which this must not be published: errors that nobody has answered,
     typed figures, links to evidence that is not there, claims whose verdict changed."""
-    found = proofread(dataset, options).unacknowledged_errors
+    found = proofread(dataset, options).unacknowledged("error")
     lines = [
         f"{finding.check}: {finding.where}: {finding.message}" for finding in found
     ]

@@ -40,8 +40,6 @@ _SHOWN = ("mean", "sd", "sd_population", "p50", "min", "max", "cv_percent", "n")
 """Statistics of a cell that `values` lists, besides its trend."""
 _ABOUT = 0.1
 """How far a figure may be from one that is typed, in shares of this, to be named in its place."""
-_NOT_LISTED = ("gap", "pooled_difference")
-"""Statistics of comparisons that only claims ask for."""
 _SIDES = ("candidate", "baseline")
 """What a comparison names besides the runs."""
 _OF_COMPARISONS = frozenset({"verdict", "p_adjusted", "why", "machines", "replication"})
@@ -66,9 +64,7 @@ class TableColumn(NamedTuple):
     def of_comparison(self) -> bool:
         """Whether it compares environments."""
         known = STATISTICS.get(self.plain)
-        return self.plain in _OF_COMPARISONS or (
-            known is not None and known.kind == "comparison"
-        )
+        return self.plain in _OF_COMPARISONS or bool(known and known.compares)
 
 
 class Words:
@@ -137,9 +133,7 @@ class Words:
         """What an author can write of each cell, each comparison, each fact and each claim; of figures those near one,
         where it is given."""
         names = [
-            name
-            for name, found in STATISTICS.items()
-            if found.kind == "comparison" and name not in _NOT_LISTED
+            name for name, found in STATISTICS.items() if found.kind == "comparison"
         ]
         results, of_comparison = self._results, (*names, "p_adjusted", "verdict")
         sides = ("model", "workload", "campaign", *_SIDES)

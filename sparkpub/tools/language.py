@@ -149,8 +149,8 @@ class Agreement(Declared):
 
     sums: dict[Where, tuple[Where, ...]] = Field(default_factory=dict)
     """A sum, and its parts; a part may be a list."""
-    means: dict[Where, tuple[Where, Where]] = Field(default_factory=dict)
-    """A mean, and the sum and the count behind it."""
+    means: dict[Where, Where | tuple[Where, Where]] = Field(default_factory=dict)
+    """A mean, and the list of its values, or the sum and the count behind it."""
     values: dict[str, TimesPlace] = Field(default_factory=dict)
     """Times of `requests` with statistics, and the times of each request; or with the paths of statistics that are in
     the same unit."""

@@ -309,6 +309,9 @@ def test_a_repository_without_upstream_says_so_before_the_runs(
     git(repository, "checkout", "-q", "--detach")
     with pytest.raises(GitError, match="HEAD is detached, so that commits belong to"):
         Repository.of(repository).push()
+    run(a_matrix(), repository / "data", commit=True)
+    said = capsys.readouterr().out
+    assert said.index("git: HEAD is detached") < said.index("ok in")
 
 
 def test_nothing_is_committed_while_a_rebase_is_halted(

@@ -165,3 +165,16 @@ def test_a_folder_is_one_collectors_at_a_time_and_left_as_it_was(
     with lock.folder_locked(folder):
         (folder / "campaign.json").touch()
     assert [path.name for path in folder.iterdir()] == ["campaign.json"]
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine")
+    (tmp_path / lock.FILE).symlink_to(other)
+    with (
+        pytest.raises(CollectError, match="cannot be locked"),
+        lock.folder_locked(tmp_path),
+    ):
+        pass
+    assert other.read_text() == "mine"
+    assert (tmp_path / lock.FILE).is_symlink()

@@ -321,9 +321,11 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
             for number, runs in enumerate(sessions)
         }
         for fact in FACTS:
-            is_meant = fact.pooled == "error" or fact.what == "software"
-            if is_meant and not fact.own and fact.differing(groups):
-                found[fact.what] = None
+            if fact.own or not (fact.pooled == "error" or fact.what == "software"):
+                continue
+            for name in fact.differing(groups):
+                is_one = fact.what in (name, "software")
+                found[fact.what if is_one else f"{fact.what} {name}"] = None
     return list(found)
 
 

@@ -12,10 +12,9 @@ command that a shell echoed into the log.
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from sparkpub.record.metrics import GIB
 from sparkpub.record.outside import UnfitError, unpacked
@@ -87,7 +86,7 @@ _ROLES = ("report", "requests", "log")
 _ITERATION = re.compile(r"(?:iter|run)[_-]?(\d+)")
 _SPOKEN = re.compile("TensorRT[- ]?LLM|TRT-LLM|PERFORMANCE OVERVIEW")
 _SURE = (b"PERFORMANCE OVERVIEW", b'"performance"', b'"end_to_end_latency"')
-_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)")
+_COMMAND = re.compile(r"(?:^|[\s/;&])(trtllm-bench\s+-.*)", re.MULTILINE)
 _STAMP = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)\]")
 _MODES = ("throughput", "latency")
 
@@ -121,8 +120,8 @@ def _known(settings: Mapping[str, Any]) -> dict[str, str]:
 def of_log(log: bytes) -> Document:
     """What was printed, by the paths of the JSON report; a label that stands for several results has no figure."""
     lines = plain(log)
-    rows = [row for line in lines if (row := _row(line)) and len(row.values) == 1]
-    printed = {row.label: row.values[0] for row in rows}
+    rows = [_row(line) for line in lines]
+    printed = {label: values[0] for label, values in rows if len(values) == 1}
     said: Document = {
         path: printed[label]
         for label, path in {**_FIGURES, **_FACTS}.items()
@@ -209,45 +208,33 @@ def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
 # -- the printed report ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A label of the printed report with its value, or with those of several results."""
-
-    label: str
-    values: tuple[str, ...]
-
-
-def _is_figure(row: "_Row | None") -> TypeGuard["_Row"]:
-    return row is not None and row.label in _FIGURES
-
-
-def _row(line: str) -> _Row | None:
-    """`Label: value`, or a row of a table whose cells are parted by bars."""
+def _row(line: str) -> tuple[str, list[str]]:
+    """The label and values of `Label: value`, or of a row of a table whose cells are parted by bars; no value in any
+    other line."""
     first, *cells = line.strip().strip("|").split("|")
     label, colon, value = first.partition(":")
     label = " ".join(label.split())
     if not _LABEL.fullmatch(label) or not (colon or cells):
-        return None
-    texts = (text.strip() for text in (value, *cells))
-    values = tuple(text for text in texts if text)
-    return _Row(label, values) if values else None
+        return label, []
+    return label, [text for cell in (value, *cells) if (text := cell.strip())]
 
 
 def _columns(log: bytes) -> list[bytes]:
     """The log of each result in a log: several where the printed report is a table with a column of each."""
     lines = reading.lines(log)
-    rows = [_row(_PREFIX.sub("", line)) for line in lines]
-    number = max((len(row.values) for row in rows if _is_figure(row)), default=1)
-    if number == 1:
+    rows = [_row(line) for line in plain(log)]
+    widths = [len(values) for label, values in rows if label in _FIGURES]
+    number = max(widths, default=1)
+    if number <= 1:
         return [log]
     logs = []
     for column in range(number):
         kept = []
-        for line, row in zip(lines, rows, strict=True):
-            if not _is_figure(row):
+        for line, (label, values) in zip(lines, rows, strict=True):
+            if label not in _FIGURES or not values:
                 kept.append(line)
-            elif len(row.values) == number:
-                kept.append(f"{row.label}: {row.values[column]}")
+            elif len(values) == number:
+                kept.append(f"{label}: {values[column]}")
         logs.append("\n".join(kept).encode())
     return logs
 
@@ -316,11 +303,9 @@ def _role(file: ResultFile) -> str | None:
     if file.suffix == ".json":
         cut_short = document is None and b'"engine"' in file.content
         return "report" if cut_short else None
-    if _SPOKEN.search(file.text) or any(
-        map(_is_figure, map(_row, plain(file.content)))
-    ):
-        return "log"
-    return None
+    rows = map(_row, plain(file.content))
+    is_log = any(values and label in _FIGURES for label, values in rows)
+    return "log" if is_log or _SPOKEN.search(file.text) else None
 
 
 def _said(
@@ -345,30 +330,15 @@ def _said(
 def _echoed(log: bytes) -> Document:
     """The first command that a shell or a container wrote into a log, by its flags; its line may begin with a prompt,
     or with the `+` of `set -x`."""
-    text = "\n".join(reading.lines(log)).replace("\\\n", " ")
-    for line in text.splitlines():
-        command = _COMMAND.search(line)
-        if command is not None:
-            return dict(_flags(_words(command[1])))
-    return {}
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote without its end
-        return command.split()
-
-
-def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        flag, equals, value = word.partition("=")
-        if word in _MODES:
-            yield "mode", word
-        elif flag == "-m":
-            yield "model", following
-        elif flag.startswith("--"):
-            yield flag.removeprefix("--"), value if equals else following
+    command = _COMMAND.search("\n".join(reading.lines(log)).replace("\\\n", " "))
+    if command is None:
+        return {}
+    words = [word.strip("'\"") for word in re.split(r"[\s=]+", command[1])]
+    said: Document = {"mode": next((word for word in words if word in _MODES), None)}
+    for flag, value in pairwise(words):
+        if flag.startswith("-"):
+            said["model" if flag == "-m" else flag.removeprefix("--")] = value
+    return said
 
 
 SHAPE = ReportShape(runs, None)

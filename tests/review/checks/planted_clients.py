@@ -743,15 +743,6 @@ def scaled_values(factor: float, *names: str) -> Edit:
 rounds_in_seconds = each_load(scaled_values(1e-3, "e2e_ttft", "ttfr", "est_ppt"))
 
 
-def slowest_left_out(load: Document) -> None:
-    """The slowest request failed, and the tool leaves it out."""
-    if load["concurrency"] < 2:
-        return
-    for name in ("e2e_ttft", "ttfr", "est_ppt"):
-        kept = sorted(load[name]["values"])[:-1]
-        load[name] |= {"values": kept, "mean": sum(kept) / len(kept)}
-
-
 def mean_time_beside_its_samples(test: Document) -> None:
     test["avg_ns"] = round(1.02 * test["avg_ns"])
 
@@ -850,9 +841,6 @@ REPORTS: tuple[ImportFault, ...] = (
     ),
     import_fault(
         "guidellm", GUIDE, "a mean beside its sum", guide("request_latency", guide_mean)
-    ),
-    import_fault(
-        "llama-benchy", ROUNDS, "a request left out", each_load(slowest_left_out)
     ),
     import_fault("llama-benchy", ROUNDS, "seconds for milliseconds", rounds_in_seconds),
     import_fault(

@@ -104,7 +104,7 @@ def test_no_contribution_answers_for_its_own_files(tmp_path: Path) -> None:
     folder = a_folder(tmp_path / "data", acknowledged=(answer,))
     (folder / "link").symlink_to("/")
     reviewed = review(load(tmp_path / "data"))
-    errors = [item.check for item in reviewed.unacknowledged_errors]
+    errors = [item.check for item in reviewed.unacknowledged("error")]
     assert errors == ["foreign-file"]
     assert any(
         line.startswith("::error") and "foreign-file" in line

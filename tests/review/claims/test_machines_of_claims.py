@@ -30,7 +30,7 @@ def test_a_claim_on_several_machines_is_about_machines_like_these() -> None:
     assert "2 machines: 8 rounds; 8 rounds" in found.text
     assert "for machines like these on that day" in found.text
     (unit,) = found.evidence["units"]
-    assert unit["n"] == [8, 8]
+    assert unit["n"] == (8, 8)
 
 
 def test_one_machine_supports_no_claim_about_the_world() -> None:

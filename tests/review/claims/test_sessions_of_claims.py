@@ -58,7 +58,7 @@ def test_a_claim_over_two_sessions_is_decided_between_them() -> None:
     half = stats.t.ppf(0.975, 1) * abs(first - second) / 2
     mean = (first + second) / 2
     assert unit["ci95"] == pytest.approx([mean - half, mean + half], rel=1e-3)
-    assert unit["n"] == [10, 10, 10, 10]
+    assert unit["n"] == (10, 10, 10, 10)
     assert "2 sessions: n = 10 and 10; n = 10 and 10" in both.text
     assert "for sessions like these" in both.text
 
@@ -69,7 +69,7 @@ def test_a_session_with_one_run_on_each_side_leaves_a_claim_open() -> None:
     found = asked(data, expect={"direction": "higher"})
     assert found.verdict == "undecided"
     (unit,) = found.evidence["units"]
-    assert (unit["ci95"], unit["n"]) == (None, [10, 10, 1, 1])
+    assert (unit["ci95"], unit["n"]) == (None, (10, 10, 1, 1))
 
 
 def test_sessions_that_agree_support_a_claim_about_the_world() -> None:
@@ -192,10 +192,10 @@ def test_a_claim_over_rounds_says_how_many_rounds_it_rests_on() -> None:
     data = a_dataset(cells, order="interleaved")
     found = asked(data, expect={"direction": "higher"}, repeated_in=[])
     (unit,) = found.evidence["units"]
-    assert unit["n"] == [7]
+    assert unit["n"] == (7,)
     assert "7 rounds)" in found.text
     unpaired = asked(a_dataset(cells), expect={"direction": "higher"}, repeated_in=[])
-    assert unpaired.evidence["units"][0]["n"] == [10, 7]
+    assert unpaired.evidence["units"][0]["n"] == (10, 7)
 
 
 def test_an_effect_over_all_cells_is_pooled() -> None:
