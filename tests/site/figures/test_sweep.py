@@ -235,7 +235,7 @@ def test_a_page_of_a_sweep_asks_how_something_grows(options: SiteOptions) -> Non
     context = campaign_page.context(library.publication, library, campaign)
     assert context["kind"] == "sweep"
     assert len(context["charts"]) == 2
-    assert context["answers"][0].startswith("Output throughput grows 4.0-fold")
+    assert context["card"]["answers"][0].startswith("Output throughput grows 4.0-fold")
     (row, *_) = context["summary"]
     context["summary"].append({**row, "workload": "c8", "label": "c8"})
     page = Templates(None).page(
