@@ -78,31 +78,6 @@ def test_clocks_count_under_load_and_reasons_are_numbers(tmp_path: Path) -> None
     assert reasons.tolist() == [0x20, 0x8, 0x4, 0x0]
 
 
-def test_what_a_record_takes_from_its_samples(tmp_path: Path) -> None:
-    """In the phase the counter grows from 2,000 J (second 10, between 1,500 at 5 and 2,500 at 15) to 3,250 J (second
-    20), and over the whole run from 1,100 J, the last sample before the launch, to 4,000 J."""
-    header = "gpu_memory_used_gib,gpu_temp_celsius,gpu_power_watt,gpu_energy_joule"
-    rows = (
-        "-2,9,41,50,1000",
-        "-1,8,40,50,1100",
-        "5,3,60,100,1500",
-        "11,4,61,150,2100",
-        "15,7,66,200,2500",
-        "25,4,62,300,4000",
-    )
-    found = samples(
-        tmp_path, header, *rows, phases=(PHASE,), duration_seconds=25.0
-    ).metrics
-    assert found["gpu_memory_peak_gib"] == (7.0,)
-    assert found["gpu_temp_max_celsius"] == (66.0,)
-    assert found["gpu_temp_start_celsius"] == (40.0,)
-    assert found["gpu_energy_joule"] == (1250.0, 2900.0)
-    assert found["gpu_power_mean_watt"] == (125.0, 187.5)
-    whole = samples(tmp_path, header, *rows)
-    assert whole.metrics["gpu_energy_joule"] == (2900.0,)
-    assert whole.metrics["gpu_power_mean_watt"] == (187.5,)
-
-
 def test_files_are_summed_and_a_file_that_is_gone_is_not(tmp_path: Path) -> None:
     found = examined(tmp_path, {"log": b"abc", "report": b"{}"})
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

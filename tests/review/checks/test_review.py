@@ -150,12 +150,6 @@ def declared(**fields: Any) -> Callable[[list[Run]], None]:
     return plant
 
 
-def without_queueing(runs: list[Run]) -> None:
-    """Latency is concurrency × output tokens / throughput: the one is a power of the other."""
-    for run in runs:
-        run.p50_factor = 1.01
-
-
 def hot_in_five(runs: list[Run]) -> None:
     for run in [*faults.cell(runs)[:3], *faults.cell(runs, "sparse")[:2]]:
         run.gates = (faults.HOT,)
@@ -181,11 +175,10 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (used(0.7, 0.0), ["high-variation: System memory peak"]),
     (used(200.0, total=1000.0), []),
     (used(1200.0, total=1000.0), ["unit: All 40 runs"]),
-    (on_a_processor, ["telemetry-gap: All 40 runs"]),
+    (on_a_processor, []),
     (hardly_took_turns, ["native and container did not take turns, but ran in blocks"]),
     (declared(margin_percent=0.5), ["a margin of 0.5 %, and 1 % now"]),
     (declared(primary=("output_throughput_tok_s",)), ["_tok_s, and are none now"]),
-    (without_queueing, ["dependent-metrics: "]),
     (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]
 
