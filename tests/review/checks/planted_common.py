@@ -98,10 +98,6 @@ def waiting_for(column: str, copy: Copy) -> None:
         telemetry_column(copy, run, column, lambda _time, _value: 38.0)
 
 
-def warmer(run: Document) -> None:
-    run["metrics"]["gpu_temp_start_celsius"]["value"] += 30.0
-
-
 # -- runs that nobody measured -----------------------------------------------------------------------------------
 
 
@@ -212,11 +208,6 @@ COMMON: tuple[Planted, ...] = (
         "a download beside both sides",
         partial(waiting_for, "pressure_io_some_percent"),
         check="foreign-load",
-    ),
-    of_client(
-        "rounds of both sides that started 30 °C warmer",
-        from_round_2(warmer),
-        check="mixed-machines",
     ),
     of_client(
         "a campaign under another name, with other files",

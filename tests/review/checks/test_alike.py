@@ -93,7 +93,7 @@ FACTS: list[tuple[dict[str, Any], dict[str, Any], str | None, str | None]] = [
     (on("m", driver="1"), on("n", driver="2"), "error machine", None),
     (on("m", driver="1"), on("m"), None, None),
     (with_gpu("m"), with_gpu("m", "H200"), "error GPU", "error GPU"),
-    (with_gpu("m", id="1"), with_gpu("m", id="2"), "error GPU of", "error GPU of"),
+    (with_gpu("m", id="1"), with_gpu("m", id="2"), "error GPU of a", "error GPU of a"),
     (on("m", power_mode="a"), on("m"), "warning limits", "warning limits"),
     ({"asked_of": {"memory": "4g"}}, {}, "warning limits", "warning limits"),
     (seen(dtype="a"), seen(dtype="b"), "error weights", "error weights"),
@@ -209,18 +209,3 @@ def test_environments_ran_under_like_conditions(
     # Two runs a side say nothing of a mean, and neither do means within four standard errors.
     assert found(base[:2], fails) == []
     assert found([level - fails, level, level + fails], fails) == []
-
-
-def test_runs_of_a_cell_start_alike() -> None:
-    for warmer, lines in (
-        (20.0, []),
-        (
-            20.1,
-            [f"warning: Runs of m/native/w {AVERAGED}start temperature: 30 to 50 °C."],
-        ),
-    ):
-        runs = [
-            a_run({"gpu_temp_start_celsius": 30.0 + by}, iteration=number)
-            for number, by in enumerate((0.0, warmer), 1)
-        ]
-        assert told(MIXED, a_view(*runs)) == lines
