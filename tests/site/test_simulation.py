@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks import machines, simulated, verdicts
+from benchmarks import simulated, verdicts
 from sparkpub.site.pages import reference
 
 
@@ -48,9 +48,3 @@ def test_verdicts_over_machines_stay_within_five_per_cent() -> None:
             assert row["does_not_replicate"] <= limit, row
     for row in found["opposite"]:
         assert row["replicates"] <= limit, row
-
-
-def test_the_summary_of_machines_is_of_the_same_simulation() -> None:
-    document = json.loads((machines.harness.RESULTS / "machines.json").read_text())
-    made = simulated.results("machines")
-    assert document["rows"] == [vars(row) for row in machines.rows(made)]

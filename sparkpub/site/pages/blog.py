@@ -17,7 +17,6 @@ from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
 _FENCE = "---\n"
-_LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
 _OF_A_FOLDER = ("index", "readme")
@@ -125,9 +124,6 @@ def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
 
 def _refuse_slug(uri: str, slug: str) -> None:
     """Raise SiteError where a post would have no address of its own within the site."""
-    if len(slug) > _LONGEST_SLUG:
-        problem = f"a slug of {len(slug):,} characters"
-        raise SiteError(problem, where=uri, remedy=f"use at most {_LONGEST_SLUG}")
     if not _SLUG.fullmatch(slug):
         remedy = "use letters, digits, - and _"
         raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)

@@ -57,7 +57,7 @@ def pages(
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
-        answer = lead["card"]["answer"]
+        answer = " ".join(lead["card"]["answers"])
         made = page(
             "campaign",
             lead=lead,
