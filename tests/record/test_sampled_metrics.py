@@ -1,6 +1,5 @@
 """What a record takes from its telemetry, by hand."""
 
-
 from sparkpub.record import sampled_metrics
 from sparkpub.record.record import Phase
 from sparkpub.record.sampled_metrics import energy
