@@ -121,7 +121,6 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (used(0.7, 0.0), ["high-variation: System memory peak"]),
     (used(200.0, total=1000.0), []),
     (used(1200.0, total=1000.0), ["unit: All 40 runs"]),
-    (on_a_processor, []),
     (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]
 
