@@ -137,9 +137,8 @@ def _page(answer: http.client.HTTPResponse, until: float) -> Fetched:
             return Fetched(None, status, f"a redirect to {told(place)}")
         said = _read(answer, _PIECE, until).decode(errors="replace")
         return Fetched(None, status, f"status {status}: {told(said)}".rstrip(": "))
-    large = (answer.length or 0) > MOST_BYTES
-    content = b"" if large else _read(answer, MOST_BYTES, until)
-    if large or len(content) > MOST_BYTES:
+    content = _read(answer, MOST_BYTES, until)
+    if len(content) > MOST_BYTES:
         return Fetched(None, status, f"larger than {MOST_BYTES >> 20} MiB")
     if answer.length:
         return Fetched(None, status, "cut short")
