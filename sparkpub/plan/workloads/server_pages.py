@@ -31,8 +31,8 @@ _GENERATED = (
 )
 """Counters of generated tokens."""
 _SHARES = (
-    # Of prompts' tokens, those in the prefix cache. In versions without the second pair, and least so in the first, as
-    # tokens of a request that waits are looked up again at every step.
+    # Of prompts' tokens, those in the prefix cache. The first pair is of versions without the second: it counts a
+    # request that waits again at every step.
     (
         "prefix_cache_hit_percent",
         "vllm:prefix_cache_queries_total",
