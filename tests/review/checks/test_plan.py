@@ -94,7 +94,7 @@ def found(name: str, *runs: Stored, matrix: Any = MATRIX, **view: Any) -> list[s
             },
             "requests was 64, and is 128 now",
         ),
-        ({"specification": "0" * 64}, "its model, its seed or its server was another"),
+        ({"specification": "0" * 64}, "its model or its seed was another"),
         ({"plan": placed(position=1)}, "place in the plan: 1 in place of 0"),
         ({"plan": placed(margin_percent=1.0)}, "a margin of 1 %, and 2 % now"),
         ({"iteration": 3}, "place in the plan: 9 in place of none"),
