@@ -50,11 +50,7 @@ HYPOTHESIS = '  expect: {holds: "runs = 60"}\n', "  decided_by: A run.\n"
         ("runs = 60", "__import__('os').system('id')", 5, "holds"),
         ('{holds: "runs = 60"}', "{}", 5, "exactly one of"),
         ('{holds: "runs = 60"}', "{spans: [3, 2]}", 5, "is turned round"),
-        ('60"}', '60", direction: lower}', 5, "exactly one of"),
-        ("recorded: supported", "recorded: proven", 6, "recorded"),
-        ("about: data", "about: everything", 3, "about"),
         ("  expect", "  scope: every model\n  expect", 5, "scope"),
-        ("id: one", "id: One Two", 1, "id"),
         ('  expect: {holds: "runs = 60"}\n', "", 1, "decided_by"),
     ],
 )
@@ -275,7 +271,7 @@ def test_what_is_not_measured_is_told_and_not_decided() -> None:
 
 
 def test_excluded_runs_count_only_when_asked() -> None:
-    review = a_review(a_dataset(ONE), excluded={"c-native_m_w_0": "a double"})
+    review = a_review(a_dataset(ONE), excluded={"c-native_m_w_01": "a double"})
     for include, runs in (("counted", 9), ("all", 10)):
         expect = {"holds": f"runs = {runs}"}
         found = verdict_on(review.dataset, review, include=include, expect=expect)
@@ -305,7 +301,7 @@ def test_text_and_json_carry_the_verdict_and_where_to_reread() -> None:
         ("world", "roofline", {"campaign": "another"}, "undecided"),
         ("world", "roofline", {"cells": ("k/native/w",)}, "undecided"),
         ("world", "roofline", {"runs": ("out",)}, "undecided"),
-        ("world", "roofline", {"runs": ("c-native_m_w_0",)}, "void"),
+        ("world", "roofline", {"runs": ("c-native_m_w_01",)}, "void"),
     ],
 )
 def test_doubts_void_what_is_said_about_the_world(
