@@ -14,7 +14,13 @@ from sparkpub.review.grouping import grouped
 from sparkpub.review.leaderboard import USES, Board
 from sparkpub.review.models import ModelName
 from sparkpub.review.names import Names, flow_name, lengths_name, load_name
-from sparkpub.review.progress import VersionLine, VersionPoint, change_between
+from sparkpub.review.progress import (
+    VersionLine,
+    VersionPoint,
+    change_between,
+    in_words,
+    is_beyond_noise,
+)
 from sparkpub.review.setup import Setup
 from sparkpub.review.speeds import GENERATION, Speed
 from sparkpub.site import sweeps
@@ -326,7 +332,7 @@ def versions_of_model(
                 "Weights and load": name,
                 "Measured (tok/s)": " → ".join(points),
                 "Set differently": line.differs,
-                "Change": line.total.in_words,
+                "Change": in_words(line.total),
             }
         )
     return Figure(
@@ -347,12 +353,12 @@ def _since(line: VersionLine, point: VersionPoint, load: str) -> shapes.Row:
     """What changed from the first point of a line to this one, as `forest` draws it."""
     since = change_between(line.points[0].mean, point.mean)
     tip = {"load": load, "measured": f"{rounded(point.mean.value)} tok/s"}
-    tip["from the first"] = percent(since.percent)
+    tip["from the first"] = percent(since.value)
     row = {"value": 0.0, "low": 0.0, "high": 0.0, "verdict": "first", "tip": tip}
     if point.change is not None:
-        low, high = since.interval or (since.percent, since.percent)
-        verdict = "changed" if point.change.is_beyond_noise else "not shown"
-        row |= {"value": since.percent, "low": low, "high": high, "verdict": verdict}
+        low, high = since.interval() or (since.value, since.value)
+        verdict = "changed" if is_beyond_noise(point.change) else "not shown"
+        row |= {"value": since.value, "low": low, "high": high, "verdict": verdict}
     return row
 
 
