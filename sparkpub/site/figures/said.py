@@ -20,7 +20,7 @@ from sparkpub.record.text import (
     with_unit,
 )
 from sparkpub.review.names import in_environment, runs_of
-from sparkpub.review.progress import VersionLine, beyond_noise
+from sparkpub.review.progress import VersionLine, beyond_noise, in_words
 from sparkpub.review.statistics.estimate import ALPHA, t_quantile
 from sparkpub.review.statistics.growth import LEVEL_PERCENT, Growth, Shape, growth
 from sparkpub.review.statistics.series import detectable_change
@@ -369,9 +369,9 @@ def versions(lines: Sequence[VersionLine]) -> str:
         what = f"From {engines[0]} to {engines[1]}"
         if engines[0] == engines[1]:
             what = f"{engines[0]}, measured again"
-        return f"{what}: {line.total.in_words}."
+        return f"{what}: {in_words(line.total)}."
     loads = counted(len(lines), "load")
-    if all(line.total.p is None for line in lines):
+    if all(line.total.interval() is None for line in lines):
         return (
             f"{loads}, {_range(lines)}: too few runs to tell a change from their noise."
         )
@@ -383,7 +383,7 @@ def versions(lines: Sequence[VersionLine]) -> str:
 
 def _range(lines: Sequence[VersionLine]) -> str:
     """`−6.9 to +1.7 %`: the smallest and the largest change."""
-    changes = [line.total.percent for line in lines]
+    changes = [line.total.value for line in lines]
     return spread(
         [
             between(

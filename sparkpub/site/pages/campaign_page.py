@@ -1,7 +1,7 @@
 """What the page of a campaign shows: the answer with its charts and table; and folded, everything to check it by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from sparkpub.review.tables.column import rows as rows_of
 from sparkpub.review.unrecorded import unrecorded
 from sparkpub.site import sentences, sweeps
 from sparkpub.site.content import placeholder
-from sparkpub.site.figures.campaign import without_room, worth
+from sparkpub.site.figures.campaign import worth
 from sparkpub.site.figures.figure import Figure
 from sparkpub.site.figures.library import ENDINGS, Library
 from sparkpub.site.figures.others import capacities
@@ -48,11 +48,10 @@ ALONG = {
 
 @dataclass(frozen=True)
 class Section:
-    """A question of a campaign's page with the placeholders of its figures. `more` are folded, by workload."""
+    """A question of a campaign's page with the placeholders of its figures."""
 
     title: str
     figures: Sequence[str]
-    more: Mapping[str, str] = field(default_factory=dict)
 
 
 def context(
@@ -154,11 +153,7 @@ def answering(
     # Below saturation the throughput of an open loop follows the arrivals: it ranks nothing.
     if question.ranks and not bears:
         bars = [f"{name}-bars" for name in leading[:2]]
-        more = {}
-        for workload in without_room(library.campaign(campaign.name)):
-            for figure in place(bars[:1], workload=workload):
-                more[str(workload)] = figure
-        found.append(Section("Ranking", place(bars), more))
+        found.append(Section("Ranking", place(bars)))
     if question.sweeps:
         found += _along(publication, library, campaign)
     return [section for section in found if section.figures]

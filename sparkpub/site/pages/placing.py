@@ -21,7 +21,7 @@ CAVEATS = '<details class="sp-plain sp-caveats'
 """Where a page speaks of its caveats itself."""
 INLINE = 1
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
-MOST_INLINE = 200_000
+MOST_INLINE = 300_000
 """Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""
 
 

@@ -148,11 +148,10 @@ def samples(stored: Stored, found: Trace) -> bytes:
     rows: list[dict[str, object]] = [
         {
             "panel": panel,
-            "group": gpu,
             "times": _steps([time for time, _ in points]),
             "values": _steps([value for _, value in points]),
         }
-        for (panel, gpu), points in found.lines.items()
+        for panel, points in found.lines.items()
     ]
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)
