@@ -109,21 +109,6 @@ def objects(document: Any) -> list[dict[str, Any]]:
     return [item for item in document if isinstance(item, dict)]
 
 
-def at(document: Any, path: str) -> Any:
-    """What lies at a dotted path (`results.0.rate`; a number indexes a list); None where nothing does."""
-    for part in path.split("."):
-        if isinstance(document, Mapping):
-            document = document.get(part)
-        elif isinstance(document, list) and part.lstrip("-").isdecimal():
-            index = int(part)
-            if not -len(document) <= index < len(document):
-                return None
-            document = document[index]
-        else:
-            return None
-    return document
-
-
 def number(value: Any) -> float | None:
     """A number of a size that figures have, also from text with thousands separators; None for anything else."""
     if type(value) is float and outside.is_figure(value):

@@ -61,7 +61,7 @@ def driven(
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftBehind:
     """What the run of a client left: what it and the server printed, its report, and what the server said of itself."""
 
     log: bytes
@@ -117,7 +117,7 @@ class Left:
 
 def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> Answer:
     """What the report of one of these tools says, with what the server said of itself."""
-    left = Left(log, files)
+    left = LeftBehind(log, files)
     said = read(left.report, tools)
     if said is None:
         names = " or ".join(tools)

@@ -306,11 +306,12 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     cells["line"] = cells["cell"]
     named = cells["Model"] + (" · " + cells["Load"] if len(workloads) > 1 else "")
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
-    begin = cells.assign(x=cells["runs"].str[0].map(places), value=cells["p50"] - half)
+    begin, end = (
+        cells.assign(x=cells["runs"].str[at].map(places), value=cells["p50"] + more)
+        for at, more in ((0, -half), (-1, half))
+    )
     begin["label"] = named.where(cells["environment"] == environments[0], None)
-    end = cells.assign(x=cells["runs"].str[-1].map(places), value=cells["p50"] + half)
-    points = runs.assign(kind="run", x=runs["number"])
-    rows = pd.concat([begin, end, points])
+    rows = pd.concat([begin, end, runs.assign(kind="run", x=runs["number"])])
     rows["group"] = rows["Environment"]
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),

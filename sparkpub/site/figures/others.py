@@ -429,19 +429,19 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
     }
     whole = together[together["effect_unit"] == "%"].astype(object)
     whole = whole.rename(columns=ends).assign(over=True, called=ALL)
+    labels = {
+        metric.name: metric.label for metric in campaign.site.headlines(campaign.data)
+    }
+    whole = whole[whole["metric"].isin(labels)]
+    pairs = whole[[*SIDES, "metric"]].assign(
+        place=whole["metric"].map(list(labels).index), pair=range(len(whole))
+    )
+    rows = pd.concat([each, whole]).merge(pairs, on=[*SIDES, "metric"])
+    rows = rows.sort_values(["place", "pair", "over"], kind="stable").infer_objects()
+    cell = rows["model"] + " (" + rows["workload"] + "), "
     are_several = len(together[SIDES].drop_duplicates()) > 1
-    found = [pd.DataFrame()]
-    for metric in campaign.site.headlines(campaign.data):
-        mine = whole[whole["metric"] == metric.name]
-        for pair, of_all in mine.groupby(SIDES, sort=False):
-            rows = pd.concat([each.merge(of_all[[*SIDES, "metric"]]), of_all])
-            model, workload, *_ = pair
-            cell = f"{model} ({workload}), " if are_several else ""
-            found.append(rows.assign(panel=metric.label, name=cell + rows["called"]))
-    rows = pd.concat(found)
-    if rows.empty:
-        return rows
-    rows = rows.infer_objects()
+    rows["name"] = (cell if are_several else "") + rows["called"]
+    rows["panel"] = rows["metric"].map(labels)
     rows["environment"], rows["campaign"] = rows["candidate"], campaign.data.name
     return campaign.part(rows)
 

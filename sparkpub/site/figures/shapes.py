@@ -50,8 +50,6 @@ OPEN = ("undecided", "confounded", "not shown", "first")
 """Verdicts whose signs are hollow: nothing is shown."""
 WIDE_RANGE = 4
 """From this ratio of the last tick to the first on, an axis is logarithmic."""
-MOST_TICKS = 8
-"""So many values have room for their numbers on a phone."""
 
 
 def dots(
@@ -178,7 +176,7 @@ def lines(
             values=list(ticks),
             tickCount=len(ticks),
             labelExpr="format(datum.value, ',')",
-            labelOverlap=len(ticks) > MOST_TICKS,
+            labelOverlap=True,
         )
     y = _spread(zero=bool(ticks) or ordered)
     place: Spec = {
@@ -188,10 +186,7 @@ def lines(
     joined = _of("mean").mark_line()
     joined = joined.encode(color=_look(alt.Color, groups, SERIES, legend), **place)
     if groups:
-        dashes = _look(
-            alt.StrokeDash, [*groups, ""], [*_looks(groups, theme.DASHES), [1, 0]]
-        )
-        joined = joined.encode(strokeDash=dashes)
+        joined = joined.encode(strokeDash=_look(alt.StrokeDash, groups, theme.DASHES))
     if ordered:
         joined = joined.encode(**_at(order="order"))
     if _any(rows, "line"):

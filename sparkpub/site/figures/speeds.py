@@ -227,20 +227,18 @@ def models(
     for speed, rate in zip(found, rates, strict=True):
         alone, all_users = rate
         name = speed.model.name
-        tip = {"model": name, "weights": speed.weights, "one user": f"{alone:g} tok/s"}
+        line: dict[str, Value] = {
+            "Model": name,
+            "Weights": speed.weights,
+            "One user (tok/s)": rounded(alone),
+            f"{users} together (tok/s)": rounded(all_users),
+        }
         row = {"kind": "run", "group": speed.weights, "x": alone, "value": all_users}
         if rate in named:
             # Left of the slowest one there is no room.
             row |= {"label": name, "left": rate != slowest}
-        rows.append(row | {"tip": tip | {users: f"{all_users:g} tok/s"}})
-        told.append(
-            {
-                "Model": Entry(name, addresses.get(name, "")),
-                "Weights": speed.weights,
-                "One user (tok/s)": rounded(alone),
-                f"{users} together (tok/s)": rounded(all_users),
-            }
-        )
+        rows.append(row | {"tip": line})
+        told.append(line | {"Model": Entry(name, addresses.get(name, ""))})
     ratios = [all_users / alone for alone, all_users in rates]
     most = some.load.at_once or math.inf
     possible = [ratio for ratio in ratios if ratio <= most] or ratios

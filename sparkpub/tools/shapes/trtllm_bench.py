@@ -21,6 +21,7 @@ from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import reading
 from sparkpub.tools.forms import ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
@@ -103,11 +104,11 @@ _MODES = ("throughput", "latency")
 
 def of_report(report: Document) -> Document:
     """The JSON report, with what follows from it."""
-    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
+    measured = reading.number(at(report, "performance.total_latency_ms"))
     settings = {
-        "model": reading.at(report, "engine.model"),
-        "backend": reading.at(report, "engine.backend"),
-        "scheduling_policy": reading.at(report, "world_info.scheduling_policy"),
+        "model": at(report, "engine.model"),
+        "backend": at(report, "engine.backend"),
+        "scheduling_policy": at(report, "world_info.scheduling_policy"),
     }
     said: Document = {
         "engine.name": "TensorRT-LLM",

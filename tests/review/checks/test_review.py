@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from sparkpub.cli import cli
 from sparkpub.record.campaign import Acknowledgement, Quarantine
 from sparkpub.record.errors import UsageError
-from sparkpub.record.record import Machine, MetricValue
+from sparkpub.record.record import MetricValue
 from sparkpub.record.store import CAMPAIGN_FILE, read_campaign, to_json
 from sparkpub.review.checks import CHECKS, Review, review
 from sparkpub.review.checks.quarantine import meant
@@ -102,12 +102,6 @@ def used(*gib: float, total: float = 119.7) -> Callable[[list[Run]], None]:
     return plant
 
 
-def on_a_processor(runs: list[Run]) -> None:
-    for run in runs:
-        run.machine = Machine(id="m1", memory_total_gib=125.0, cpu_count=16)
-        run.roles = ("log", "report")
-
-
 def hot_in_five(runs: list[Run]) -> None:
     for run in [*faults.cell(runs)[:3], *faults.cell(runs, "sparse")[:2]]:
         run.gates = (faults.HOT,)
@@ -127,7 +121,6 @@ CASES: list[tuple[Callable[[list[Run]], Any], list[str]]] = [
     (used(0.7, 0.0), ["high-variation: System memory peak"]),
     (used(200.0, total=1000.0), []),
     (used(1200.0, total=1000.0), ["unit: All 40 runs"]),
-    (on_a_processor, ["telemetry-gap: All 40 runs"]),
     (hot_in_five, ["5 runs of dense/native/w and sparse/native/w started hot. For"]),
 ]
 
@@ -198,22 +191,16 @@ def test_a_finding_on_several_runs_names_the_smallest_thing_that_holds_them() ->
     native = [a_run(iteration=number) for number in (1, 2, 3)]
     other = a_run(environment="container", minute=9)
     view = a_view(*native, other)
-    ids = [run.run_id for run in (*native, other)]
-    for runs, words, run, cell, concerned in (
-        (native[:1], "Iteration 1 of m/native/w.", ids[0], "m/native/w", None),
-        (native[:2], "2 of 3 runs of m/native/w.", None, "m/native/w", ids[:2]),
-        (
-            [native[0], other],
-            "2 runs of m/native/w and m/container/w.",
-            None,
-            None,
-            ids[::3],
-        ),
-        ([*native, other], "All 4 runs of the campaign.", None, None, ids),
+    both = ("m/native/w", "m/container/w")
+    for runs, words, cells in (
+        (native[:1], "Iteration 1 of m/native/w.", both[:1]),
+        (native[:2], "2 of 3 runs of m/native/w.", both[:1]),
+        ([native[0], other], "2 runs of m/native/w and m/container/w.", both),
+        ([*native, other], "All 4 runs of the campaign.", ()),
     ):
         (found,) = view.tell("drift", "info", "{}", [(each, "") for each in runs])
-        about = found.message, found.run, found.cell, found.evidence.get("runs")
-        assert about == (words, run, cell, concerned)
+        ids = tuple(run.run_id for run in runs)
+        assert (found.message, found.runs, tuple(found.cells)) == (words, ids, cells)
     assert found.where == "c"
     assert view.finding("claim", "info", "x.", file="a.md", line=3).where == "a.md:3"
     assert list(view.tell("drift", "info", "{}", [])) == []
@@ -305,20 +292,24 @@ def test_a_quarantined_run_is_not_accused_again(tmp_path: Path, name: str) -> No
 
 
 def test_quarantine_takes_a_run_out_and_undo_puts_it_back(tmp_path: Path) -> None:
-    run = hot(tmp_path)
-    before = (tmp_path / "clean" / CAMPAIGN_FILE).read_text()
-    command = ["quarantine", run.run_id, "--data", str(tmp_path)]
+    run, about = hot(tmp_path), tmp_path / "clean" / CAMPAIGN_FILE
+    before = about.read_text()
+
+    def quarantine(*options: str) -> Result:
+        argv = ["quarantine", run.run_id, "--data", str(tmp_path), *options]
+        return CliRunner().invoke(cli, argv)
+
     for refused in (["--reason", "x", "--undo"], [], ["--undo"], ["--reason", " "]):
-        assert CliRunner().invoke(cli, [*command, *refused]).exit_code != 0
-    assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
-    done = CliRunner().invoke(cli, [*command, "--reason", "the fan\nwas blocked"])
+        assert quarantine(*refused).exit_code != 0
+    assert about.read_text() == before
+    done = quarantine("--reason", "the fan\nwas blocked")
     last = f"{run.run_id} is excluded from the results of clean"
     assert (done.exit_code, done.output.splitlines()[-1]) == (0, last)
     found = reviewed(tmp_path)
     assert found.excluded == {run.run_id: "quarantined: the fan was blocked"}
     assert found.findings == (), "a run that is out is not reviewed for its conditions"
-    assert CliRunner().invoke(cli, [*command, "--undo"]).exit_code == 0
-    assert (tmp_path / "clean" / CAMPAIGN_FILE).read_text() == before
+    assert quarantine("--undo").exit_code == 0
+    assert about.read_text() == before
 
 
 def test_a_run_is_named_as_a_person_finds_it(tmp_path: Path) -> None:
