@@ -39,7 +39,7 @@ SIZES = {4: "up to 4B", 16: "4B to 16B", 48: "16B to 48B", inf: "over 48B"}
 UNKNOWN = "size not stated"
 
 
-Columns = Mapping[int | None, Sequence[str]]
+ColumnsOfBoard = Mapping[int | None, Sequence[str]]
 """Widths of weights, each with the formats in it."""
 
 
@@ -65,7 +65,7 @@ def context(publication: Publication) -> dict[str, Any]:
     }
 
 
-def columns_of(board: Board) -> Columns:
+def columns_of(board: Board) -> ColumnsOfBoard:
     """The columns of a board."""
     return {
         bits: sorted({speed.weights for speed in board.speeds if speed.bits == bits})
