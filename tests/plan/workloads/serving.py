@@ -52,33 +52,29 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     served: Served
 
     def do_GET(self) -> None:
-        self.served.asked.append((self.path, None))
-        self.served.keys_sent += self.headers.get_all("Authorization", [])
-        if self.served.status != 200 and not self.served.pages:
-            self._send(self.served.status, {"error": "not now"})
-            return
-        key = self.served.key
-        if key is not None and self.headers["Authorization"] != f"Bearer {key}":
-            self._send(401, {"error": "no key"})
-            return
-        page = self.served.pages.get(self.path)
-        self._send(404 if page is None else 200, page or {"error": "none"})
+        self._answer(None)
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        body = json.loads(self.rfile.read(length))
-        self.served.asked.append((self.path, body))
-        if self.path == "/v1/chat/completions":
+        self._answer(json.loads(self.rfile.read(length)))
+
+    def _answer(self, body: Any) -> None:
+        served = self.served
+        served.asked.append((self.path, body))
+        served.keys_sent += self.headers.get_all("Authorization", [])
+        is_chat = self.path == "/v1/chat/completions"
+        page = served.pages.get(self.path)
+        if served.status != 200 and (is_chat or not served.pages):
+            self._send(served.status, {"error": "not now"})
+        elif is_chat:
             self._chat(body)
-            return
-        page = self.served.pages.get(self.path)
-        self._send(404 if page is None else 200, page or {"error": "none"})
+        elif served.key and self.headers["Authorization"] != f"Bearer {served.key}":
+            self._send(401, {"error": "no key"})
+        else:
+            self._send(404 if page is None else 200, page or {"error": "none"})
 
     def _chat(self, body: dict[str, Any]) -> None:
         served = self.served
-        if served.status != 200:
-            self._send(served.status, {"error": "not now"})
-            return
         words = served.text.split()
         tokens = body["max_tokens"]
         if body.get("ignore_eos") and words:
