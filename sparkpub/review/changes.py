@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sparkpub.record import outside
 from sparkpub.record.errors import ClaimError
@@ -23,9 +23,7 @@ from sparkpub.review.dataset import CampaignData, Dataset, load
 from sparkpub.review.results import Results
 from sparkpub.review.tables.column import TableRow
 
-ChangeDocument = Mapping[str, Any]
-K = TypeVar("K")
-V = TypeVar("V")
+ChangeDocument = Mapping[Any, Any]
 _CELL = ("campaign", "model", "environment", "workload", "metric", "unit")
 _COMPARISON = ("campaign", "model", "workload", "metric", "baseline", "candidate")
 """Columns that tell one row of a table from the others."""
@@ -62,8 +60,8 @@ def changes(base: Path, data: Path, claims: Path | None = None) -> ChangeDocumen
     return {
         "campaigns": [_campaign(name, reviews) for name in names],
         "findings": {
-            "new": [new.document() for _, _, new in findings if new],
-            "gone": [old.document() for _, old, _ in findings if old],
+            "new": [new.document() for _, old, new in findings if old is None],
+            "gone": [old.document() for _, old, new in findings if new is None],
         },
         "cells": _rows(
             _CELL,
@@ -88,9 +86,7 @@ def _same(one: Path, other: Path) -> bool:
     return names == others == set(same)
 
 
-def _differing(
-    old: Mapping[K, V], new: Mapping[K, V]
-) -> list[tuple[K, V | None, V | None]]:
+def _differing(old: ChangeDocument, new: ChangeDocument) -> list[tuple[Any, Any, Any]]:
     """What is not the same on both sides, as it is on either: in the order of the second, then what only the first
     has."""
     found = [(key, old.get(key), new.get(key)) for key in {**new, **old}]
@@ -190,8 +186,6 @@ MOST_ROWS = 50
 """Rows of one table in Markdown: GitHub shows a summary of at most 1 MiB, and nobody reads more."""
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 """ASCII punctuation: Markdown takes each of its signs as it stands behind a backslash (CommonMark, section 2.4)."""
-_Section = tuple[str, Sequence[str], Sequence[Sequence[str]]]
-"""A table: title, headings, rows."""
 
 
 def as_text(found: ChangeDocument) -> Iterator[str]:
@@ -220,63 +214,49 @@ def as_markdown(found: ChangeDocument) -> Iterator[str]:
             yield from (f"and {len(rows) - MOST_ROWS} more", "")
 
 
-def _sections(found: ChangeDocument, *, primary: bool) -> list[_Section]:
-    """The tables that have rows, of all metrics or the primary ones. Of cells, those that readers know come first."""
+def _sections(found: ChangeDocument, *, primary: bool) -> Iterator[tuple[Any, ...]]:
+    """The tables that have rows, of all metrics or the primary ones: title, headings and rows. Of cells, those that
+    readers know come first."""
     campaigns, findings = found["campaigns"], found["findings"]
+    which = " (primary metrics)" if primary else ""
+    about_finding = ("", "Check", "Where", "Finding")
+    touched = {"altered": "changed in place", "removed": "removed"}
     cells, verdicts = (
         [row for row in found[name] if row["primary"] or not primary]
         for name in ("cells", "verdicts")
     )
     cells.sort(key=lambda cell: cell["before"] is None)
-    which = " (primary metrics)" if primary else ""
-    finding = ("", "Check", "Where", "Finding")
-    touched = {"altered": "changed in place", "removed": "removed"}
-    sections: list[_Section] = [
-        (
-            "Campaigns",
-            ("Campaign", "", "Runs", "Coverage"),
-            [
-                (item["campaign"], item["state"], _runs(item), _covered(item))
-                for item in campaigns
-            ],
-        ),
-        (
-            "Published records touched",
-            ("Run", ""),
-            [
-                (run, how)
-                for item in campaigns
-                for name, how in touched.items()
-                for run in item[name]
-            ],
-        ),
-        (
-            "Decisions in campaign.json",
-            ("Campaign", "Entry"),
-            [
-                (item["campaign"], one)
-                for item in campaigns
-                for one in item["decisions"]
-            ],
-        ),
-        ("New findings", finding, [*map(_told, findings["new"])]),
-        ("Resolved findings", finding, [*map(_told, findings["gone"])]),
-        (f"Cells{which}", ("Cell", "Metric", "Mean and runs"), [*map(_cell, cells)]),
-        (
-            f"Verdicts{which}",
-            ("Comparison", "Metric", "Verdict"),
-            [*map(_comparison, verdicts)],
-        ),
-        (
-            "Claims",
-            ("Claim", "Verdict"),
-            [
-                (claim["says"], _arrow(claim, "no such data"))
-                for claim in found["claims"]
-            ],
-        ),
-    ]
-    return [section for section in sections if section[2]]
+    headings = {
+        "Campaigns": ("Campaign", "", "Runs", "Coverage"),
+        "Published records touched": ("Run", ""),
+        "Decisions in campaign.json": ("Campaign", "Entry"),
+        "New findings": about_finding,
+        "Resolved findings": about_finding,
+        f"Cells{which}": ("Cell", "Metric", "Mean and runs"),
+        f"Verdicts{which}": ("Comparison", "Metric", "Verdict"),
+        "Claims": ("Claim", "Verdict"),
+    }
+    rows = (
+        [
+            (one["campaign"], one["state"], _runs(one), _covered(one))
+            for one in campaigns
+        ],
+        [
+            (run, how)
+            for one in campaigns
+            for name, how in touched.items()
+            for run in one[name]
+        ],
+        [(one["campaign"], entry) for one in campaigns for entry in one["decisions"]],
+        [*map(_told, findings["new"])],
+        [*map(_told, findings["gone"])],
+        [*map(_cell, cells)],
+        [*map(_comparison, verdicts)],
+        [(one["says"], _arrow(one, "no such data")) for one in found["claims"]],
+    )
+    for (title, heads), lines in zip(headings.items(), rows, strict=True):
+        if lines:
+            yield title, heads, lines
 
 
 def _told(finding: ChangeDocument) -> Sequence[str]:

@@ -486,7 +486,6 @@ WORDS = tuple(
 def proof(text: str, uri: str) -> str:
     """A page with a mark in place of each result, to be read for what was typed. Raises ClaimError with file and
     line."""
-    text = text.replace(BOUND, " ").replace(JUDGED, " ")
     words = {name: _mark(name) for name in WORDS}
     return expressions.render(words, text, uri, 0)
 

@@ -7,7 +7,7 @@ carry bare NaN and Infinity, and are cut short when a process dies.
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -109,21 +109,6 @@ def objects(document: Any) -> list[dict[str, Any]]:
     return [item for item in document if isinstance(item, dict)]
 
 
-def at(document: Any, path: str) -> Any:
-    """What lies at a dotted path (`results.0.rate`; a number indexes a list); None where nothing does."""
-    for part in path.split("."):
-        if isinstance(document, Mapping):
-            document = document.get(part)
-        elif isinstance(document, list) and part.lstrip("-").isdecimal():
-            index = int(part)
-            if not -len(document) <= index < len(document):
-                return None
-            document = document[index]
-        else:
-            return None
-    return document
-
-
 def number(value: Any) -> float | None:
     """A number of a size that figures have, also from text with thousands separators; None for anything else."""
     if type(value) is float and outside.is_figure(value):
@@ -214,11 +199,6 @@ def failed_requests(
     return {name: metric(name, 100 * failed / (failed + succeeded), "report")}
 
 
-def durations(values: Iterable[float]) -> list[float]:
-    """Those of the values that can be milliseconds of something that ran."""
-    return [value for value in values if 0 <= value < _LONGEST_MS]
-
-
 def distribution(
     stem: str, values: Sequence[float], source: Source
 ) -> dict[str, MetricValue]:
@@ -227,7 +207,8 @@ def distribution(
     Percentiles are interpolated, the same for every tool, so that P99 of a hundred requests is not simply the slowest
     one.
     """
-    array = np.asarray(durations(values), dtype=float)
+    ran = [value for value in values if 0 <= value < _LONGEST_MS]
+    array = np.asarray(ran, dtype=float)
     if not array.size:
         return {}
     found = {"mean": array.mean(), "min": array.min(), "max": array.max()}

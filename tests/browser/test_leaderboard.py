@@ -68,9 +68,7 @@ def pages() -> dict[str, bytes]:
     found = {}
     for name, page in made.items():
         found[name] = "".join(page.blocks.values()).replace("\ue000/", "").encode()
-    speeds = measure_page.published(publication).data
-    assert speeds is not None
-    return found | {measure_page.FIGURES: speeds}
+    return found | {measure_page.FIGURES: measure_page.published(publication)}
 
 
 @pytest.fixture(scope="module")
@@ -134,18 +132,6 @@ def test_filters_narrow_rows_columns_and_recipes_and_the_address_keeps_them(
     page.click("text=Clear all")
     page.wait_for_url(board.address)
     assert shown(page)[0] == "Model-1B 1,000 2,000"
-
-
-def test_a_size_leaves_its_models_and_the_keyboard_is_enough(board: Host) -> None:
-    page = board.open().page
-    page.focus("summary:has-text('Size')")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.wait_for_url("**/?size=*")
-    assert [row.split()[0] for row in shown(page)] == ["Model-1B"]
-    page.keyboard.press("Escape")
-    assert page.locator("details[open]").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -217,38 +203,6 @@ def test_a_file_of_no_use_is_refused_in_one_line(
     assert visit.errors == []
 
 
-def test_a_file_can_be_dropped_on_the_field(board: Host) -> None:
-    """As the browser itself hands over what a reader drags from a folder."""
-    page = board.open("measure.html").page
-    page.wait_for_load_state("networkidle")
-    field = page.locator("input[type=file]").bounding_box()
-    assert field is not None
-    session = page.context.new_cdp_session(page)
-    for kind in ("dragEnter", "dragOver", "drop"):
-        session.send(
-            "Input.dispatchDragEvent",
-            {
-                "type": kind,
-                "x": field["x"] + field["width"] / 2,
-                "y": field["y"] + field["height"] / 2,
-                "data": {
-                    "items": [],
-                    "files": [str(DATA / "llama-benchy/vllm.json")],
-                    "dragOperationsMask": 1,
-                },
-            },
-        )
-    page.wait_for_selector("[data-sp-result] table")
-    assert "Yours: 102.3 tok/s" in page.inner_text("[data-sp-result]")
-
-
-READ_ON_DEMAND = """() => {
-  window.reads = {};
-  const {text} = Blob.prototype;
-  Blob.prototype.text = function () {
-    return new Promise((read) => { reads[this.name] = () => read(text.call(this)); });
-  };
-}"""
 """Files are read when the test says so."""
 
 

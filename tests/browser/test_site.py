@@ -2,7 +2,6 @@
 paper's terms and without scripting."""
 
 import gzip
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -213,26 +212,6 @@ def test_pages_are_small(site: Host) -> None:
     assert large == {}
 
 
-def test_charts_further_down_come_as_the_reader_does_and_follow_the_palette(
-    site: Host,
-) -> None:
-    visit = site.open("campaigns/phase1/")
-    page = visit.page
-    page.evaluate(OPEN_ALL)
-    last = page.locator(".sp-chart .sp-wide").last
-    address = last.locator("img").evaluate("image => image.src")
-    settle(page)
-    assert address not in visit.requests
-    page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    last.locator("> svg").wait_for()
-    assert address in visit.requests
-    assert [url for url in visit.requests if url.endswith(".narrow.svg")] == []
-    light = last.screenshot()
-    page.evaluate("document.body.dataset.mdColorScheme = 'slate'")
-    assert last.screenshot() != light
-    assert visit.errors == visit.elsewhere == []
-
-
 def _compressed(path: Path) -> int:
     return len(gzip.compress(path.read_bytes(), 9))
 
@@ -270,16 +249,6 @@ def test_search_by_keyboard_loads_its_index_once(site: Host) -> None:
         ".md-content mark:visible", has_text="bandwidth"
     ).first.wait_for()
     assert visit.errors == []
-
-
-def test_search_on_a_phone(site: Host) -> None:
-    page = site.open(
-        "", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True
-    ).page
-    page.tap(".md-header [for=__search]")
-    page.wait_for_function("document.activeElement.name === 'query'")
-    page.keyboard.type("memory")
-    assert results(page) > 1
 
 
 def test_the_menu_of_a_phone_opens_at_its_top(site: Host) -> None:
@@ -448,19 +417,6 @@ def test_explorer_filters_searches_sorts_and_remembers(site: Host) -> None:
     assert shown(again) == 10
 
 
-def test_the_first_rows_of_the_explorer_are_those_of_its_program(site: Host) -> None:
-    """And the page does not move when the program takes over."""
-    page = explorer(site)
-    table = page.locator("[data-sp-explorer] table")
-    written = table.inner_text()
-    assert table.locator("tr").count() == 26
-    page.locator("thead button", has_text="Campaign").click()
-    page.wait_for_url("**sort=campaign")
-    page.click("[data-sp-explorer] [type=reset]")
-    page.wait_for_url("**/runs/")
-    assert table.inner_text() == written
-
-
 def test_explorer_brush_narrows_the_table(site: Host) -> None:
     page = explorer(site, TWO_METRICS)
     page.locator("#explorer .sp-chart").dispatch_event("pointerenter")
@@ -502,16 +458,6 @@ def test_explorer_exports_the_selection(site: Host) -> None:
     assert lines[0].startswith("run,campaign")
     page.click("a.sp-compare")
     page.wait_for_url("**/compare/?a=run*")
-
-
-def test_a_command_can_be_copied(site: Host) -> None:
-    page = site.open(f"campaigns/{NAME}/").page
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.click("#use-these-data > summary")
-    page.locator("#use-these-data pre", has_text="archive").locator("button").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => text)")
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.strip() == f"git archive -o {NAME}.tar HEAD data/comprehensive/{NAME}"
 
 
 # ---- Compare -----------------------------------------------------------------------------------------------------
@@ -584,22 +530,3 @@ def test_a_run_is_drawn_from_its_data(site: Host) -> None:
 
 
 # ---- Data that others can use --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["phase1", NAME])
-def test_a_campaign_says_what_it_is_and_how_to_load_it(site: Host, name: str) -> None:
-    visit = site.open(f"campaigns/{name}/")
-    visit.page.wait_for_load_state("networkidle")
-    assert visit.errors == [], "the policy forbids a block of data"
-    block = visit.page.locator('script[type="application/ld+json"]')
-    dataset = json.loads(block.text_content())
-    assert dataset["@type"] == "Dataset"
-    assert dataset["url"] == f"{site.address}campaigns/{name}/"
-    lines = visit.page.locator("#use-these-data pre > code").first.text_content()
-    names: dict[str, Any] = {}
-    exec(lines, names)
-    rows = names["rows"]
-    everything = pd.read_parquet(dataset["distribution"][0]["contentUrl"])
-    expected = everything[everything["campaign"] == name]
-    assert len(rows) == len(expected) > 0
-    assert set(rows["campaign"]) == {name}

@@ -103,17 +103,6 @@ def test_the_page_holds_with_any_number_of_campaigns(number: int) -> None:
     assert "campaigns/demo/" not in page(published(*demo, *records))
 
 
-def test_the_heading_asks_for_the_home_machine() -> None:
-    away = runs_of("n", [1.0], campaign="d", machine=H200)
-    assert (
-        front_page.heading(published(*away, *campaign(1)))
-        == "How fast is your DGX Spark?"
-    )
-    assert front_page.heading(published(*away)) == "How fast is your H200?"
-    nothing = runs_of("n", [1.0], metric="peak_memory_gib")
-    assert front_page.heading(published(*nothing)) == "LLM inference, measured"
-
-
 def test_models_whose_order_a_repeat_may_turn_are_named_together() -> None:
     """A repeat may be 5 % away: 63.1 is 2.7 % below 64.8, and 60 is 8 % below."""
     records = [

@@ -67,12 +67,6 @@ def test_engines_and_formats_are_named_where_they_differ() -> None:
     assert row.count(" hidden") == 1  # the slower one waits for a filter
 
 
-def test_a_cell_says_that_its_best_recipe_drafts() -> None:
-    drafted = VLLM | {"quantization": "fp8", "speculative_decoding": True}
-    html = page(*runs_of("a", [20.7], load=ONE, observed=drafted))
-    assert text(rows(html)[0]) == "a 20.7 specu\N{SOFT HYPHEN}lative"
-
-
 def test_machines_have_sections_and_the_first_is_home() -> None:
     html = page(
         *runs_of("a", [1.0], load=ONE, machine=H200),
@@ -116,12 +110,6 @@ def test_what_is_not_ranked_is_said_in_a_sentence() -> None:
         "Not ranked: m of “ Campaign c ”, because their figures failed checks"
         in text(html)
     )
-
-
-def test_random_weights_and_single_runs_are_said_once() -> None:
-    html = page(*runs_of("m", [1.0], load=ONE, observed={"random_weights": True}))
-    assert "Random weights, so the speed is real and the answers are not: m." in html
-    assert html.count("Each figure is one run.") == 1
 
 
 def test_nothing_to_rank_is_said() -> None:

@@ -110,13 +110,6 @@ def test_a_million_tokens_cost_energy_and_a_share_of_the_machine() -> None:
     assert text(row).endswith(f"100 2.00 0.60 {share:.2f}")
 
 
-@pytest.mark.parametrize(
-    ("amount", "words"), [(0.3, "0.30"), (0.0123, "0.012"), (12.3, "12.30")]
-)
-def test_money_in_words(amount: float, words: str) -> None:
-    assert model_page.money(amount) == words
-
-
 def test_accuracy_stands_beside_speed() -> None:
     task: dict[str, Any] = {
         "metric": "output_throughput_tok_s",

@@ -185,7 +185,6 @@ POST = "---\ndate: 2026-01-02\n{}\n---\n\n# T\n"
 UNREADABLE: dict[str, tuple[str, str, int, str]] = {
     "a number": ("x.md", "# X\n\n{{ 70.47 }}\n", 3, "70.47 is no call"),
     "an unknown name": ("x.md", "\n\n{{ vlaue(1) }}\n", 3, "'vlaue' is no word"),
-    "a named address": ("x.md", "[y][z]\n\n[z]: //a:99999/\n", 3, "Port out of range"),
     "a control character": ("x.md", "\nA\x07\n", 2, "U+0007"),
     "a key twice": ("x.md", "---\ntitle: a\ntitle: b\n---\n", 3, "stands twice"),
     "a template": ("x.md", "---\ntemplate: a.html\n---\n", 2, "unknown key template"),

@@ -167,7 +167,7 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: LlamaBenchyOptions | None
 ) -> Answer:
     """Rates from the tool's report, latencies from its events, and who answered from what the server said."""
-    left = clients.Left(log, files)
+    left = clients.LeftBehind(log, files)
     said = left.lines
     left.identity["settings"] |= _settings(left.report, left.server, said)
     requests = reading.objects(reading.json_value(files.get("requests")))
@@ -178,8 +178,7 @@ def parse(
     metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
-    answer = left.answer(found, metrics)
-    observed = answer.observed
+    observed = left.observed(found)
     problems = []
     if options is not None:
         if options.exact_output:

@@ -11,13 +11,13 @@ import os
 import pkgutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass
 from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from xml.etree import ElementTree
 
 from pydantic_core import from_json, to_json
@@ -86,8 +86,10 @@ def draw(key: str, chart: Chart) -> Drawn:
         wide, narrow = chart.specification(), chart.specification(narrow=True)
         svg_wide, svg_narrow = _svg(wide, chart.rows), _svg(narrow, chart.rows)
     except (ValueError, ElementTree.ParseError) as error:
+        # Behind its first lines the converter tells where in Vega it was.
+        reason = " ".join(str(error).splitlines()[:2])
         raise SiteError(
-            f"chart {key!r} does not compile: {_reason(error)}",
+            f"chart {key!r} does not compile: {reason}",
             remedy="correct its specification or the data it names",
         ) from None
     return Drawn(
@@ -97,12 +99,6 @@ def draw(key: str, chart: Chart) -> Drawn:
         # On a phone a finger needs the table or the live chart to choose a run, and the page is a third lighter.
         tidy(svg_narrow, f"{key}-n-", links=False),
     )
-
-
-def _reason(error: Exception) -> str:
-    """The line of the converter's message that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if "Error:" in line), lines[-1])
 
 
 def _svg(specification: Spec, rows: Sequence[Row]) -> str:
@@ -128,7 +124,7 @@ def _printed(part: Any) -> Any:
     return printable(part) if isinstance(part, str) else part
 
 
-class Drawings:
+class Drawings(ExitStack):
     """Draws charts while their pages are still being made.
 
     What the cache holds is there at once. The first `POOL_FROM` others wait for the end, in case they are all; from
@@ -140,6 +136,7 @@ class Drawings:
     """
 
     def __init__(self, kept: Cache) -> None:
+        super().__init__()
         self._cache = kept
         versions = metadata.version("altair"), VERSION, VEGA_LITE
         self._decided_by = [*versions, cache.code(_SOURCES)]
@@ -150,18 +147,6 @@ class Drawings:
         self._pool: ProcessPoolExecutor | None = None
         if kept.empty:
             self._start()  # with nothing known there will be work, and starting takes a second
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
 
     def want(self, key: str, chart: Chart) -> None:
         """Have a chart drawn. Those of one key are one chart."""
@@ -193,6 +178,7 @@ class Drawings:
             # A forked process hangs once V8 has started in its parent, so processes are spawned.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(_CORES, mp_context=context)
+            self.callback(self._pool.shutdown, cancel_futures=True)
 
 
 def as_png(svg: str, kept: Cache, *, scale: float = 1.0) -> bytes:

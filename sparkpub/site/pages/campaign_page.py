@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from sparkpub.plan import coverage
 from sparkpub.record.metrics import Metric
@@ -72,11 +72,8 @@ def context(
         "names": publication.names.campaign(campaign.name),
         "extent": extent(publication, campaign),
         "unrecorded": unrecorded(campaign),
-        "kind": question.kind,
         "card": card(publication, campaign),
-        "problems": findings.problems(
-            publication.names, publication.findings_of(campaign)
-        ),
+        "problems": findings.problems(publication.findings_of(campaign)),
         "doubted": bool(publication.review.voiding(campaign.name)),
         "headlines": headlines,
         "runs_per_cell": _runs_per_cell(publication, campaign),
@@ -105,22 +102,12 @@ def _covered(library: Library, campaign: CampaignData) -> tuple[Figure, str] | N
 # -- what it asks ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CampaignQuestions:
+class CampaignQuestions(NamedTuple):
     """What a campaign asks: do environments differ, how does something grow, which model is best."""
 
     compares: bool
     sweeps: bool
     ranks: bool
-
-    @property
-    def kind(self) -> Literal["comparison", "sweep", "ranking", "mixed"]:
-        """One of the three, or several of them mixed."""
-        if self.compares + self.sweeps + self.ranks > 1:
-            return "mixed"
-        if self.compares:
-            return "comparison"
-        return "sweep" if self.sweeps else "ranking"
 
 
 def asked(publication: Publication, campaign: CampaignData) -> CampaignQuestions:

@@ -77,8 +77,11 @@ class Placing:
         if asked and CAVEATS not in html:
             # Figures of one campaign share its findings.
             shared = {id(one): one for key in asked for one in self._figures[key].flags}
-            told = problems(self._library.publication.names, shared.values())
-            blocks[asked[0]] += self._templates.text("caveats.html.j2", problems=told)
+            blocks[asked[0]] += self._templates.text(
+                "caveats.html.j2",
+                problems=problems(shared.values()),
+                publication=self._library.publication,
+            )
         return replace(page, blocks={**page.blocks, **blocks})
 
     def _place(self, key: str, inline: bool) -> str:

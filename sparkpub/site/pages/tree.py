@@ -98,6 +98,8 @@ def pages(
     compare = programs.compare(publication, addresses)
     yield "compare/index.md", page("compare", compare=compare)
 
-    reviews = [findings.of_campaign(publication, campaign) for campaign in campaigns]
     judged = findings.judged(publication)
-    yield "review/index.md", page("review", campaigns=reviews, judged=judged)
+    yield (
+        "review/index.md",
+        page("review", campaigns=campaigns, judged=judged, by_check=findings.by_check),
+    )

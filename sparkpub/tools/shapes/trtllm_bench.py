@@ -21,6 +21,7 @@ from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import reading
 from sparkpub.tools.forms import ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
@@ -103,11 +104,11 @@ _MODES = ("throughput", "latency")
 
 def of_report(report: Document) -> Document:
     """The JSON report, with what follows from it."""
-    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
+    measured = reading.number(at(report, "performance.total_latency_ms"))
     settings = {
-        "model": reading.at(report, "engine.model"),
-        "backend": reading.at(report, "engine.backend"),
-        "scheduling_policy": reading.at(report, "world_info.scheduling_policy"),
+        "model": at(report, "engine.model"),
+        "backend": at(report, "engine.backend"),
+        "scheduling_policy": at(report, "world_info.scheduling_policy"),
     }
     said: Document = {
         "engine.name": "TensorRT-LLM",
@@ -177,21 +178,19 @@ def plain(log: bytes) -> list[str]:
 def of_requests(requests: Sequence[Document]) -> Document:
     """Milliseconds of the requests' records, which are in nanoseconds. Without streaming there is no first token (-1)
     and no TPOT."""
-    streamed = [
-        item
-        for item in requests
-        if (reading.number(item.get("first_token_timestamp")) or -1) > 0
-    ]
-    return {
-        "request_latency_ms": _milliseconds(requests, "end_to_end_latency"),
-        "ttft_ms": _milliseconds(streamed, "time_to_first_token"),
-        "tpot_ms": _milliseconds(streamed, "intertoken_latency"),
+    names = {
+        "request_latency_ms": "end_to_end_latency",
+        "ttft_ms": "time_to_first_token",
+        "tpot_ms": "intertoken_latency",
     }
-
-
-def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
-    values = reading.numbers([item.get(key) for item in requests])
-    return [value / 1e6 for value in values if value > 0]
+    said: Document = {ours: [] for ours in names}
+    for item in requests:
+        first = reading.number(item.get("first_token_timestamp")) or -1
+        for ours, theirs in names.items():
+            value = reading.number(item.get(theirs)) or 0
+            if value > 0 and (first > 0 or ours == "request_latency_ms"):
+                said[ours].append(value / 1e6)
+    return said
 
 
 # -- the printed report ----------------------------------------------------------------------------------------

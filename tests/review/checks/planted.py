@@ -823,13 +823,6 @@ OF_CLIENTS: tuple[tuple[str, str, Plant], ...] = (
         recorded({f"{VARIABLE}.VLLM_USE_V1": "0"}, runs=LATER),
     ),
     (
-        "mixed-machines",
-        "rounds of both sides that started 30 °C warmer",
-        recorded(
-            {"metrics.gpu_temp_start_celsius.value": lambda heat: heat + 30}, runs=LATER
-        ),
-    ),
-    (
         "engine-warning",
         "kernels compiled while measuring",
         logged("Successful requests:", COMPILED, "container"),

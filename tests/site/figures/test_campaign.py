@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 import pytest
@@ -12,9 +11,8 @@ import pytest
 from sparkpub.record.campaign import Campaign, Quarantine
 from sparkpub.record.errors import SiteError
 from sparkpub.record.metrics import METRICS
-from sparkpub.record.record import MetricValue, Moment, Plan
-from sparkpub.record.store import Stored
-from sparkpub.review.dataset import CampaignData, Dataset, load
+from sparkpub.review.dataset import load
+from sparkpub.review.reviewed import Cell
 from sparkpub.site.build import publish
 from sparkpub.site.content import SiteOptions
 from sparkpub.site.figures.campaign import MOST_ROWS
@@ -22,38 +20,15 @@ from sparkpub.site.figures.draw import draw
 from sparkpub.site.figures.figure import Entry, Figure
 from sparkpub.site.figures.library import Library
 from sparkpub.site.study import told_apart
-from tests.building import a_record
 from tests.site.conftest import run_of, to_json, write_run
+from tests.site.figures.building import MEMORY, THROUGHPUT, TTFT, a_library
 
-THROUGHPUT, TTFT, MEMORY = (
-    "output_throughput_tok_s",
-    "ttft_p50_ms",
-    "device_used_peak_gib",
-)
-Means = Mapping[tuple[str, str, str], float]
+Means = Mapping[Cell, float]
 """Model, environment and workload to the value of the one run."""
 
 
-def a_library(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> Library:
-    stored = []
-    for position, ((model, environment, workload), mean) in enumerate(means.items()):
-        record = a_record(
-            run_id=f"c-{environment}_{model}_{workload}_iter01",
-            model=model,
-            environment=environment,
-            workload=workload,
-            started=Moment(
-                value=f"2026-11-20T{10 + position // 60}:{position % 60:02d}:00Z",
-                zone="utc",
-            ),
-            plan=Plan(position=position, order="random"),
-        )
-        value = MetricValue(value=mean, unit=METRICS[metric].unit, source="published")
-        record = record.model_copy(update={"metrics": {metric: value}})
-        stored.append(Stored(record, Path(f"c/{record.run_id}.json")))
-    campaign = CampaignData(Campaign(campaign="c", title="t"), Path("c"), tuple(stored))
-    dataset = Dataset(Path(), MappingProxyType({"c": campaign}))
-    return Library(publish(dataset, options))
+def of_means(means: Means, options: SiteOptions, metric: str = THROUGHPUT) -> Library:
+    return a_library({cell: [{metric: mean}] for cell, mean in means.items()}, options)
 
 
 @pytest.fixture
@@ -153,7 +128,7 @@ def test_the_best_row_comes_first(
         ("fast", "native", "w"): 30.0,
         ("slow", "native", "w"): 10.0,
     }
-    made = a_library(means, options, metric).figure(figure)
+    made = of_means(means, options, metric).figure(figure)
     assert names(made) == order
     first, last = made.says.split(" and ")
     assert f"{order[0]} (" in first
@@ -166,7 +141,7 @@ def test_of_two_hundred_cells_a_screen_is_drawn_and_the_table_has_all(
     means = {
         (f"m{number:03d}", "native", "w"): 1000.0 - number for number in range(200)
     }
-    library = a_library(means, options)
+    library = of_means(means, options)
     for name in ("output-throughput", "output-throughput-bars", "coverage"):
         figure = library.figure(name)
         assert names(figure) == [f"m{number:03d}" for number in range(MOST_ROWS)]
@@ -185,13 +160,13 @@ def test_a_workload_is_a_panel_under_its_own_name(options: SiteOptions) -> None:
         ("n", "native", "decode"): 2.0,
         ("m", "native", "prefill"): 3.0,
     }
-    made = a_library(means, options).figure("output-throughput-bars")
+    made = of_means(means, options).figure("output-throughput-bars")
     drawing = draw("k", made.chart).svg_wide
     assert drawing.count(">decode<") == drawing.count(">prefill<") == 1
     assert drawing.count(">m<") == 2
     assert drawing.count(">n<") == 1
     alone = {key: mean for key, mean in means.items() if key[2] == "decode"}
-    rows = a_library(alone, options).figure("output-throughput-bars").chart.rows
+    rows = of_means(alone, options).figure("output-throughput-bars").chart.rows
     assert not any("panel" in row for row in rows)
 
 
@@ -218,7 +193,7 @@ def test_a_row_is_what_differs(
 ) -> None:
     """Of several models each has a row with its environments in it; of one model its environments have rows, two of
     them in their own order."""
-    assert names(a_library(means, options).figure("output-throughput-bars")) == shown
+    assert names(of_means(means, options).figure("output-throughput-bars")) == shown
 
 
 @pytest.mark.parametrize(
@@ -239,7 +214,7 @@ def test_an_axis_spans_at_least_six_steps_of_the_last_digit(
     assert METRICS[MEMORY].decimals == 3
     names = (("m", "native", "w"), ("m", "container", "w"))
     means = dict(zip(names, values, strict=True))
-    chart = a_library(means, options, MEMORY).figure("device-used-peak").chart
+    chart = of_means(means, options, MEMORY).figure("device-used-peak").chart
     room = [row["value"] for row in chart.rows if row["kind"] == "room"]
     assert room == shown
     if 0 in shown:
@@ -252,7 +227,7 @@ def test_an_axis_spans_at_least_six_steps_of_the_last_digit(
 def test_single_runs_have_no_chart_in_run_order(options: SiteOptions) -> None:
     """A trend needs three runs of a cell."""
     means = {("m", "native", "w"): 10.0, ("n", "native", "w"): 20.0}
-    found = a_library(means, options).makers("c")
+    found = of_means(means, options).makers("c")
     assert "output-throughput" in found
     assert "output-throughput-order" not in found
 

@@ -46,6 +46,8 @@ ANSWER_LIMIT = 300
 """Seconds that an answer may take: a server may load its model first."""
 MOST_BYTES = 4 << 20
 """The largest answer that is read: a text of some hundred thousand characters in tokens is smaller."""
+DEEPEST = 50
+"""Levels of a page that are kept."""
 LONGEST_NAME = 500
 """Characters of a model's name, and of any other word that a server says of itself."""
 LONGEST_ANSWER = 4000
@@ -61,7 +63,7 @@ LASTING = 78
 
 
 @dataclass(frozen=True)
-class Page:
+class Fetched:
     """What an address answered: its text, or the status or the reason why there is none."""
 
     text: str | None
@@ -92,7 +94,7 @@ def told(text: str, most: int = SHOWN) -> str:
 
 def ask(
     url: str, path: str, body: Any = None, limit: float = LIMIT, *, keyed: bool = True
-) -> Page:
+) -> Fetched:
     """The page at an address; with a `body` it is sent there as JSON. The key goes with it if it is `keyed`.
 
     It takes about `limit` seconds at most, and `MOST_BYTES`. The server is asked directly, and a redirect is an answer
@@ -113,11 +115,11 @@ def ask(
         connection.request(method, parts.path + path, data, headers)
         return _page(connection.getresponse(), until)
     except TimeoutError:
-        return Page(None, problem=f"no whole answer within {limit:g} s")
+        return Fetched(None, problem=f"no whole answer within {limit:g} s")
     except (OSError, http.client.HTTPException) as error:
-        return Page(None, problem=told(str(error)) or type(error).__name__)
+        return Fetched(None, problem=told(str(error)) or type(error).__name__)
     except ValueError:  # its text may hold a header, and that the key
-        return Page(None, problem="the request cannot be sent")
+        return Fetched(None, problem="the request cannot be sent")
     finally:
         connection.close()
 
@@ -128,22 +130,21 @@ _PIECE = 1 << 16
 """Bytes read at once."""
 
 
-def _page(answer: http.client.HTTPResponse, until: float) -> Page:
+def _page(answer: http.client.HTTPResponse, until: float) -> Fetched:
     """The page of an answer, which is read up to a bound."""
     status = answer.status
     if not 200 <= status < 300:
         place = answer.getheader("Location")
         if 300 <= status < 400 and place is not None:
-            return Page(None, status, f"a redirect to {told(place)}")
+            return Fetched(None, status, f"a redirect to {told(place)}")
         said = _read(answer, _PIECE, until).decode(errors="replace")
-        return Page(None, status, f"status {status}: {told(said)}".rstrip(": "))
-    large = (answer.length or 0) > MOST_BYTES
-    content = b"" if large else _read(answer, MOST_BYTES, until)
-    if large or len(content) > MOST_BYTES:
-        return Page(None, status, f"larger than {MOST_BYTES >> 20} MiB")
+        return Fetched(None, status, f"status {status}: {told(said)}".rstrip(": "))
+    content = _read(answer, MOST_BYTES, until)
+    if len(content) > MOST_BYTES:
+        return Fetched(None, status, f"larger than {MOST_BYTES >> 20} MiB")
     if answer.length:
-        return Page(None, status, "cut short")
-    return Page(content.decode(errors="replace"), status)
+        return Fetched(None, status, "cut short")
+    return Fetched(content.decode(errors="replace"), status)
 
 
 def _read(answer: http.client.HTTPResponse, most: int, until: float) -> bytes:
@@ -169,7 +170,7 @@ def counters(url: str) -> str | None:
 _LEFT_OUT = re.compile(r"^#|_(bucket|created)[{ ]")
 
 
-def refusal(url: str, page: Page) -> str | None:
+def refusal(url: str, page: Fetched) -> str | None:
     """Why /v1/models of a server says nothing, and what to do about it; None where it says something."""
     if page.document is not None:
         return None
@@ -190,7 +191,7 @@ _AT_FAULT = "wait until it has loaded its model, or look at the server's log"
 """What to do where a server is there and cannot answer."""
 
 
-def silence(url: str, page: Page) -> str:
+def silence(url: str, page: Fetched) -> str:
     """That no server answers at an address, with the reason."""
     why = f" ({page.problem})" if page.problem else ""
     return f"no server answers at {url}{MODELS}{why}"
@@ -284,12 +285,15 @@ def shown(url: str, model: Any) -> Any:
     return without_templates({name: document.get(name) for name in kept})
 
 
-def without_templates(document: Any) -> Any:
-    """A document in which long texts are replaced by their length."""
+def without_templates(document: Any, levels: int = DEEPEST) -> Any:
+    """A document in which long texts are replaced by their length, and nothing is deeper than these levels."""
+    if levels == 0:
+        return None
     if isinstance(document, dict):
-        return {key: without_templates(value) for key, value in document.items()}
+        pairs = document.items()
+        return {key: without_templates(value, levels - 1) for key, value in pairs}
     if isinstance(document, list):
-        return [without_templates(value) for value in document]
+        return [without_templates(value, levels - 1) for value in document]
     if isinstance(document, str) and len(document) > LONGEST:
         return f"[{len(document)} characters left out]"
     return document
@@ -320,7 +324,7 @@ def loaded(said: Any) -> list[str]:
     return _names(names)
 
 
-def chat(url: str, model: str, text: str, tokens: int) -> Page:
+def chat(url: str, model: str, text: str, tokens: int) -> Fetched:
     """The server's answer to one message, the likeliest token each time."""
     body = {
         "model": model,
@@ -351,7 +355,7 @@ def answer(url: str, model: str) -> dict[str, Any]:
     }
 
 
-def _count(page: Page, name: str) -> int | None:
+def _count(page: Fetched, name: str) -> int | None:
     """Tokens of an answer as its server counts them; None where it does not."""
     tokens = within(page.document, "usage", name)
     return tokens if isinstance(tokens, int) and tokens > 0 else None
