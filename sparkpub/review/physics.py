@@ -27,9 +27,6 @@ THROUGHPUT = "output_throughput_tok_s"
 EMBEDDING_SHARE = 0.2
 """Share of a dense model's weights that a step may not read: the input embedding, 7 % of Llama 3 8B and of Qwen2.5 7B
 in 16 bits, more where only it is not quantised."""
-HEAD_SHARE = 1 / 3
-"""Share of a model's parameters that a token of a prompt may not use: input embedding and output head, 14 % of Qwen2.5
-7B; small models have larger shares."""
 SUSPICIOUS, SUSPICIOUS_NOMINAL = 0.85, 1.2
 """Shares of what a machine has from which a figure is not plausible; the second where only the publisher's number of
 parameters is known, which a name rounds."""
@@ -44,13 +41,6 @@ _WIDE_BITS = 16
 
 
 # -- the machine -------------------------------------------------------------------------------------------------
-
-
-class Peak(NamedTuple):
-    """Operations per second of a run's machine: at most in any format, and with numbers as wide as the weights."""
-
-    any_format: float
-    own_format: float
 
 
 def machine_of(record: Record) -> catalogue.MachineFacts | None:
@@ -71,19 +61,19 @@ def devices(record: Record) -> int:
     return max(1, len(record.machine.gpus)) * (record.machine.count or 1)
 
 
-def peak(record: Record) -> Peak | None:
-    """What all GPUs of a run's machine compute at most; None where nothing says what machine it was."""
+def peak(record: Record) -> float | None:
+    """Operations per second that all GPUs of a run's machine compute at most, with numbers as wide as its weights; None
+    where nothing says what machine it was."""
     facts = machine_of(record)
     if facts is None:
         return None
-    fastest = max(facts.peak_8_bit_flops, facts.peak_4_bit_flops or 0)
     width = weights.bits(setup_of(record).quantization) or 0
-    own = fastest
+    found = max(facts.peak_8_bit_flops, facts.peak_4_bit_flops or 0)
     if width >= _WIDE_BITS:
-        own = facts.peak_16_bit_flops
+        found = facts.peak_16_bit_flops
     elif width >= 8:
-        own = facts.peak_8_bit_flops
-    return Peak(float(fastest * devices(record)), float(own * devices(record)))
+        found = facts.peak_8_bit_flops
+    return float(found * devices(record))
 
 
 # -- memory ------------------------------------------------------------------------------------------------------
@@ -223,20 +213,6 @@ def active_parameters(record: Record) -> float | None:
 # -- arithmetic --------------------------------------------------------------------------------------------------
 
 
-class Operations(NamedTuple):
-    """Operations per token: at least, and with every parameter that takes part."""
-
-    at_least: float
-    expected: float
-    is_nominal: bool
-    """Whether nothing but the publisher's number of parameters is known."""
-
-    @property
-    def suspicious(self) -> float:
-        """The share of the machine's operations from which a rate is not plausible."""
-        return SUSPICIOUS_NOMINAL if self.is_nominal else SUSPICIOUS
-
-
 def computed(record: Record) -> Iterator[tuple[str, float]]:
     """The metrics of a run that tell how fast tokens were computed, of prompts or of all: with tokens per second."""
     share = share_computed(record)
@@ -265,8 +241,9 @@ def share_computed(record: Record) -> float:
     return 1 - (record.value("prefix_cache_hit_percent") or 0.0) / 100
 
 
-def operations(record: Record) -> Operations | None:
-    """What a token takes, without attention, which comes on top; None where nothing says how many parameters take
+def operations(record: Record) -> tuple[float, float] | None:
+    """What a token takes with every parameter that takes part, without attention, which comes on top, and the share of
+    the machine's operations from which a rate is not plausible; None where nothing says how many parameters take
     part."""
     known, seen = expected(record.requested), record.observed
     taking_part = None if known is None else known.active_parameters
@@ -274,8 +251,7 @@ def operations(record: Record) -> Operations | None:
         taking_part = known.parameters
     if taking_part is None and is_dense(seen):
         taking_part = seen.parameters
-    is_nominal = taking_part is None
-    count = active_parameters(record) if taking_part is None else float(taking_part)
-    if count is None:
-        return None
-    return Operations(2 * (1 - HEAD_SHARE) * count, 2 * count, is_nominal)
+    if taking_part is not None:
+        return 2.0 * taking_part, SUSPICIOUS
+    stated = active_parameters(record)
+    return None if stated is None else (2 * stated, SUSPICIOUS_NOMINAL)

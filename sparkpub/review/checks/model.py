@@ -1,7 +1,6 @@
 """Which model really ran: by its configuration, by the memory it takes, and beside other models."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -46,19 +45,19 @@ SAME_NUMBERS_BYTES_RATIO = Threshold(
 def identity(view: View) -> Iterator[Finding]:
     """Runs whose evidence shows another model than was asked for, and language-model runs that show none."""
     silent: list[Case] = []
-    others: dict[tuple[str, str], list[Case]] = defaultdict(list)
+    others: list[Case] = []
     for stored in view.happened:
         record = stored.record
         about = record.requested, record.observed, record.metrics
         # A server that was there before says what it calls its model.
         is_named = is_of_running_server(record) and record.observed.model_path
         if problems := identities.contradictions(*about):
-            others[record.requested.model_id, "; ".join(problems)].append((stored, ""))
+            name = record.requested.model_id
+            others.append((stored, f"of {name}, {'; '.join(problems)}"))
         elif not (is_named or identities.shown(*about[1:])):
             silent += [(stored, "")] if record.value(THROUGHPUT) is not None else []
-    for (model, problem), cases in others.items():
-        text = f"{{}} was|were requested with {model}, but the evidence shows another model: {problem}"
-        yield from view.tell("identity", "error", text, cases, requested=model)
+    text = "The evidence of {} shows another model than was asked for"
+    yield from view.tell("identity", "error", text, others)
     yield from view.tell(
         "identity",
         "warning",

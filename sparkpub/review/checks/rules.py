@@ -283,13 +283,11 @@ def _needs(record: Record) -> Iterator[tuple[str, float | None]]:
         yield "traffic_suspicious", flow.step.suspicious
     token, most = operations(record), peak(record)
     if token is not None and most is not None:
-        yield "peak_any_format", most.any_format / 1e12
-        yield "peak_own_format", most.own_format / 1e12
-        yield "suspicious", token.suspicious
+        each, suspicious = token
+        yield "peak", most / 1e12
+        yield "suspicious", suspicious
         for metric, rate in computed(record):
-            yield f"{metric}_expected", token.expected * rate / 1e12
-            if not token.is_nominal:
-                yield f"{metric}_at_least", token.at_least * rate / 1e12
+            yield f"{metric}_operations", each * rate / 1e12
 
 
 def limit_of(record: Record, limit: str) -> float | None:
@@ -543,8 +541,6 @@ FITS = (
         ],
     ),
 )
-RATES = ("prompt_throughput_tok_s", THROUGHPUT, "ttft_mean_ms", "ttft_p50_ms")
-"""Figures that tell how fast tokens were computed."""
 ROOFLINE = (
     Rules(
         "error",
@@ -555,21 +551,6 @@ ROOFLINE = (
                 "{left:,.0f} GB/s, and the machine has {right:,.0f} GB/s",
             )
         ],
-    ),
-    *(
-        Rules(
-            "error",
-            "more arithmetic than the machine has in any format",
-            [
-                Rule(
-                    f"{metric}_at_least <= peak_any_format",
-                    "{left:,.0f} TFLOP/s, and the machine has {right:,.0f} TFLOP/s",
-                )
-            ],
-            {"metric": metric},
-            "Look for tokens that came from a cache, for another model, and for a time that is too short.",
-        )
-        for metric in RATES
     ),
     Rules(
         "error",
@@ -598,14 +579,19 @@ ROOFLINE = (
             "nearly all arithmetic that the machine has with numbers as wide as its weights, or more",
             [
                 Rule(
-                    f"{metric}_expected <= suspicious * peak_own_format",
-                    "{left:,.0f} TFLOP/s, and the machine has {peak_own_format:,.0f} TFLOP/s",
+                    f"{metric}_operations <= suspicious * peak",
+                    "{left:,.0f} TFLOP/s, and the machine has {peak:,.0f} TFLOP/s",
                 )
             ],
             {"metric": metric},
             "Look for prompts from a cache, time that the client left out, fewer parameters or narrower numbers.",
         )
-        for metric in RATES
+        for metric in (
+            "prompt_throughput_tok_s",
+            THROUGHPUT,
+            "ttft_mean_ms",
+            "ttft_p50_ms",
+        )
     ),
 )
 _SIGNS: Mapping[str, Callable[[PerRun, PerRun, PerRun], Any]] = {

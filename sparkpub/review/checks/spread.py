@@ -131,8 +131,8 @@ def restated(view: View) -> list[Restated]:
             continue
         values = rows.pivot(index="run", columns="metric", values="value")
         values = values.reindex(index=runs["run"], columns=list(view.results))
-        cells = runs[["model", "environment"]].astype(str).agg("/".join, axis=1)
-        changes = values.groupby(cells.to_numpy()).diff()
+        cells = [runs[each].to_numpy() for each in ("model", "environment")]
+        changes = values.groupby(cells).diff()
         alike = changes.corr(min_periods=RESTATED_RUNS - 1).to_numpy() ** 2
         for x, y in values.columns.to_numpy()[
             np.argwhere(np.triu(alike >= RESTATED, 1))
@@ -350,20 +350,22 @@ def order_confound(view: View) -> Iterator[Finding]:
     """Environments that were measured in blocks of time: comparisons that the table calls so, within each machine where
     there are several. Then runs out of the planned order."""
     several = len(view.reviewed.machines) > 1
-    blocked = dict.fromkeys(
-        (row.model, row.workload, row.baseline, row.candidate)
+    blocked = [
+        row
         for row in view.comparisons
         if row.order == "blocked" and (row.machine is not None) is several
-    )
-    cells: list[Cell] = []
-    for model, workload, *sides in blocked:
-        cells += [(model, environment, workload) for environment in sides]
-    if cells:
-        model, workload, one, other = next(iter(blocked))
+    ]
+    if blocked:
+        first = blocked[0]
         text = (
-            f"For {model}/{workload} runs of {one} and {other} did not take turns, but ran in blocks: any change over "
-            "time counts as a difference between the environments."
+            f"For {first.model}/{first.workload} runs of {first.baseline} and {first.candidate} did not take turns, "
+            "but ran in blocks: any change over time counts as a difference between the environments."
         )
+        cells = [
+            (row.model, side, row.workload)
+            for row in blocked
+            for side in (row.baseline, row.candidate)
+        ]
         yield view.concerning("order-confound", "error", text, cells)
     yield from _out_of_order(view)
 

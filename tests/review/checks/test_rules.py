@@ -18,7 +18,6 @@ from sparkpub.review.checks.rules import (
     FITS,
     INCONSISTENT,
     POSSIBLE,
-    RATES,
     ROOFLINE,
     TIMES,
     FiguresOfRuns,
@@ -32,7 +31,7 @@ from tests.review.checks.in_memory import a_run, a_view, answered, told
 def test_every_name_of_a_rule_is_given_by_something() -> None:
     given = {*METRICS, *Observed.model_fields, *DEFINED, *CALLED}
     given |= {f"asked_{field.name}" for field in fields(Load)}
-    given |= {f"{rate}_{end}" for rate in RATES for end in ("expected", "at_least")}
+    given |= {f"{name}_operations" for name in METRICS}
     given |= {"deviation_tpot", "deviation_output_tokens", "True"}
     source = inspect.getsource(rules)
     tables = (INCONSISTENT, BOOKKEEPING, POSSIBLE, TIMES, FITS, ROOFLINE)
