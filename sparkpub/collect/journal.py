@@ -59,7 +59,7 @@ def begin(
     """Note a run that is about to start; returns its own folder. The campaign's folder exists. `outputs` are the files
     that the command will write, by role, and `redactor` is the run's own.
 
-    Raises CollectError where another run lies there that has no record yet, files that cannot be removed, or a link.
+    Raises CollectError where another run lies there that has no record yet, or what cannot be removed, as a link.
     """
     place = folder / FOLDER
     other = _without_record(folder)
@@ -143,11 +143,7 @@ def recover(folder: Path, redactor: Redactor, reason: str = KILLED) -> Stored | 
 
 
 def _without_record(folder: Path) -> Record | None:
-    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version.
-
-    Raises CollectError where something else is in the place of the run's folder.
-    """
-    workdir.refuse_planted(folder / FOLDER)
+    """The draft of a run that has no record; None where there is no draft, or a torn one, or one of another version."""
     draft = None
     with suppress(OSError, ValueError):
         draft = Record.model_validate_json(outside.content(folder / FOLDER / DRAFT))

@@ -177,7 +177,7 @@ class LiveServer:
             return
         try:
             found = pages.answer(url, names[0])
-        except pages.NoAnswerError:
+        except pages.StopError:
             return
         self.answer = " ".join(found["text"].split())
         none = pages.no_answer(found["text"])

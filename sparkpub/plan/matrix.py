@@ -5,6 +5,7 @@ All mistakes of a matrix are reported at once, each with its line and, for a nam
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -203,13 +204,11 @@ class Matrix(Declared):
 
     def includes(self, model: str, environment: str, workload: str) -> bool:
         """Whether a cell is part of the campaign."""
-        for rule in self.exclude:
-            model_matches = rule.model in (None, model)
-            environment_matches = rule.environment in (None, environment)
-            workload_matches = rule.workload in (None, workload)
-            if model_matches and environment_matches and workload_matches:
-                return False
-        return True
+        cell = {"model": model, "environment": environment, "workload": workload}
+        return not any(
+            all(getattr(rule, axis) in (None, name) for axis, name in cell.items())
+            for rule in self.exclude
+        )
 
     def cells(self, *, backwards: bool = False) -> Iterator[tuple[str, str, str]]:
         """(model, environment, workload) of every cell, in the order declared; `backwards` takes the last environment
@@ -218,26 +217,16 @@ class Matrix(Declared):
         Where a server lives for several runs, all workloads of a model and environment follow each other, so that the
         server is started once for them; `backwards` then takes the last workload first, too.
         """
-        environments = list(self.environments)
-        workloads = list(self.workloads)
+        environments, workloads = list(self.environments), list(self.workloads)
         if backwards:
             environments.reverse()
         if self.keeps_servers:
             if backwards:
                 workloads.reverse()
-            cells = [
-                (model, place, work)
-                for model in self.models
-                for place in environments
-                for work in workloads
-            ]
+            cells = list(product(self.models, environments, workloads))
         else:
-            cells = [
-                (model, place, work)
-                for work in workloads
-                for model in self.models
-                for place in environments
-            ]
+            by_workload = product(workloads, self.models, environments)
+            cells = [(model, place, work) for work, model, place in by_workload]
         for cell in cells:
             if self.includes(*cell):
                 yield cell
@@ -322,50 +311,39 @@ def from_document(document: Mapping[str, Any], where: str) -> Matrix:
         ) from None
 
 
-def _name_problems(matrix: Matrix, lines: Lines) -> list[str]:
+def _name_problems(matrix: Matrix, lines: Lines) -> Iterator[str]:
     """Names that point nowhere, and a matrix that plans nothing or starts a server for nothing."""
-    problems = [
-        *_unknown_baseline(matrix, lines),
-        *_unknown_exclusions(matrix, lines),
-        *_unknown_metrics(matrix, lines),
-        *_clashing_metrics(matrix, lines),
-        *_idle_servers(matrix, lines),
-    ]
+    for path, what, name, known in _names(matrix):
+        if name is not None and name not in known:
+            said = what.replace("{}", repr(name))
+            yield lines.problem(path, said, suggestion(name, known))
+    yield from _clashing_metrics(matrix, lines)
+    yield from _idle_servers(matrix, lines)
     if not list(matrix.cells()):
         what = "every cell is excluded, so nothing would run"
-        problems.append(lines.problem(("exclude",), what, "remove a rule of exclude:"))
-    return problems
+        yield lines.problem(("exclude",), what, "remove a rule of exclude:")
 
 
-def _unknown_baseline(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    name = matrix.baseline
-    if name is not None and name not in matrix.environments:
-        what = f"baseline {name!r} is not an environment"
-        yield lines.problem(("baseline",), what, suggestion(name, matrix.environments))
+_Named = tuple[tuple[str, ...], str, str | None, Collection[str]]
 
 
-def _unknown_exclusions(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    known: dict[str, Collection[str]] = {
-        "model": matrix.models,
-        "environment": matrix.environments,
-        "workload": matrix.workloads,
-    }
+def _names(matrix: Matrix) -> Iterator[_Named]:
+    """The path of each name, what is wrong where nobody knows it, the name, and those that are known."""
+    wrong = "baseline {} is not an environment"
+    yield ("baseline",), wrong, matrix.baseline, matrix.environments
     for index, rule in enumerate(matrix.exclude):
-        for axis, names in known.items():
-            name = getattr(rule, axis)
-            if name is not None and name not in names:
-                what = f"exclude names an unknown {axis} {name!r}"
-                yield lines.problem(
-                    ("exclude", str(index), axis), what, suggestion(name, names)
-                )
-
-
-def _unknown_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:
-    known = METRICS.keys() | matrix.own_metrics
+        for axis in ("model", "environment", "workload"):
+            path = ("exclude", str(index), axis)
+            known = getattr(matrix, f"{axis}s")
+            yield (
+                path,
+                f"exclude names an unknown {axis} {{}}",
+                getattr(rule, axis),
+                known,
+            )
+    metrics = METRICS.keys() | matrix.own_metrics
     for index, name in enumerate(matrix.primary):
-        if name not in known:
-            what = f"unknown metric {name!r} in primary"
-            yield lines.problem(("primary", str(index)), what, suggestion(name, known))
+        yield ("primary", str(index)), "unknown metric {} in primary", name, metrics
 
 
 def _clashing_metrics(matrix: Matrix, lines: Lines) -> Iterator[str]:

@@ -12,7 +12,6 @@ from sparkpub.record.errors import ClaimError, SparkpubError
 
 Vocabulary = Mapping[str, Callable[..., object]]
 """What a page may call, by name."""
-_LONGEST_MESSAGE = 300
 _ALONE = "write a call alone, as {{ value(…) }}; a table takes the place of a loop"
 _OWNER = re.compile(r"^\S+\.(?=\w+\(\) )")
 """What Python names before a function that is given other arguments than it takes."""
@@ -50,7 +49,7 @@ def _said(words: Vocabulary, call: str, where: str) -> str:
     ) as error:  # a page is not ours: whatever it made Python do, it gets file and line
         what = _OWNER.sub("", str(error)) or type(error).__name__
         remedy = "see the page on writing for the arguments"
-    raise ClaimError(what[:_LONGEST_MESSAGE], where=where, remedy=remedy)
+    raise ClaimError(what, where=where, remedy=remedy)
 
 
 def parsed(call: str) -> tuple[str, list[object], dict[str, object]]:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from mkdocs.commands.build import build as build_docs
 from mkdocs.commands.serve import serve as serve_docs
 from mkdocs.config import config_options as option
-from mkdocs.config.base import Config, ValidationError, load_config
+from mkdocs.config.base import Config, load_config
 from mkdocs.config.config_options import ExtraScriptValue
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import MkDocsException, PluginError
@@ -51,7 +51,7 @@ from sparkpub.site.content import (
     fill,
 )
 from sparkpub.site.content import Page as SourcePage
-from sparkpub.site.crawl import NOT_THERE, dead_links
+from sparkpub.site.crawl import dead_links
 from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
@@ -70,27 +70,22 @@ THEME = Path(__file__).parent / "theme"
 RESERVED_HOST = re.compile(r"(^|\.)example(\.(com|net|org))?$")
 """Names that belong to nobody (RFC 2606)."""
 _ORIGIN = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?")
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 DEAD_LINK = "dead link: "
 """The beginning of a warning of a link in the finished site that leads nowhere."""
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 _IN_NAV = re.compile(r"^([a-z-]+/)?index\.md$")
 _LEFT_OUT = (InclusionLevel.EXCLUDED, InclusionLevel.DRAFT)
 """Of files that are not in the finished site."""
 
 
-class HostOrigin(option.Type[str]):
-    """An address of a host, `https://giscus.app`, and nothing that could end a rule of the policy."""
-
-    def __init__(self) -> None:
-        super().__init__(str)
-
-    def run_validation(self, value: object) -> str:
-        """The address, if it is one."""
-        if not isinstance(value, str) or not _ORIGIN.fullmatch(value):
-            raise ValidationError(
-                f"allow: {value!r} is not the address of a host; write for instance https://giscus.app"
+def refuse_others(allow: Sequence[str]) -> None:
+    """Raise PluginError for what is not the address of a host, `https://giscus.app`, and could end a rule of the
+    policy."""
+    for host in allow:
+        if not _ORIGIN.fullmatch(host):
+            raise PluginError(
+                f"allow: {host!r} is not the address of a host; write for instance https://giscus.app"
             )
-        return value
 
 
 class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a hook untyped
@@ -105,7 +100,7 @@ class SparkpubConfig(Config):  # type: ignore[no-untyped-call] # MkDocs leaves a
     """The machine that comes first on every page: its kind in the catalogue (`dgx-spark`), or its name."""
     evidence = option.Choice(("site", "repository"), default="site")
     """Where records, logs and telemetry are published: as files of the site, or in the repository of `repo_url`."""
-    allow = option.ListOfItems(HostOrigin(), default=[])
+    allow = option.ListOfItems(option.Type(str), default=[])
     """Addresses of others, such as `https://giscus.app`, whose scripts, styles, fonts and frames pages may load."""
 
 
@@ -156,6 +151,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Put our templates before the theme's and behind the project's own, and look at the site's address."""
+        refuse_others(self.config.allow)
         behind_project = 1 if config.theme.custom_dir else 0
         config.theme.dirs.insert(behind_project, str(THEME))
         config.markdown_extensions.append(EmptyHeaderCells())
@@ -444,20 +440,6 @@ def published_address(site_url: str | None) -> str:
     return ""
 
 
-class _Problems(logging.Handler):
-    """Keeps what MkDocs warns of, one line each."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the lines of one message."""
-        self.lines += [
-            line for line in record.getMessage().splitlines() if line.strip()
-        ]
-
-
 def _ours(config: MkDocsConfig) -> SparkpubPlugin:
     """The plugin in a configuration. Raises SiteError where it is not there."""
     for plugin in config.plugins.values():
@@ -468,40 +450,41 @@ def _ours(config: MkDocsConfig) -> SparkpubPlugin:
 
 
 _NO_TARGET = re.compile(
-    r"Doc file '(?P<page>[^']+)' contains a link '(?P<link>[^']+)', but the target '.*' is not found"
+    r"Doc file '([^']+)' contains a link '([^']+)', but the target '.*' is not found.*"
 )
 
 
-def _with_remedies(lines: Sequence[str]) -> list[str]:
-    """What MkDocs warned of as lines of ours. A dead link is said once, with its source, and not again for each page
-    that shows it."""
-    found = []
-    links = {""}
-    for line in lines:
-        no_target = _NO_TARGET.match(line)
-        if no_target is not None:
-            page, link = no_target["page"], no_target["link"]
-            links.add(link.rpartition("/")[2])
-            line = f"a link to {link} leads nowhere, {page}"  # noqa: PLW2901 - said better
-        target = line.removesuffix(NOT_THERE).rpartition("/")[2]
-        if not (line.startswith(DEAD_LINK) and target in links):
-            found.append(line if "; " in line else f"{line.rstrip('.')}; correct it")
-    return found
+def _plainly(lines: Sequence[str]) -> list[str]:
+    """What MkDocs warned of as lines of ours. Where it warns of anything, dead links of the finished site follow from
+    that, or wait."""
+    own = [line for line in lines if not line.startswith(DEAD_LINK)]
+    told = [
+        _NO_TARGET.sub(r"a link to \2 leads nowhere, \1", line) for line in own or lines
+    ]
+    return [
+        line if "; " in line else f"{line.rstrip('.')}; correct it" for line in told
+    ]
 
 
 @contextmanager
 def _in_our_words() -> Iterator[None]:
     """Whatever stops MkDocs meanwhile is a SiteError, with what it warned of."""
-    problems = _Problems()
+    problems: list[str] = []
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            problems.extend(filter(str.strip, record.getMessage().splitlines()))
+
+    handler = Keeping(logging.WARNING)
     engine = logging.getLogger("mkdocs")
-    engine.addHandler(problems)
+    engine.addHandler(handler)
     try:
         yield
     except (MkDocsException, SystemExit) as error:
-        first, *others = _with_remedies(problems.lines or [str(error)])
+        first, *others = _plainly(problems or [str(error)])
         raise SiteError(first, others=others) from None
     finally:
-        engine.removeHandler(problems)
+        engine.removeHandler(handler)
 
 
 def serve_site(config_file: Path, address: str) -> None:

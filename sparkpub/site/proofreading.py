@@ -14,7 +14,6 @@ from sparkpub.record import documents
 from sparkpub.record.errors import ClaimError, SiteError, SparkpubError
 from sparkpub.record.metrics import METRICS
 from sparkpub.record.text import listed
-from sparkpub.record.web import address_problem
 from sparkpub.review.checks.finding import Finding
 from sparkpub.review.checks.registry import CHECKS
 from sparkpub.review.checks.reviewing import Review
@@ -178,12 +177,7 @@ def _read(source: str, uri: str) -> list[str] | SparkpubError:
         front = FRONT.match(filled)
         head = front[0] if front else ""
         with bounded(uri):
-            found, addresses = prose.passages(prose.to_html(filled[len(head) :]))
-        for address in addresses:
-            problem = address_problem(address)
-            if problem is not None:
-                where = f"{uri}:{_line_with(source, address)}"
-                raise SiteError(problem, where=where, remedy="correct the link")
+            found = prose.passages(prose.to_html(filled[len(head) :]))
     except SparkpubError as error:
         return error
     return _TITLE.findall(head) + found

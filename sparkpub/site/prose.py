@@ -121,14 +121,14 @@ class Typed:
     unit: str | None = None
 
 
-def passages(html: str) -> tuple[list[str], list[str]]:
+def passages(html: str) -> list[str]:
     """The text of a page as it is read, paragraph by paragraph, with titles, cells and alternative texts, and without
-    code. And what the page links to or loads."""
+    code."""
     reader = _ProseReader()
     reader.feed(html)
     reader.close()
     reader.end_block()
-    return reader.passages, reader.addresses
+    return reader.passages
 
 
 def to_html(text: str) -> str:
@@ -166,12 +166,8 @@ def _figure(found: re.Match[str], text: str) -> Typed:
 
 
 def _plain(text: str) -> str:
-    """Compatibility forms as plain ones (`７０`, `½`), invisible characters gone, one kind of blank and of minus."""
+    """Compatibility forms as plain ones (`７０`, `½`), one kind of blank and of minus."""
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(
-        c for c in text if c in (BOUND, JUDGED) or unicodedata.category(c) != "Cf"
-    )
-    text = re.sub(r"[\u00a0\u2000-\u200a\u3000\t]", " ", text)
     return text.replace("\N{MINUS SIGN}", "-").replace("μ", "µ")
 
 
@@ -179,7 +175,6 @@ _BLOCK = re.compile(
     "p|li|t[dhr]|h[1-6]|div|d[td]|[uo]l|table|figure|(?:fig)?caption|details|summary|blockquote|section|article|header"
     "|footer|text|title|desc|option|button|label|legend"
 )
-_LEADING_ELSEWHERE = ("href", "src")
 _SAID_BY_ATTRIBUTES = re.compile(
     "alt|title|aria-(?:label|description)|content|placeholder|value"
 )
@@ -191,8 +186,6 @@ class _ProseReader(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.addresses: list[str] = []
-        """What the page links to or loads."""
         self.passages: list[str] = []
         self._pieces: list[str] = []
         self._unread = 0
@@ -202,8 +195,6 @@ class _ProseReader(HTMLParser):
         for name, value in attrs:
             if value and _SAID_BY_ATTRIBUTES.fullmatch(name):
                 self.passages.append(value)
-            if name in _LEADING_ELSEWHERE and value:
-                self.addresses.append(value)
         if tag in _UNREAD:
             self._unread += 1
             self._pieces.append(" ")

@@ -29,7 +29,7 @@ LONGEST_SECONDS = 20.0
 """Reading a page takes a hundredth of it; Markdown made of nothing but `[` takes for ever."""
 FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
 """The front matter of a page, and the text in it."""
-Names = tuple[str, ...] | None
+ListOfNames = tuple[str, ...] | None
 Label = Annotated[str, StringConstraints(pattern=r'^[^<>\[\]{}"]*$')]
 """A tag or a category: the theme writes it into pages as it is, and makes a heading of a category. What begins an
 element, a link or attributes in Markdown, and a quotation mark, which ends an attribute, have no place in it."""
@@ -80,13 +80,13 @@ class FrontMatter(Declared):
     """The campaign that a page's expressions mean where they name none."""
     date: Annotated[Any, AfterValidator(_checked)] = None
     slug: str | None = None
-    authors: Names = None
+    authors: ListOfNames = None
     categories: tuple[Label, ...] | None = None
     tags: tuple[Label, ...] | None = None
     draft: StrictBool = False
     pin: StrictBool = False
     readtime: StrictInt | None = None
-    hide: Names = None
+    hide: ListOfNames = None
     status: str | None = None
     search: Search | None = None
 

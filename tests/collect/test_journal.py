@@ -14,7 +14,7 @@ from sparkpub.collect.run import Run
 from sparkpub.record.errors import CollectError
 from sparkpub.record.record import Observed, Record
 from sparkpub.record.redaction import Redactor
-from sparkpub.record.store import file_sha256, read_record, to_json
+from sparkpub.record.store import file_sha256, read_record
 from tests.building import a_record
 from tests.collect.collecting import a_matrix, records, run
 
@@ -131,19 +131,13 @@ def test_a_link_in_the_place_of_a_runs_folder_is_refused_and_left_alone(
     folder: Path, tmp_path: Path
 ) -> None:
     """A campaign may be anybody's: what a run writes would land where its link leads."""
-    target, place = tmp_path / "target", folder / FOLDER
+    target = tmp_path / "target"
     (target / WORK).mkdir(parents=True)
-    (target / DRAFT).write_text(to_json(a_draft()))
-    place.symlink_to(target)
-    said = f"a link is where the collector keeps a run, {place}; remove it, and see who put it there"
-    for call in (
-        lambda: journal.recover(folder, Redactor()),
-        lambda: begun(folder, a_draft(iteration=2)),
-    ):
-        with pytest.raises(CollectError) as refused:
-            call()
-        assert refused.value.lines() == [said]
-    assert sorted(path.name for path in target.iterdir()) == [DRAFT, WORK]
+    (folder / FOLDER).symlink_to(target)
+    assert journal.recover(folder, Redactor()) is None
+    with pytest.raises(CollectError, match="cannot be removed"):
+        begun(folder)
+    assert [path.name for path in target.iterdir()] == [WORK]
 
 
 def test_what_a_killed_collector_left_is_redacted_by_one_that_knows_none_of_its_secrets(
@@ -354,3 +348,30 @@ def test_two_writers_keep_their_lines_apart(tmp_path: Path) -> None:
     ).read_text() == "server go over\nclient one\nserver two\nclient go over"
     assert log.began is not None
     assert log.ended is not None
+
+
+def test_a_log_says_when_the_measurement_began_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A progress bar's first state has no line end: it counts when it is printed, not when the second overwrites it."""
+    now = 100.0
+    monkeypatch.setattr("sparkpub.collect.journal.time.monotonic", lambda: now)
+    log = Log(tmp_path / "log", begins=r"\bProcessed prompts", ends=r"^test \d")
+    log.write(b"loading\nProcessed pro")
+    assert log.began is None
+    now = 101.0
+    log.write(b"mpts:   0%|")
+    assert log.began == 101.0
+    now = 102.0
+    log.write(b"\rProcessed prompts:  10%|\r")
+    log.write(b"test 1 o")
+    assert log.ended is None
+    now = 103.0
+    log.write(b"ver\n")
+    assert log.ended == 103.0
+    now = 104.0
+    log.write(b"test 2 over\n")
+    now = 105.0
+    log.write(b"bye\n")
+    log.close()
+    assert (log.began, log.ended) == (101.0, 104.0)

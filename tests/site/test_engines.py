@@ -77,42 +77,6 @@ def test_both_adapters_give_the_same_pages(
     assert differing == ["404.html"]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_links_and_files_stay_within_the_site(
-    data: Path, sources: Path, tmp_path: Path
-) -> None:
-    """Every link of every page leads to a file of the site by a relative way, so any sub-path serves."""
-    site = tmp_path / "site"
-    build_site(config_file(tmp_path, "pages", plugin=True), site)
-    dead = []
-    for page in site.rglob("*.html"):
-        if page.name == "404.html":
-            continue
-        for link in re.findall(
-            r'(?:href|src|data-sp-chart)="([^"]+)"', page.read_text(encoding="utf-8")
-        ):
-            target = link.split("#")[0].split("?")[0]
-            if not target or re.match(r"[a-z]+:", target):
-                continue
-            assert not target.startswith("/"), (page, link)
-            aim = (page.parent / target).resolve()
-            if not (aim.is_file() or (aim / "index.html").is_file()):
-                dead.append((page.relative_to(site).as_posix(), link))
-    assert dead == []
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_damaged_record_stops_a_build_in_one_line(
-    data: Path, sources: Path, tmp_path: Path
-) -> None:
-    path = next((data / "c").glob("native_m_w_iter02_*.json"))
-    path.write_text(path.read_text().replace('"unit": "tok/s"', '"unit": "km/h"'))
-    with pytest.raises(SiteError) as caught:
-        build_site(config_file(tmp_path, "pages", plugin=True), tmp_path / "site")
-    line = next(line for line in caught.value.lines() if path.name in line)
-    assert "metrics.output_throughput_tok_s.unit" in line
-
-
 def test_a_preview_keeps_the_last_whole_data_and_says_so(
     data: Path, sources: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

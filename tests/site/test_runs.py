@@ -1,8 +1,7 @@
-"""The file of a run: its samples travel as steps, and its chart has a line for each GPU that it used."""
+"""The file of a run: its samples travel as steps, and several GPUs are one line."""
 
 import gzip
 import json
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -83,27 +82,15 @@ elapsed_seconds,gpu_power_watt,gpu0_power_watt,gpu1_power_watt,gpu2_power_watt,c
 """
 
 
-def test_of_several_gpus_each_that_the_run_used_has_a_line(data: Path) -> None:
+def test_several_gpus_are_drawn_as_their_sum_and_the_axes_have_no_rows(
+    data: Path,
+) -> None:
     stored = next(run for run in load(data).runs if run.record.file("telemetry"))
     next(stored.path.parent.glob("*.telemetry.csv")).write_bytes(TWO_GPUS)
     trace = telemetry.trace(stored)
     assert trace is not None
+    assert trace.lines == {"GPU power": [(0, 300), (1, 310)], "CPU": [(0, 5), (1, 6)]}
     figure = telemetry.figure(stored, trace)
-    assert trace.lines == {
-        ("GPU power", "GPU 0"): [(0, 100), (1, 110)],
-        ("GPU power", "GPU 2"): [(0, 200), (1, 200)],
-        ("CPU", ""): [(0, 5), (1, 6)],
-    }
-    assert figure.table.rows[0] == ["GPU power", "W", "100.0", "200.0"]
-    rows = [
-        {"panel": panel, "group": gpu, "x": time, "value": value}
-        for (panel, gpu), points in trace.lines.items()
-        for time, value in points
-    ]
-    drawn = draw("k", replace(figure.chart, rows=rows)).svg_wide
-    assert ">GPU 0<" in drawn
-    assert ">GPU 2<" in drawn
-    assert ">GPU 1<" not in drawn
-    assert 'stroke="var(--sp-c1)"' in drawn
-    assert 'stroke="var(--sp-c2)"' in drawn
+    assert figure.table.rows[0] == ["GPU power", "W", "300.0", "310.0"]
     assert trace.form.key == figure.drawn_as
+    assert ">GPU power (W)<" in draw("k", figure.chart).svg_wide

@@ -70,9 +70,11 @@ def test_a_unit_that_nobody_knows_leaves_its_figures_out() -> None:
         "request_count": {"avg": 2.0},
         "time_to_first_token": {"unit": "fortnights", "avg": 1.0},
         "request_latency": {"unit": "sec", "avg": 1.5},
+        "was_cancelled": True,
     }
     said = read(report, ("aiperf",))
     assert said is not None
+    assert said.problems == ["AIPerf was cancelled"]
     assert {name: metric.value for name, metric in said.metrics.items()} == {
         "request_latency_mean_ms": 1500.0
     }

@@ -84,8 +84,8 @@ def collect(
         document = matrix.document()
         found = survey(cluster, cluster.nodes(), document)
         wanted = most_frequent(found.values())
-        refuse_nobody(found, wanted, address)
         here = replace(choice, data=choice.data.resolve())
+        refuse_nobody(found, wanted, address)
         given = document, here, for_git()
         ledger = cluster.actor(Ledger, matrix.campaign, *given)
         progress = Progress(matrix.campaign, say)
@@ -101,15 +101,17 @@ def collect(
 def refuse_nobody(
     found: Mapping[Node, NodeState], wanted: Mapping[str, str], address: str
 ) -> None:
-    """Raise CollectError where no machine may measure, with the reason of each node."""
+    """Raise CollectError where no machine may measure, with the reasons of each node."""
     refused = {there: refusals(state, wanted) for there, state in found.items()}
-    if found and not all(refused.values()):
-        return
-    lines = [f"{there} {line}" for there, why in refused.items() for line in why]
-    lines = lines or [f"no node of the cluster offers {OFFER}"]
-    remedy = "see sparkpub doctor --on"
-    where = f"cluster {address}"
-    raise CollectError(lines[0], where=where, remedy=remedy, others=lines[1:])
+    if all(refused.values()):
+        raise CollectError(
+            f"no node of the cluster may measure, of those that offer {OFFER}",
+            where=f"cluster {address}",
+            remedy="see sparkpub doctor --on",
+            others=[
+                f"{there} {line}" for there, why in refused.items() for line in why
+            ],
+        )
 
 
 @dataclass
@@ -200,13 +202,9 @@ class Head:
 
     def _say(self) -> tuple[bool, bool]:
         """Print what there is to say; returns whether runs are left to do, and whether a machine is at work."""
-        lines, left, at_work, late = self.ask("said")
+        lines, left, at_work = self.ask("said")
         for line in lines:
             self.progress.line(line)
-        for ref, (there, machine) in self.works.items():
-            if machine in late:
-                self.losses[there] = MOST_LOSSES
-                self.cluster.cancel(ref)  # it is heard of as lost
         return left, at_work
 
     def _look(self) -> None:

@@ -61,7 +61,7 @@ def driven(
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftBehind:
     """What the run of a client left: what it and the server printed, its report, and what the server said of itself."""
 
     log: bytes
@@ -92,6 +92,11 @@ class Left:
         """Who answered, as fields of `Observed`."""
         return engine.merged(server_pages.identity(self.server), self.printed.identity)
 
+    def observed(self, said: ReportReading) -> Observed:
+        """Who answered, and what a report counts."""
+        known = {name: fact for name, fact in said.facts.items() if fact is not None}
+        return reading.observed(known | self.identity)
+
     def answer(
         self,
         said: ReportReading,
@@ -100,9 +105,8 @@ class Left:
         **more: Any,
     ) -> Answer:
         """With `metrics` beside what the report says; `more` are other fields."""
-        known = {name: fact for name, fact in said.facts.items() if fact is not None}
         fields = {
-            "observed": reading.observed(known | self.identity),
+            "observed": self.observed(said),
             "samples": said.samples,
             "deviations": said.deviations,
             **more,
@@ -117,7 +121,7 @@ class Left:
 
 def answer_of(tools: Sequence[str], log: bytes, files: Mapping[str, bytes]) -> Answer:
     """What the report of one of these tools says, with what the server said of itself."""
-    left = Left(log, files)
+    left = LeftBehind(log, files)
     said = read(left.report, tools)
     if said is None:
         names = " or ".join(tools)

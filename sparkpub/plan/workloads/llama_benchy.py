@@ -38,8 +38,8 @@ from sparkpub.tools import reading
 from sparkpub.tools.reader import ReportReading, of_tool
 from sparkpub.tools.shapes import llama_benchy as shape
 
-_DRIVER, _WANTED, _TEXT = "llama_benchy.py", "benchy.json", "prose.txt"
-_WITH_KEY = "with_key.py"
+_DRIVER, _WANTED = "llama_benchy.py", "benchy.json"
+_BESIDE = (_DRIVER, "client.py", "pages.py", "with_key.py", "prose.txt")
 _REPORT, _REQUESTS, _SERVER = "report.json", "requests.json", "server.json"
 _PROGRESS = "progress.jsonl"
 BEGINS = r"Run 1/\d+ \("
@@ -154,10 +154,7 @@ def command(case: RunCase, options: LlamaBenchyOptions) -> Command:
         (PYTHON, f"{WORKDIR}/{_DRIVER}"),
         SAID_AT_ONCE,
         lambda: {
-            _DRIVER: payload(_DRIVER),
-            server_pages.PAYLOAD: payload(server_pages.PAYLOAD),
-            _WITH_KEY: payload(_WITH_KEY),
-            _TEXT: payload(_TEXT),
+            **{name: payload(name) for name in _BESIDE},
             _WANTED: json.dumps(wanted).encode(),
         },
         {"report": _REPORT, "requests": _REQUESTS, "output": _SERVER},
@@ -170,7 +167,7 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: LlamaBenchyOptions | None
 ) -> Answer:
     """Rates from the tool's report, latencies from its events, and who answered from what the server said."""
-    left = clients.Left(log, files)
+    left = clients.LeftBehind(log, files)
     said = left.lines
     left.identity["settings"] |= _settings(left.report, left.server, said)
     requests = reading.objects(reading.json_value(files.get("requests")))
@@ -181,8 +178,7 @@ def parse(
     metrics, samples = dict(found.metrics), found.samples
     begins = (place for place, line in enumerate(said) if re.search(BEGINS, line))
     metrics |= llama_server.cache_hits(said[next(begins, len(said)) :])
-    answer = left.answer(found, metrics)
-    observed = answer.observed
+    observed = left.observed(found)
     problems = []
     if options is not None:
         if options.exact_output:

@@ -216,7 +216,7 @@ def parse(
     log: bytes, files: Mapping[str, bytes], options: VllmBenchOptions | None
 ) -> Answer:
     """The kind of report shows in its keys, so that an import needs no options."""
-    left = clients.Left(log, files)
+    left = clients.LeftBehind(log, files)
     said = read(left.report, ("vllm-bench",))
     if said is None:
         observed = reading.observed(left.identity)
@@ -281,7 +281,7 @@ def _said_at(report: Mapping[str, Any]) -> datetime | None:
 
 
 def _besides(
-    left: clients.Left, said: ReportReading, options: VllmBenchOptions | None
+    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
 ) -> dict[str, MetricValue]:
     """What the report does not say, and its log or its options do."""
     if said.mode == "serve":
@@ -330,7 +330,7 @@ def printed(log: bytes) -> dict[str, tuple[float, float]]:
 
 
 def _facts(
-    left: clients.Left, said: ReportReading, options: VllmBenchOptions | None
+    left: clients.LeftBehind, said: ReportReading, options: VllmBenchOptions | None
 ) -> dict[str, Any]:
     """What the report counts, and what the engine says of itself. A client's report alone does not say what served it:
     its backend `vllm` is the usual protocol of many servers."""

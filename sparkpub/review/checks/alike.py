@@ -12,7 +12,7 @@ from itertools import chain, combinations, pairwise
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from sparkpub.record.record import Gpu, Record
+from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
 from sparkpub.review.checks.check import Check
 from sparkpub.review.checks.evidence import Reread, Samples, while_measuring
@@ -25,11 +25,6 @@ START_DIFFERENCE_CELSIUS = Threshold(
     "start difference celsius",
     5.0,
     "Maximum difference between the mean start temperatures of environments: a warmer GPU boosts less.",
-)
-START_RANGE_CELSIUS = Threshold(
-    "start range celsius",
-    20.0,
-    "Maximum difference between the start temperatures of a cell's runs: it was 12 at most in real campaigns.",
 )
 CLOCK_DIFFERENCE_SHARE = Threshold(
     "clock difference share",
@@ -101,19 +96,20 @@ class Trait(NamedTuple):
         named = has if isinstance(has, Mapping) else {self.what: has}
         return {name: str(each) for name, each in named.items() if each is not None}
 
-    def differing(self, groups: Groups, *, absence: bool = False) -> dict[str, Sides]:
+    def apart(self, groups: Groups, *, pooled: bool) -> Iterator[Apart]:
         """The names of which groups have no value in common, each with the values of every group that knows some.
 
         What may differ from run to run, such as a seed, differs between groups only where the runs of each agree. Of a
-        name that runs lack nothing is known, or with `absence` a value.
+        name that runs lack nothing is known, unless the fact says how bad that is.
         """
+        usual = self.pooled if pooled else self.compared
+        lacked = self.lacked if pooled or self.lacked != "info" else None
         known: dict[str | None, dict[str, list[Mapping[str, str]]]] = defaultdict(dict)
-        for group, runs in groups.items():
+        for group, runs in groups.items() if usual else ():
             for run in runs:
                 if (named := self.of(run)) is not None:
                     machine = run.record.machine.id if self.own else None
                     known[machine].setdefault(group, []).append(named)
-        found: dict[str, Sides] = {}
         for of_groups in known.values():
             every = list(chain(*of_groups.values()))
             if all(one == other for one, other in pairwise(every)):
@@ -123,41 +119,20 @@ class Trait(NamedTuple):
                     group: has
                     for group, runs in of_groups.items()
                     if (has := {named.get(name, ABSENT) for named in runs})
-                    and (absence or ABSENT not in has)
+                    and (lacked or ABSENT not in has)
                     and (self.pooled or len(has) == 1)
                 }
                 pairs = combinations(sides.values(), 2)
                 if any(one.isdisjoint(other) for one, other in pairs):
-                    found[name] = sides
-        return found
-
-    def apart(self, groups: Groups, *, pooled: bool) -> Iterator[Apart]:
-        """In what runs of a cell, or environments, differ."""
-        usual = self.pooled if pooled else self.compared
-        lacked = self.lacked if pooled or self.lacked != "info" else None
-        if usual is not None:
-            absence = lacked is not None
-            for name, sides in self.differing(groups, absence=absence).items():
-                is_absent = any(ABSENT in has for has in sides.values())
-                yield (lacked if is_absent and lacked else usual), name, sides
+                    is_absent = any(ABSENT in has for has in sides.values())
+                    if severity := lacked if is_absent else usual:
+                        yield severity, name, sides
 
 
-def _of_gpus(run: Seen, read: Callable[[Gpu], str | None]) -> str | None:
+def _of_gpus(run: Seen, field: str) -> str | None:
     """What each GPU of a run has of a kind, in a row; None where none is known."""
-    return ", ".join(filter(None, map(read, run.record.machine.gpus))) or None
-
-
-def _gpu(run: Seen) -> object:
-    states = {True: "on", False: "off", None: None}
-    return {
-        "GPU id": _of_gpus(run, lambda gpu: gpu.id),
-        "MIG": _of_gpus(run, lambda gpu: states[gpu.mig]),
-    }
-
-
-def _power_limit(gpu: Gpu) -> str | None:
-    limit = gpu.power_limit_watt
-    return None if limit is None else f"{limit:g} W"
+    has = [getattr(gpu, field) for gpu in run.record.machine.gpus]
+    return ", ".join(str(each) for each in has if each is not None) or None
 
 
 def _system(run: Seen) -> object:
@@ -167,7 +142,7 @@ def _system(run: Seen) -> object:
         "CUDA driver": machine.cuda_driver,
         "kernel": machine.kernel,
         "governor of the processors": machine.governor,
-        "power limit": _of_gpus(run, _power_limit),
+        "power limit in W": _of_gpus(run, "power_limit_watt"),
     }
 
 
@@ -281,8 +256,14 @@ def _warnings(run: Seen) -> object:
 
 
 FACTS = (
-    Trait("GPU", "error", "error", lambda run: _of_gpus(run, lambda gpu: gpu.name)),
-    Trait("GPU of a machine", "error", "error", _gpu, own=True),
+    Trait("GPU", "error", "error", lambda run: _of_gpus(run, "name")),
+    Trait(
+        "GPU of a machine",
+        "error",
+        "error",
+        lambda run: {"id": _of_gpus(run, "id"), "MIG": _of_gpus(run, "mig")},
+        own=True,
+    ),
     Trait("engine", "error", "warning", _engine),
     Trait(
         "container image",
@@ -321,11 +302,10 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
             for number, runs in enumerate(sessions)
         }
         for fact in FACTS:
-            if fact.own or not (fact.pooled == "error" or fact.what == "software"):
-                continue
-            for name in fact.differing(groups):
-                is_one = fact.what in (name, "software")
-                found[fact.what if is_one else f"{fact.what} {name}"] = None
+            least = "warning" if fact.what == "software" else "error"
+            severities = [each[0] for each in fact.apart(groups, pooled=True)]
+            if least in severities and not fact.own:
+                found[fact.what] = None
     return list(found)
 
 
@@ -334,35 +314,39 @@ def differences(sessions: Sequence[Sequence[Record]]) -> list[str]:
 
 class Condition(NamedTuple):
     """Something that was measured of each run and should be the same on average in environments: not `least` apart or
-    more, in its unit, or of a clock as a share of the mean. Runs of a cell have it within a `range` at most."""
+    more, in its unit, or of a clock as a share of the mean. `source` is a metric of the record, of a temperature, else
+    a column of the telemetry: its mean while the run was measured, or of a clock that under load."""
 
     what: str
     unit: str
     least: Threshold
-    read: Callable[[Seen], float | None]
-    range: float = math.inf
+    source: str
+
+    def of(self, run: Seen) -> float | None:
+        """Its value in a run; None where it is not known."""
+        if self.unit == "°C":
+            return run.record.value(self.source)
+        if run.samples is None:
+            return None
+        if self.unit == "MHz":
+            return run.samples.clock(self.source)
+        values = while_measuring(run.record, run.samples, self.source)
+        return fmean(values) if values else None
 
     def apart(self, groups: Groups, *, pooled: bool) -> Iterator[Apart]:
-        """Between which sides it differs."""
+        """Between which environments it differs; runs of a cell may."""
         known = {
-            side: [value for run in runs if (value := self.read(run)) is not None]
+            side: [value for run in runs if (value := self.of(run)) is not None]
             for side, runs in groups.items()
+            if not pooled
         }
-        if pooled:
-            read = list(chain(*known.values()))
-            if read and max(read) - min(read) > self.range:
-                ends = f"{min(read):.0f} to {max(read):.0f} {self.unit}"
-                yield "warning", self.what, {"": [ends]}
-        elif any(self.parts(*pair) for pair in combinations(known.values(), 2)):
-            yield (
-                "warning",
-                self.what,
-                {
-                    side: [f"{fmean(values):.0f} {self.unit} on average"]
-                    for side, values in known.items()
-                    if values
-                },
-            )
+        if any(self.parts(*pair) for pair in combinations(known.values(), 2)):
+            sides = {
+                side: [f"{fmean(values):.0f} {self.unit} on average"]
+                for side, values in known.items()
+                if values
+            }
+            yield "warning", self.what, sides
 
     def parts(self, one: Sequence[float], other: Sequence[float]) -> bool:
         """Whether two means differ by more than may be, and by several standard errors."""
@@ -373,44 +357,16 @@ class Condition(NamedTuple):
         return abs(fmean(one) - fmean(other)) > max(least, CHANCE_ERRORS * error)
 
 
-def _clock(column: str) -> Callable[[Seen], float | None]:
-    """The usual clock under load."""
-    return lambda run: None if run.samples is None else run.samples.clock(column)
-
-
-def _mean(column: str) -> Callable[[Seen], float | None]:
-    """The mean of a column while a run was measured."""
-
-    def read(run: Seen) -> float | None:
-        if run.samples is None:
-            return None
-        values = while_measuring(run.record, run.samples, column)
-        return fmean(values) if values else None
-
-    return read
-
-
 CONDITIONS = (
     Condition(
-        "start temperature",
-        "°C",
-        START_DIFFERENCE_CELSIUS,
-        lambda run: run.record.value("gpu_temp_start_celsius"),
-        START_RANGE_CELSIUS,
+        "start temperature", "°C", START_DIFFERENCE_CELSIUS, "gpu_temp_start_celsius"
     ),
+    Condition("SM clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_sm_mhz"),
     Condition(
-        "SM clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, _clock("gpu_clock_sm_mhz")
+        "memory clock under load", "MHz", CLOCK_DIFFERENCE_SHARE, "gpu_clock_mem_mhz"
     ),
-    Condition(
-        "memory clock under load",
-        "MHz",
-        CLOCK_DIFFERENCE_SHARE,
-        _clock("gpu_clock_mem_mhz"),
-    ),
-    Condition(
-        "processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, _mean("cpu_percent")
-    ),
-    Condition("swap in use", "GiB", SWAP_DIFFERENCE_GIB, _mean("swap_used_gib")),
+    Condition("processor load", "%", PROCESSOR_DIFFERENCE_PERCENT, "cpu_percent"),
+    Condition("swap in use", "GiB", SWAP_DIFFERENCE_GIB, "swap_used_gib"),
 )
 
 
@@ -432,7 +388,10 @@ def mixed_machines(view: View) -> Iterator[Finding]:
             parts.append((place, "machine", sides))
     if parts:
         yield _told(view, MIXED, "error", "machine", parts)
-    yield from _unlike(view, MIXED, _pooled(view))
+    pooled: dict[Within, dict[str, Sequence[Stored]]] = {
+        cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
+    }
+    yield from _unlike(view, MIXED, pooled)
 
 
 def unequal_environments(view: View) -> Iterator[Finding]:
@@ -440,13 +399,6 @@ def unequal_environments(view: View) -> Iterator[Finding]:
     compared = _compared(view)
     several = {place: sides for place, sides in compared.items() if len(sides) > 1}
     yield from _unlike(view, UNEQUAL, several)
-
-
-def _pooled(view: View) -> dict[Within, dict[str, Sequence[Stored]]]:
-    """Each run of each cell."""
-    return {
-        cell: {run.run_id: [run] for run in runs} for cell, runs in view.counted.items()
-    }
 
 
 def _compared(view: View) -> dict[Within, dict[str, Sequence[Stored]]]:
@@ -470,7 +422,8 @@ def _unlike(
             side: [Seen(run.stored.record, run.answer, run.samples) for run in runs]
             for side, runs in read.items()
         }
-    for asked in (*FACTS, *CONDITIONS):
+    questions: tuple[Trait | Condition, ...] = (*FACTS, *CONDITIONS)
+    for asked in questions:
         found: dict[Severity, list[tuple[Within, str, Sides]]] = defaultdict(list)
         for place, groups in seen.items():
             for severity, name, values in asked.apart(groups, pooled=check == MIXED):
@@ -526,7 +479,6 @@ CHECKS = (
         ("error", "warning", "info"),
         "Same software and conditions in all runs of a cell, and whole blocks on each machine?",
         mixed_machines,
-        thresholds=(START_RANGE_CELSIUS,),
         remedy="Quarantine the runs that are not as planned, and re-run them; or name them apart.",
         of_others="Name the runs apart when you import them, or leave some out (sparkpub quarantine).",
     ),

@@ -4,13 +4,14 @@ gone."""
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sparkpub.plan import coverage
+from sparkpub.plan.matrix import Matrix
 from sparkpub.plan.plan import plan
-from sparkpub.plan.requested import load_of, options_of
+from sparkpub.plan.requested import load_of
 from sparkpub.record.load import BATCH
 from sparkpub.record.record import Record
 from sparkpub.record.store import Stored
@@ -104,7 +105,7 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
     if not is_planned(record):
         return
     if record.specification not in (None, specification):
-        yield from _options_changed(view, record)
+        yield from _options_changed(matrix, record)
     if record.repeat_of is None:
         slot = (*record.cell, record.iteration)
         position = view.once(_positions).get(slot, "none")
@@ -117,21 +118,18 @@ def _declared_otherwise(view: View, stored: Stored) -> Iterator[str]:
         yield f"the primary metrics were {names[0]}, and are {names[1]} now"
 
 
-def _options_changed(view: View, record: Record) -> Iterator[str]:
+def _options_changed(matrix: Matrix, record: Record) -> Sequence[str]:
     """Why a run has another specification than its cell has today."""
-    matrix, asked = view.campaign.matrix, record.requested
-    assert matrix is not None
-    told = False
-    for now, then in (
-        (matrix.declared_workload(record.workload), asked.workload),
-        (matrix.declared_environment(record.environment), asked.environment),
-    ):
-        for name in {**now, **then}:
-            if then.get(name) != now.get(name):
-                told = True
-                yield f"{name} was {then.get(name)}, and is {now.get(name)} now"
-    if not told:
-        yield "its model, its seed or its server was another"
+    asked = record.requested
+    return [
+        f"{name} was {then.get(name)}, and is {now.get(name)} now"
+        for now, then in (
+            (matrix.declared_workload(record.workload), asked.workload),
+            (matrix.declared_environment(record.environment), asked.environment),
+        )
+        for name in {**now, **then}
+        if then.get(name) != now.get(name)
+    ] or ["its model or its seed was another"]
 
 
 def _positions(view: View) -> Mapping[tuple[str, str, str, int], int]:
@@ -213,32 +211,29 @@ def _lengths(record: Record) -> Iterator[tuple[str, Any, float, float, int]]:
     asked, load = record.requested.workload, load_of(record)
     prompt, answer = load.input_tokens, load.output_tokens
     tool = asked.get("reads") or asked.get("type")
+    is_exact, near = tool in _OF_EXACT_LENGTH, float(LENGTH_TOLERANCE)
     # Of a command that somebody wrote, the tool is known whose report it leaves, and not how it was asked.
-    is_ours = is_planned(record) and "reads" not in asked
-    is_exact = tool in _OF_EXACT_LENGTH
-    if tool == "llama-benchy" and is_ours:
-        prompt = None if prompt is None else prompt + load.depth
-        answer = None if asked.get("exact_output") is False else answer
-    # Lengths that are drawn from a range, each as likely: a share of 0.9 means from 0.1 to 1.9 times the middle.
-    spread, drawn = 0.0, options_of(record).get("range_ratio")
-    if drawn and record.observed.requests:
-        spread = CHANCE_ERRORS * drawn / math.sqrt(3 * record.observed.requests)
-    # What a chat template added is not known, nor whether answers were to end early. SGLang counts its range from the
-    # other end.
-    near = float(LENGTH_TOLERANCE)
-    if not is_exact and (tool == "llama-benchy" or not is_ours):
-        near = PROMPT_TOLERANCE + spread
-    if is_ours or drawn is None or tool == "vllm-bench":
-        few = LENGTH_TOKENS if is_ours else TEMPLATE_TOKENS
-        yield "input_tokens", prompt, near, near, few
-    if is_exact or (is_ours and "--ignore-eos" in record.argv):
-        yield "output_tokens", answer, 0.0, 0.0, 0
-    elif is_ours:
-        yield "output_tokens", answer, LENGTH_TOLERANCE, LENGTH_TOLERANCE, LENGTH_TOKENS
-    else:
-        counts = asked.get("client", tool) in _COUNT_TEXT
-        above = (_TEXT_TOLERANCE if counts else LENGTH_TOLERANCE) + spread
-        yield "output_tokens", answer, _ANY_SHORTER, above, 0
+    if is_planned(record) and "reads" not in asked:
+        of_prompt = near
+        if tool == "llama-benchy":
+            of_prompt = float(PROMPT_TOLERANCE)
+            prompt = None if prompt is None else prompt + load.depth
+            answer = None if asked.get("exact_output") is False else answer
+        yield "input_tokens", prompt, of_prompt, of_prompt, LENGTH_TOKENS
+        few = LENGTH_TOKENS
+        if is_exact or "--ignore-eos" in record.argv:
+            near = few = 0
+        yield "output_tokens", answer, near, near, few
+    elif is_exact:
+        yield "input_tokens", prompt, near, near, TEMPLATE_TOKENS
+        yield "output_tokens", answer, 0, 0, 0
+    elif "range_ratio" not in asked:  # lengths drawn at random may have any mean
+        # What a chat template added is not known, nor whether answers were to end early.
+        share = float(PROMPT_TOLERANCE)
+        yield "input_tokens", prompt, share, share, TEMPLATE_TOKENS
+        is_text = asked.get("client", tool) in _COUNT_TEXT
+        longer = _TEXT_TOLERANCE if is_text else near
+        yield "output_tokens", answer, _ANY_SHORTER, longer, 0
 
 
 def _of_another_tokenizer(_view: View, stored: Stored) -> Iterator[str]:

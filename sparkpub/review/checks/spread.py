@@ -370,10 +370,12 @@ def order_confound(view: View) -> Iterator[Finding]:
 
 def _out_of_order(view: View) -> Iterator[Finding]:
     """Runs that began before runs which stand earlier in the plan. Retries and repeats have no place of their own."""
+    slots = {
+        (*run.record.cell, run.record.iteration): run for run in reversed(view.runs)
+    }
     places = [
         (run.record.started.value, run.record.plan.position, run)
-        for runs in view.counted.values()
-        for run in runs
+        for run in slots.values()
         if run.record.plan.attempt == 1 and run.record.repeat_of is None
     ]
     early, latest = [], math.inf

@@ -11,17 +11,14 @@ import yaml
 from sparkpub.record.errors import SiteError
 from sparkpub.review.dataset import CampaignData
 from sparkpub.site.content import POSTS, Page, Picture
-from sparkpub.site.pages.citation import Work, bibtex
+from sparkpub.site.pages.citation import bibtex
 from sparkpub.site.pages.templating import Templates, front_matter, markdown_text
 from sparkpub.site.publication import Publication
 from sparkpub.site.sources import dates
 
 _FENCE = "---\n"
-_LONGEST_SLUG = 200
 _SLUG = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*")
 _HEADING = re.compile(r"^# |^=+\s*$", re.MULTILINE)
-_OF_A_FOLDER = ("index", "readme")
-"""Names that stand for the page of a folder: MkDocs would publish a post so called at its folder's address."""
 
 
 @dataclass(frozen=True)
@@ -123,19 +120,6 @@ def _parts(uri: str, text: str) -> tuple[Mapping[str, Any], str]:
     return meta, body
 
 
-def _refuse_slug(uri: str, slug: str) -> None:
-    """Raise SiteError where a post would have no address of its own within the site."""
-    if len(slug) > _LONGEST_SLUG:
-        problem = f"a slug of {len(slug):,} characters"
-        raise SiteError(problem, where=uri, remedy=f"use at most {_LONGEST_SLUG}")
-    if not _SLUG.fullmatch(slug):
-        remedy = "use letters, digits, - and _"
-        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
-    if slug.rpartition("/")[2].lower() in _OF_A_FOLDER:
-        problem = f"slug {slug!r} is the address of a folder"
-        raise SiteError(problem, where=uri, remedy="give the post another slug")
-
-
 def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
     try:
         created, updated = dates(meta.get("date"))
@@ -146,7 +130,9 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
             remedy="add date: YYYY-MM-DD to its front matter, with a time if you like",
         ) from None
     slug = str(meta.get("slug") or uri.removeprefix(POSTS).removesuffix(".md"))
-    _refuse_slug(uri, slug)
+    if not _SLUG.fullmatch(slug):
+        remedy = "use letters, digits, - and _"
+        raise SiteError(f"slug {slug!r} is no address", where=uri, remedy=remedy)
     heading = re.search(r"^# (.*)$", body, re.MULTILINE)
     title = meta.get("title") or (heading[1] if heading else uri)
     return Post(
@@ -173,13 +159,13 @@ def with_series(
     """(address, page) of each post, with its place in the series, links to its neighbours, and how to cite it."""
     options = publication.options
     for index, post in enumerate(series):
-        work = Work(
-            key=f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            authors=post.authors,
-            title=post.title,
-            date=post.date,
-            publisher=options.name,
-            address=options.url + post.href if options.url else "",
+        cited = bibtex(
+            f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
+            post.authors,
+            post.title,
+            post.date,
+            options.name,
+            options.url + post.href if options.url else "",
         )
         end = templates.text(
             "series.md.j2",
@@ -188,7 +174,7 @@ def with_series(
             total=len(series),
             previous=series[index - 1] if index > 0 else None,
             next=series[index + 1] if index + 1 < len(series) else None,
-            bibtex=bibtex(work),
+            bibtex=cited,
             options=options,
             campaigns=campaigns_behind(post, publication),
         )

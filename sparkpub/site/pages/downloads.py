@@ -6,15 +6,13 @@ from pydantic_core import to_json
 
 from sparkpub.record.record import json_schema
 from sparkpub.review import told
-from sparkpub.site.content import File, packed
+from sparkpub.site.content import File
 from sparkpub.site.pages import badge, metadata
 from sparkpub.site.pages.templating import Templates
 from sparkpub.site.publication import Publication
 
 MOST_ROWS = 10_000
 """Of a table as CSV, some 5 MB; a longer one is published as Parquet alone."""
-MOST_BYTES = 5_000_000
-"""Of a JSON document as it is; a longer one is compressed."""
 
 
 def contents(
@@ -42,11 +40,7 @@ def contents(
             files[f"data/{name}.csv"] = told.csv(table)
     files[metadata.PACKAGE] = metadata.data_package(publication, files)
     for name, document in documents.items():
-        text = to_json(document) + b"\n"
-        if len(text) > MOST_BYTES:
-            files[f"data/{name}.json.gz"] = packed(text)
-        else:
-            files[f"data/{name}.json"] = text
+        files[f"data/{name}.json"] = to_json(document) + b"\n"
     proofs = [item for files in publication.evidence.values() for item in files]
     files["data/SHA256SUMS"] = "".join(
         f"{item.sha256}  {item.address}\n" for item in proofs if item.address

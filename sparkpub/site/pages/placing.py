@@ -21,7 +21,7 @@ CAVEATS = '<details class="sp-plain sp-caveats'
 """Where a page speaks of its caveats itself."""
 INLINE = 1
 """Figures drawn within a page; those further down are images, which cost nothing until a reader comes near."""
-MOST_INLINE = 200_000
+MOST_INLINE = 300_000
 """Characters of both drawings of a figure within a page, some 9 KiB as they travel: half of what a page may weigh."""
 
 
@@ -77,8 +77,11 @@ class Placing:
         if asked and CAVEATS not in html:
             # Figures of one campaign share its findings.
             shared = {id(one): one for key in asked for one in self._figures[key].flags}
-            told = problems(self._library.publication.names, shared.values())
-            blocks[asked[0]] += self._templates.text("caveats.html.j2", problems=told)
+            blocks[asked[0]] += self._templates.text(
+                "caveats.html.j2",
+                problems=problems(shared.values()),
+                publication=self._library.publication,
+            )
         return replace(page, blocks={**page.blocks, **blocks})
 
     def _place(self, key: str, inline: bool) -> str:

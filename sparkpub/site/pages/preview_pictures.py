@@ -94,7 +94,8 @@ def _box(
     if rows:
         verdicts = Counter(row.verdict for row in rows)
         told = listed(f"{n} {word}" for word, n in verdicts.items())
-        return Box(metric.label, sentences.measured(metric, rows), told)
+        compared = sentences.Comparisons(publication.names, metric, rows)
+        return Box(metric.label, compared.measured, told)
     if not cells:
         return None
     choose = min if metric.direction == "lower" else max

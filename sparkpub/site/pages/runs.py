@@ -7,15 +7,15 @@ is compressed, since hosts count files as they lie on the disk; its suffix is on
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
 from sparkpub.record.metrics import Metric
-from sparkpub.record.record import Record, metric_of
+from sparkpub.record.record import MetricValue, Record, metric_of
 from sparkpub.record.store import Stored
 from sparkpub.review.dataset import CampaignData
 from sparkpub.review.grouping import grouped
@@ -38,24 +38,15 @@ STAND_IN = "sp-run-title"
 _PLACE = re.compile(r"<div data-sp-run>.*?</div>", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A metric of a run within its cell. `rank` counts from the best (the largest, where neither way is better)."""
+class Standing(NamedTuple):
+    """A metric of a run within its cell. `rank` counts from the best (the largest, where neither way is better);
+    `against_mean` is the deviation from the mean of the cell in per cent, None on a scale without a true zero."""
 
     metric: Metric
-    value: float | None
-    source: str
-    reason: str | None
-    rank: int | None = None
+    given: MetricValue
+    rank: int = 0
     of: int = 0
-    mean: float | None = None
-
-    @property
-    def against_mean(self) -> float | None:
-        """Deviation from the mean of the cell in per cent; None on a scale without a true zero."""
-        if self.value is None or not self.mean or self.metric.unit == "°C":
-            return None
-        return 100 * (self.value - self.mean) / self.mean
+    against_mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,20 +88,21 @@ class RunPages:
         return [self._standing(record, name) for name in names]
 
     def _standing(self, record: Record, name: str) -> Standing:
-        value, metric = record.metrics[name], metric_of(name, record.metrics[name])
-        own = Standing(metric, value.value, value.source, value.reason)
+        given = record.metrics[name]
+        metric, value = metric_of(name, given), given.value
         cell = self.publication.results.cell(record.campaign, record.cell, name)
-        if value.value is None or cell is None or record.run_id not in cell.runs:
-            return own
+        if value is None or cell is None or record.run_id not in cell.runs:
+            return Standing(metric, given)
         by_id = self.publication.dataset.by_id
         others = [by_id[run].record.value(name) for run in cell.runs]
         sign = -1 if metric.direction == "lower" else 1
-        better = [
-            other
-            for other in others
-            if other is not None and sign * other > sign * value.value
-        ]
-        return replace(own, rank=len(better) + 1, of=cell.n, mean=cell.mean)
+        better = sum(
+            other is not None and sign * other > sign * value for other in others
+        )
+        against = None
+        if cell.mean and metric.unit != "°C":
+            against = 100 * (value - cell.mean) / cell.mean
+        return Standing(metric, given, better + 1, cell.n, against)
 
     def _findings(self, stored: Stored) -> list[Any]:
         """Findings on the run first, then those on its cell and campaign."""
@@ -156,11 +148,10 @@ def samples(stored: Stored, found: Trace) -> bytes:
     rows: list[dict[str, object]] = [
         {
             "panel": panel,
-            "group": gpu,
             "times": _steps([time for time, _ in points]),
             "values": _steps([value for _, value in points]),
         }
-        for (panel, gpu), points in found.lines.items()
+        for panel, points in found.lines.items()
     ]
     for phase in stored.record.phases:
         start, end = round(phase.start_seconds, 2), round(phase.end_seconds, 2)

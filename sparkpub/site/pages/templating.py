@@ -82,6 +82,7 @@ class Templates:
             "load_name": load_name,
             "model_page": model_links.page,
             "setup_page": model_links.setup,
+            "setup_anchor": model_links.setup_anchor,
         }
         self._environment = environment
 

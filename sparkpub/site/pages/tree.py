@@ -57,7 +57,7 @@ def pages(
     yield "campaigns/index.md", page("campaigns", campaigns=cards)
     for campaign in campaigns:
         lead = campaign_page.context(publication, library, campaign)
-        answer = lead["card"]["answer"]
+        answer = " ".join(lead["card"]["answers"])
         made = page(
             "campaign",
             lead=lead,
@@ -98,6 +98,8 @@ def pages(
     compare = programs.compare(publication, addresses)
     yield "compare/index.md", page("compare", compare=compare)
 
-    reviews = [findings.of_campaign(publication, campaign) for campaign in campaigns]
     judged = findings.judged(publication)
-    yield "review/index.md", page("review", campaigns=reviews, judged=judged)
+    yield (
+        "review/index.md",
+        page("review", campaigns=campaigns, judged=judged, by_check=findings.by_check),
+    )

@@ -17,6 +17,7 @@ from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import forms, reading
 from sparkpub.tools.forms import FileError, ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _SUFFIXES = (".yaml", ".yml", ".json", ".csv", ".md", ".log", ".stdout", ".txt")
 """Of the forms that the results of one call have, the one that says most first."""
@@ -117,15 +118,15 @@ def fallback_tokenizer(log: str) -> str | None:
 
 def _exported(document: Any) -> list[Document]:
     """The result that sparkrun exports."""
-    exported = reading.at(document, "sparkrun_benchmark")
-    results = reading.at(exported, "results.json")
+    exported = at(document, "sparkrun_benchmark")
+    results = at(exported, "results.json")
     if not isinstance(results, dict):
         return []
-    options = reading.at(exported, "benchmark")
-    measured = reading.at(options, "measured_at")
-    known = {"timestamp": measured or reading.at(exported, "timestamp")}
-    if reading.at(options, "args.prefix_caching") is not None:
-        known[_CACHED] = reading.at(options, "args.prefix_caching")
+    options = at(exported, "benchmark")
+    measured = at(options, "measured_at")
+    known = {"timestamp": measured or at(exported, "timestamp")}
+    if at(options, "args.prefix_caching") is not None:
+        known[_CACHED] = at(options, "args.prefix_caching")
     return [results | known]
 
 

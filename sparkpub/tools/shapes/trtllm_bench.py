@@ -21,6 +21,7 @@ from sparkpub.record.outside import UnfitError, unpacked
 from sparkpub.tools import reading
 from sparkpub.tools.forms import ResultFile
 from sparkpub.tools.shapes.base import Document, ReportShape, ShapedRun
+from sparkpub.tools.where import at
 
 _PREFIX = re.compile(
     r"^\s*(?:\[(?:\d\d/\d\d/[\d: -]+|TRT-LLM|TensorRT-LLM|RANK \d+|\d+|[IWEVDF]|INFO|WARNING|ERROR|batchmgr)\]\s*)+"
@@ -68,9 +69,16 @@ TWICE = {
     "measured_time_ms": "Total Latency (ms)",
 }
 """Metrics that report and log both say, and their labels."""
-_PEAK = (
-    r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB"
-)
+_PRINTED = {
+    "engine.version": r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)",
+    "machine.name": r"^(\S.*), memory [\d.]+ GB, ",
+    "device.total_gib": r"device total memory ([\d.]+) GiB",
+    "memory.peak_gib": r"Peak memory during memory usage profiling \(torch \+ non-torch\): ([\d.]+) GiB",
+    "memory.kv_cache_gib": r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB",
+    "memory.kv_bytes_per_token": r"kv size (?:per token )?is (\d+)",
+    "memory.weights_gib": r"Use ([\d.]+) GB for model weights",
+}
+"""Lines of the log, by the paths of what they say."""
 _KV_ALLOCATED = re.compile(
     r"\[MemUsageChange\] Allocated ([\d.]+) GiB for max tokens in paged KV cache \((\d+)\)"
 )
@@ -96,11 +104,11 @@ _MODES = ("throughput", "latency")
 
 def of_report(report: Document) -> Document:
     """The JSON report, with what follows from it."""
-    measured = reading.number(reading.at(report, "performance.total_latency_ms"))
+    measured = reading.number(at(report, "performance.total_latency_ms"))
     settings = {
-        "model": reading.at(report, "engine.model"),
-        "backend": reading.at(report, "engine.backend"),
-        "scheduling_policy": reading.at(report, "world_info.scheduling_policy"),
+        "model": at(report, "engine.model"),
+        "backend": at(report, "engine.backend"),
+        "scheduling_policy": at(report, "world_info.scheduling_policy"),
     }
     said: Document = {
         "engine.name": "TensorRT-LLM",
@@ -130,24 +138,36 @@ def of_log(log: bytes) -> Document:
     seconds = reading.number(printed.get("Total Latency (seconds)"))
     if seconds is not None:
         said["performance.total_latency_ms"] = 1e3 * seconds
-    version = reading.search(lines, r"TensorRT[- ]LLM [Vv]ersion:\s*(\S+)")
+    said |= {path: reading.search(lines, line) for path, line in _PRINTED.items()}
     is_reported = not _FIGURES.keys().isdisjoint(printed)
     settings = {name: rf"\b{name}=<?['\"]?([\w.]+)" for name in _SETTINGS}
     settings["snapshot"] = r"/snapshots/([0-9a-f]{40})"
     found = {name: reading.search(lines, line) for name, line in settings.items()}
-    found["model"] = printed.get("Model")
     loaded = reading.search(lines, r"load_format=<?(?:LoadFormat\.)?['\"]?(\w+)")
     decoding = reading.search(lines, r"^(?:= )?(DECODING STATISTICS)")
+    weights = reading.number(said["memory.weights_gib"])
+    if is_reported or said["engine.version"]:
+        said["engine.name"] = "TensorRT-LLM"
     said |= {
-        "engine.name": "TensorRT-LLM" if is_reported or version else None,
-        "engine.version": version,
-        "machine.name": reading.search(lines, r"^(\S.*), memory [\d.]+ GB, "),
-        "device.total_gib": reading.search(lines, r"device total memory ([\d.]+) GiB"),
+        "weights.bytes": round(weights * GIB) if weights else None,
         "weights.random": None if loaded is None else loaded.upper() == "DUMMY",
         "speculative": True if decoding is not None else None,
-        "settings": _known(found),
+        "settings": _known(found | {"model": printed.get("Model")}),
     }
-    return said | _memory(lines)
+    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
+    allocations = [
+        (float(found[1]), int(found[2]))
+        for found in map(_KV_ALLOCATED.search, lines)
+        if found is not None and float(found[1]) > 0
+    ]
+    if allocations:
+        size, tokens = allocations[-1]
+        said |= {"memory.kv_cache_gib": size, "memory.kv_cache_tokens": tokens}
+        if not said["memory.kv_bytes_per_token"]:
+            # Old logs do not print it; the allocation gives it to half a unit of its last digit.
+            size, tokens = max(allocations)
+            said["memory.kv_bytes_per_token"] = round(size * GIB / tokens)
+    return said
 
 
 def plain(log: bytes) -> list[str]:
@@ -155,54 +175,22 @@ def plain(log: bytes) -> list[str]:
     return [_PREFIX.sub("", line) for line in reading.lines(log)]
 
 
-def _memory(lines: Sequence[str]) -> Document:
-    def printed(pattern: str) -> float | None:
-        return reading.number(reading.search(lines, pattern))
-
-    # AutoDeploy prints 0.00 GiB for a manager that holds no cache of its own: it means nothing, not no cache.
-    allocations = [
-        (float(found[1]), int(found[2]))
-        for line in lines
-        for found in _KV_ALLOCATED.finditer(line)
-        if float(found[1]) > 0
-    ]
-    size = printed(r"KV cache manager v2 device quota set to ([\d.]+)\s*GiB")
-    tokens = None
-    per_token = printed(r"kv size (?:per token )?is (\d+)")
-    if allocations:
-        size, tokens = allocations[-1]
-        # Old logs do not print it; the allocation gives it to half a unit of its last digit.
-        largest = max(allocations)
-        per_token = per_token or round(largest[0] * GIB / largest[1])
-    weights = printed(r"Use ([\d.]+) GB for model weights")
-    return {
-        "memory.peak_gib": printed(_PEAK),
-        "memory.kv_cache_gib": size,
-        "memory.kv_cache_tokens": tokens,
-        "memory.kv_bytes_per_token": per_token,
-        "memory.weights_gib": weights,
-        "weights.bytes": round(weights * GIB) if weights else None,
-    }
-
-
 def of_requests(requests: Sequence[Document]) -> Document:
     """Milliseconds of the requests' records, which are in nanoseconds. Without streaming there is no first token (-1)
     and no TPOT."""
-    streamed = [
-        item
-        for item in requests
-        if (reading.number(item.get("first_token_timestamp")) or -1) > 0
-    ]
-    return {
-        "request_latency_ms": _milliseconds(requests, "end_to_end_latency"),
-        "ttft_ms": _milliseconds(streamed, "time_to_first_token"),
-        "tpot_ms": _milliseconds(streamed, "intertoken_latency"),
+    names = {
+        "request_latency_ms": "end_to_end_latency",
+        "ttft_ms": "time_to_first_token",
+        "tpot_ms": "intertoken_latency",
     }
-
-
-def _milliseconds(requests: Sequence[Document], key: str) -> list[float]:
-    values = reading.numbers([item.get(key) for item in requests])
-    return [value / 1e6 for value in values if value > 0]
+    said: Document = {ours: [] for ours in names}
+    for item in requests:
+        first = reading.number(item.get("first_token_timestamp")) or -1
+        for ours, theirs in names.items():
+            value = reading.number(item.get(theirs)) or 0
+            if value > 0 and (first > 0 or ours == "request_latency_ms"):
+                said[ours].append(value / 1e6)
+    return said
 
 
 # -- the printed report ----------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def test_a_machine_is_set_to_work_once_and_its_twin_when_it_is_gone() -> None:
 def a_head(said: list[str], asked: list[str], **of_cluster: Any) -> Head:
     """With books that have nothing to do left, and note what they are asked."""
     answers = {
-        "said": ([], False, False, set()),
+        "said": ([], False, False),
         "outcome": Outcome(0, 0, 0, None),
         "work": (),
     }
@@ -124,9 +124,11 @@ def test_where_nobody_may_measure_each_reason_is_said() -> None:
     there = Node("0123456789", "10.0.0.1", 1, 0)
     with pytest.raises(CollectError) as caught:
         refuse_nobody({there: a_state("o", "no GPU", "no model")}, FACTS, "h:1")
-    first, second = caught.value.lines()
-    assert first.startswith("node 10.0.0.1 (01234567) workload: no GPU")
-    assert first.endswith("cluster h:1; see sparkpub doctor --on")
+    nobody, first, second = caught.value.lines()
+    assert nobody.startswith("no node of the cluster may measure, of those that offer")
+    assert nobody.endswith("cluster h:1; see sparkpub doctor --on")
+    assert first == "node 10.0.0.1 (01234567) workload: no GPU"
     assert "no model" in second
-    with pytest.raises(CollectError, match="no node of the cluster offers --resources"):
+    refuse_nobody({there: a_state("o")}, FACTS, "h:1")
+    with pytest.raises(CollectError, match="no node of the cluster"):
         refuse_nobody({}, FACTS, "h:1")

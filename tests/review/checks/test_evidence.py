@@ -12,7 +12,6 @@ from sparkpub.record.store import Stored
 from sparkpub.review.checks.evidence import (
     EvidenceReader,
     Examined,
-    FileSum,
     Reread,
     Samples,
 )
@@ -73,26 +72,20 @@ def test_samples_are_numbers(tmp_path: Path) -> None:
     assert reasons.tolist() == [0x20, 0x8, 0x4]
 
 
-def test_files_are_summed_and_a_file_that_is_gone_is_not(tmp_path: Path) -> None:
-    found = examined(tmp_path, {"log": b"abc", "report": b"{}"})
+def test_a_changed_file_is_summed_and_not_read_again(tmp_path: Path) -> None:
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert found.sums["log.txt"] == FileSum(3, digest)  # FIPS 180-2, appendix B.1
-    item = Evidence(role="log", path="gone.txt", sha256=digest, bytes=3)
-    gone = EvidenceReader().of(Stored(a_record(evidence=(item,)), tmp_path / "r.json"))
-    assert gone.sums["gone.txt"] == FileSum(None, None)
-
-
-def test_a_changed_log_is_not_read_again(tmp_path: Path) -> None:
-    generate = asked("generate")
-    assert examined(tmp_path, {"log": b"x"}, requested=generate).answer is not None
-    item = Evidence(role="log", path="log.txt", sha256="0" * 64, bytes=1)
-    record = a_record(evidence=(item,), requested=generate)
-    changed = EvidenceReader().of(Stored(record, tmp_path / "r.json"))
-    assert changed.answer is None
-    none = examined(tmp_path, {"telemetry": b""}, requested=generate)
-    assert none.answer is None
-    other = examined(tmp_path, {"log": b"x"}, requested=asked("own"))
-    assert other.answer is None
+    files, generate = {"log": b"abc"}, asked("generate")
+    for path, said, requested, lies, is_read in (
+        ("log.txt", digest, generate, (3, digest), True),  # FIPS 180-2, appendix B.1
+        ("log.txt", "0" * 64, generate, (3, digest), False),
+        ("gone.txt", digest, generate, (None, None), False),
+        ("log.txt", digest, asked("own"), (3, digest), False),
+    ):
+        stored = examined(tmp_path, files).stored
+        item = Evidence(role="log", path=path, sha256=said, bytes=3)
+        record = a_record(evidence=(item,), requested=requested)
+        found = EvidenceReader().of(Stored(record, stored.path))
+        assert (found.sums[path], found.answer is not None) == (lies, is_read)
 
 
 def test_a_batch_takes_as_long_as_its_slowest_request(tmp_path: Path) -> None:
