@@ -39,11 +39,6 @@ class ModelName:
     """Its name without owner and format: `Qwen3.6-35B-A3B`."""
 
     @property
-    def short(self) -> str:
-        """`35B-A3B`; the whole name where it holds no size."""
-        return short_name(self.name)
-
-    @property
     def slug(self) -> str:
         """What it is called in addresses."""
         return re.sub(r"[^a-z0-9.]+", "-", self.name.casefold()).strip("-.") or "model"

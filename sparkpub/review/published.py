@@ -1,8 +1,8 @@
 """A figure just measured beside those published of the same model."""
 
+from operator import attrgetter
 from pathlib import Path
 
-from sparkpub.record.load import Load
 from sparkpub.record.text import number, percent
 from sparkpub.review.checks import review
 from sparkpub.review.dataset import load
@@ -39,17 +39,15 @@ def beside(campaign: str, data: Path, *more: Path) -> str | None:
 
 def _distance(mine: Speed, theirs: Speed) -> tuple[float, ...]:
     """How far two loads are from each other: requests at once before lengths, another tool before all."""
-    lengths = ("input_tokens", "output_tokens")
-    one, other = (
-        [getattr(load, name) or 0 for name in ("at_once", *lengths)]
-        for load in (mine.load, theirs.load)
+    users, *lengths = (
+        abs((getattr(mine.load, name) or 0) - (getattr(theirs.load, name) or 0))
+        for name in ("at_once", "input_tokens", "output_tokens")
     )
-    users, *apart = (abs(left - right) for left, right in zip(one, other, strict=True))
     return (
         mine.load.tool != theirs.load.tool,
         mine.setup.quantization != theirs.setup.quantization,
         users,
-        sum(apart),
+        sum(lengths),
     )
 
 
@@ -60,7 +58,7 @@ def _line(mine: Speed, theirs: Speed) -> str:
     unlike = [f"{published.n} and {ours.n} runs"]
     if published.n == ours.n == 1:
         unlike = ["one run each"]
-    if _shape(mine.load) != _shape(theirs.load):
+    if _SHAPE(mine.load) != _SHAPE(theirs.load):
         unlike.append("another load")
     for name, word in _PARTS.items():
         if getattr(mine.setup, name) != getattr(theirs.setup, name):
@@ -81,7 +79,5 @@ _PARTS = {
     "machine": "machine",
 }
 """Part of a set-up to its word."""
-
-
-def _shape(load: Load) -> tuple[object, ...]:
-    return load.tool, load.input_tokens, load.output_tokens, load.at_once, load.depth
+_SHAPE = attrgetter("tool", "input_tokens", "output_tokens", "at_once", "depth")
+"""What makes two loads the same."""

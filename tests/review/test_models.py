@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkpub.review.models import ModelName, model_name
+from sparkpub.review.models import ModelName, model_name, short_name
 from tests.building import a_record
 
 
@@ -78,4 +78,4 @@ def test_other_models_have_other_keys() -> None:
 )
 def test_a_name_states_a_size(name: str, short: str, billions: float | None) -> None:
     found = ModelName("", name)
-    assert (found.short, found.billions) == (short, billions)
+    assert (short_name(found.name), found.billions) == (short, billions)
