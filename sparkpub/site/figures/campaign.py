@@ -53,41 +53,29 @@ def every_run(campaign: StudiedCampaign, metric: Metric) -> Figure:
 def box(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """`peak-memory-box`: every run, the median of each cell, its quartiles and the ends of its whiskers."""
     runs = campaign.runs(metric)
-    by_cell = runs[runs["counts"]].groupby(KEYS, sort=False)["value"]
+    by_cell = runs[runs["counts"]].groupby(
+        KEYS,
+        sort=False,
+    )["value"]
     boxes = pd.DataFrame(
-        [
-            dict(
-                zip(
-                    KEYS,
-                    cell,
-                    strict=True,
-                )
-            )
-            | _box(values)
-            for cell, values in by_cell
-        ]
+        [dict(zip(KEYS, cell, strict=True)) | _box(values) for cell, values in by_cell]
     )
     if boxes["n"].max() > 1:  # one run has no quartiles
         boxes = boxes[boxes["n"] > 1]
     words = campaign.cells(metric).drop(columns=["n", "value", "low", "high", "tip"])
     cells = words.merge(boxes, on=KEYS)
-    ends = {
-        "Lower end": "least",
-        "Lower quartile": "low",
-        axis_title("Median", metric.unit): "value",
-        "Upper quartile": "high",
-        "Upper end": "most",
-    }
-    told = []
-    for row in records(cells):
-        values = {
-            head: metric.format(row[end], unit=False) for head, end in ends.items()
-        }
-        told.append({"Cell": row["cell"], "n": str(row["n"]), **values})
+    ends = ("least", "low", "value", "high", "most")
+    told = [
+        [row["cell"], str(row["n"])]
+        + [metric.format(row[end], unit=False) for end in ends]
+        for row in records(cells)
+    ]
+    median = axis_title("Median", metric.unit)
+    quartiles = ("Lower end", "Lower quartile", median, "Upper quartile", "Upper end")
     note = (
         f" Boxes are quartiles, lines the ends within {WHISKER} times their distance."
     )
-    return _dots(campaign, metric, cells, table_of(told), note)
+    return _dots(campaign, metric, cells, Table(("Cell", "n", *quartiles), told), note)
 
 
 def _dots(
@@ -135,7 +123,10 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
     """
     pairs = campaign.site.results.comparisons_of(campaign.data.name, metric.name)
     margin, sides = pairs[0].equivalence_margin_percent, ["model", "workload"]
-    compared = pd.DataFrame([(row.model, row.workload) for row in pairs], columns=sides)
+    compared = pd.DataFrame(
+        [(row.model, row.workload) for row in pairs],
+        columns=sides,
+    )
     runs = campaign.runs(metric).merge(compared.drop_duplicates())
     of_baseline = runs["counts"] & (runs["environment"] == campaign.data.baseline)
     means = runs[of_baseline].groupby(sides)["value"].mean()
@@ -145,29 +136,19 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
         how="inner",
     )
     runs["value"] = 100 * (runs["value"] / runs["base"] - 1)
-    for tip, share in zip(
-        runs["tip"],
-        runs["value"],
-        strict=True,
-    ):
+    for tip, share in zip(runs["tip"], runs["value"], strict=True):
         tip["% from the baseline's mean"] = percent(share, 2)
-    cells = campaign.cells(metric).merge(runs[KEYS].drop_duplicates(), on=KEYS)
+    cells = campaign.cells(metric).merge(
+        runs[KEYS].drop_duplicates(),
+        on=KEYS,
+    )
     rows, groups, more = _placed(campaign, metric, cells, runs.assign(kind="run"))
     by_cell = runs[runs["counts"]].groupby(["row", "cell"])["value"]
-    told = []
-    for (_, cell), n, *ends in by_cell.agg(["size", "min", "mean", "max"]).itertuples():
-        values = [str(n), *(percent(end, 2) for end in ends)]
-        heads = ("n", "Least", "Mean", "Most")
-        told.append(
-            {"Cell": cell}
-            | dict(
-                zip(
-                    heads,
-                    values,
-                    strict=True,
-                )
-            )
-        )
+    spans = by_cell.agg(["size", "min", "mean", "max"]).itertuples()
+    told = [
+        [cell, str(n), *(percent(end, 2) for end in ends)]
+        for (_, cell), n, *ends in spans
+    ]
     note = f" The band is ±{margin:g} %.{more}"
     return Figure(
         says=said.farthest(runs, campaign.baseline),
@@ -179,7 +160,7 @@ def relative(campaign: StudiedCampaign, metric: Metric) -> Figure:
             band=margin,
             shared=True,
         ),
-        table=table_of(told),
+        table=Table(("Cell", "n", "Least", "Mean", "Most"), told),
         sample=_sample(campaign, metric, note, set(cells_of(runs))),
     )
 
@@ -261,13 +242,7 @@ def along(
     # In the campaign's order, so that a line has one colour whatever the metric.
     names = [name for line, name in campaign.lines.items() if line in shown]
     called, legend = distinct(names)
-    groups = dict(
-        zip(
-            names,
-            called,
-            strict=True,
-        )
-    )
+    groups = dict(zip(names, called, strict=True))
     places = pd.DataFrame(
         [
             (*cell, at, curve.name, groups[curve.name])
@@ -277,8 +252,22 @@ def along(
         ],
         columns=[*KEYS, "x", "line", "group"],
     )
-    means = campaign.cells(metric).merge(places, on=KEYS).assign(kind="mean")
-    runs = campaign.runs(metric).merge(places, on=KEYS).assign(kind="run")
+    means = (
+        campaign.cells(metric)
+        .merge(
+            places,
+            on=KEYS,
+        )
+        .assign(kind="mean")
+    )
+    runs = (
+        campaign.runs(metric)
+        .merge(
+            places,
+            on=KEYS,
+        )
+        .assign(kind="run")
+    )
     note, held = "", {curve.line.held for curve in found}
     if len(held) == 1 and held != {""}:
         note += f" All with {found[0].line.held}."
@@ -297,31 +286,24 @@ def along(
             ticks=[float(at) for at in sorted(means["x"].unique())],
             knee=found[0].knee if len(found) == 1 else None,
         ),
-        table=table_of(_growth(metric, found)),
+        table=_growth(metric, found),
         sample=_sample(campaign, metric, note, on_lines),
     )
 
 
-def _growth(metric: Metric, found: Sequence[said.Curve]) -> list[dict[str, str]]:
+def _growth(metric: Metric, found: Sequence[said.Curve]) -> Table:
     """The table of curves: each mean, and how it stands to the first."""
     told = []
     for curve in found:
         first = curve.cells[0][1].mean
         for at, cell in curve.cells:
+            mean = metric.format(cell.mean, unit=False)
             times = f"× {rounded(cell.mean / first)}" if first else "n/a"
-            told.append(
-                {
-                    "Line": curve.name,
-                    found[0].line.title: f"{at:,g}",
-                    "n": str(cell.n),
-                    axis_title("Mean", metric.unit): metric.format(
-                        cell.mean, unit=False
-                    ),
-                    "95 % interval": interval(metric, cell),
-                    "Relative to the first": times,
-                }
-            )
-    return told
+            line = [curve.name, f"{at:,g}", str(cell.n), mean, interval(metric, cell)]
+            told.append([*line, times])
+    mean = axis_title("Mean", metric.unit)
+    head = ("Line", found[0].line.title, "n", mean, "95 % interval")
+    return Table((*head, "Relative to the first"), told)
 
 
 def _best_lines(found: Sequence[said.Curve]) -> Sequence[said.Curve]:
@@ -329,7 +311,10 @@ def _best_lines(found: Sequence[said.Curve]) -> Sequence[said.Curve]:
     if len(found) <= MOST_LINES:
         return found
     by_load = grouped(found, lambda curve: curve.line.held)
-    most = max(by_load.values(), key=lambda mine: sum(len(one.cells) for one in mine))
+    most = max(
+        by_load.values(),
+        key=lambda mine: sum(len(one.cells) for one in mine),
+    )
     return (most if len(most) > 1 else found)[:MOST_LINES]
 
 
@@ -344,11 +329,23 @@ def in_order(campaign: StudiedCampaign, metric: Metric) -> Figure:
     named = cells["Model"] + (" · " + cells["Load"] if len(workloads) > 1 else "")
     half = cells["trend_slope"] * (cells["n"] - 1) / 2
     begin, end = (
-        cells.assign(x=cells["runs"].str[at].map(places), value=cells["p50"] + more)
+        cells.assign(
+            x=cells["runs"].str[at].map(places),
+            value=cells["p50"] + more,
+        )
         for at, more in ((0, -half), (-1, half))
     )
     begin["label"] = named.where(cells["environment"] == environments[0], None)
-    rows = pd.concat([begin, end, runs.assign(kind="run", x=runs["number"])])
+    rows = pd.concat(
+        [
+            begin,
+            end,
+            runs.assign(
+                kind="run",
+                x=runs["number"],
+            ),
+        ]
+    )
     rows["group"] = rows["Environment"]
     return Figure(
         says=said.drift(campaign, metric) or _headline(campaign, metric),
@@ -382,17 +379,21 @@ def against(
 ) -> Figure:
     """`kv-cache-against-peak-memory`: two metrics of the same runs."""
     others = campaign.runs(across)[["run", "value"]]
-    runs = campaign.runs(up).merge(others.rename(columns={"value": "x"}), on="run")
-    for tip, x in zip(
-        runs["tip"],
-        runs["x"],
-        strict=True,
-    ):
+    runs = campaign.runs(up).merge(
+        others.rename(columns={"value": "x"}),
+        on="run",
+    )
+    for tip, x in zip(runs["tip"], runs["x"], strict=True):
         tip[across.label] = across.format(x)
     says = f"{up.subject} and {across.within_sentence} of {counted(len(runs), 'run')}."
     if across.name in up.derived_from or up.name in across.derived_from:
         says += " One metric is computed from the other, so this is no independent evidence."
-    rows = plain(runs.assign(kind="run", group=runs["Environment"]))
+    rows = plain(
+        runs.assign(
+            kind="run",
+            group=runs["Environment"],
+        )
+    )
     told: list[dict[str, Value]] = [
         {
             "Run": Entry(row["run"], row["href"]),
@@ -532,13 +533,7 @@ def _sample(
         statistics = [row for row in statistics if row.cell in only]
         runs = runs[[cell in only for cell in cells_of(runs)]]
     out = runs[~runs["counts"]]
-    reasons = dict(
-        zip(
-            out["run"],
-            out["reason"],
-            strict=True,
-        )
-    )
+    reasons = dict(zip(out["run"], out["reason"], strict=True))
     about = sentences.about_prompts(metric, campaign.records)
     return f"{sentences.sample(statistics, reasons)}{note} {about}".strip()
 
@@ -574,27 +569,28 @@ def _statistics(metric: Metric, cell: TableRow | None) -> dict[str, str]:
     heads = ["n", axis_title("Mean", metric.unit), "95 % interval", "sd", "Median"]
     if cell is None:
         values = ["0", "not available", "", "", ""]
-        return dict(
-            zip(
-                heads,
-                values,
-                strict=True,
-            )
-        )
+        return dict(zip(heads, values, strict=True))
     number = str(cell.n)
     if len(cell.machines) > 1:
         each = ", ".join(map(str, cell.n_by_machine))
         number = f"{cell.n} on {len(cell.machines)} machines ({each})"
-    mean, median = (metric.format(value, unit=False) for value in (cell.mean, cell.p50))
-    sd = "n/a" if cell.sd is None else metric.format(cell.sd, unit=False)
-    values = [number, mean, interval(metric, cell), sd, median]
-    return dict(
-        zip(
-            heads,
-            values,
-            strict=True,
+    mean, median = (
+        metric.format(
+            value,
+            unit=False,
+        )
+        for value in (cell.mean, cell.p50)
+    )
+    sd = (
+        "n/a"
+        if cell.sd is None
+        else metric.format(
+            cell.sd,
+            unit=False,
         )
     )
+    values = [number, mean, interval(metric, cell), sd, median]
+    return dict(zip(heads, values, strict=True))
 
 
 def interval(metric: Metric, cell: TableRow) -> str:

@@ -11,6 +11,7 @@ from sparkpub.site.figures.altair import alt
 from sparkpub.site.figures.draw import Chart
 from sparkpub.site.figures.figure import Figure, Table
 from sparkpub.site.figures.shapes import Rows, Spec
+from sparkpub.site.figures.theme import FAINT
 
 DOUBTED = "roofline"
 """The check whose runs are left to the table: a rate beyond what a machine computes would be most of an axis."""
@@ -62,7 +63,9 @@ def draw(
     A row is a run of the explorer's table: `run, campaign, environment, state, start_temp, flags, href`, metrics.
     """
     called = f"{json.dumps(list(names.values()))}[indexof({json.dumps(list(names))}, datum.environment)]"
-    brush = alt.selection_interval(name="brush", encodings=["x", "y"])
+    brush = alt.selection_interval(
+        name="brush", encodings=["x", "y"], mark=alt.BrushConfig(fill=FAINT)
+    )
     scale = alt.Scale(
         zero=False,
         nice=False,

@@ -69,14 +69,7 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
         return rows[:0]
     told = in_order(table_rows(rows[rows["limit_seconds"] == TOLD_SECONDS]))
     ranked = [(row.model, row.environment, row.load) for row in told]
-    builds = list(
-        zip(
-            rows["model"],
-            rows["environment"],
-            rows["load"],
-            strict=True,
-        )
-    )
+    builds = list(zip(rows["model"], rows["environment"], rows["load"], strict=True))
     rows["rank"] = [ranked.index(build) for build in builds]
     rows["name"] = [campaign.build(*build) for *build, _ in builds]
     rows["column"] = [f"{limit:g} s" for limit in rows["limit_seconds"]]
@@ -84,7 +77,10 @@ def capacities(campaign: StudiedCampaign) -> pd.DataFrame:
     rows["ttft"] = rows["ttft_p95_ms"] / 1000
     rows["highest"] = [rates[-1] for rates in rows["rates"]]
     rows["steps"] = [", ".join(map("{:g}".format, rates)) for rates in rows["rates"]]
-    rows = rows.sort_values(["rank", "limit_seconds"], kind="stable")
+    rows = rows.sort_values(
+        ["rank", "limit_seconds"],
+        kind="stable",
+    )
     tips = []
     for row in records(rows):
         tip = {"build": row["name"], "load": row["load"]}
@@ -102,7 +98,10 @@ def capacity(campaign: StudiedCampaign) -> Figure:
     """`capacity`: requests a second that each build bears within each limit of the time to first token."""
     rows = capacities(campaign)
     told = []
-    for (build, load), limits in rows.groupby(["name", "load"], sort=False):
+    for (build, load), limits in rows.groupby(
+        ["name", "load"],
+        sort=False,
+    ):
         line = {"Build": build, "Load": load}
         *_, last = each = records(limits)
         line |= {f"Within {row['column']}": row["text"] for row in each}
@@ -144,11 +143,7 @@ def bandwidths(campaign: StudiedCampaign) -> pd.DataFrame:
     rows = campaign.part(
         rows[loads.isin(loads.value_counts(sort=False).nlargest(1).index)]
     )
-    builds = zip(
-        rows["model"],
-        rows["environment"],
-        strict=True,
-    )
+    builds = zip(rows["model"], rows["environment"], strict=True)
     rows["name"] = [campaign.build(*build) for build in builds]
     rows["x"] = rows["bytes_per_token"] / GIGA
     rows["value"], rows["group"] = rows["output_throughput_tok_s"], rows["weights"]
@@ -209,10 +204,6 @@ def _share_taken(rows: pd.DataFrame, limit: float) -> str:
     if len(shown) < len(rows):
         more = counted(len(rows) - len(shown), "more build")
         says += f" For {more} the bytes of a token are {UNKNOWN}."
-    doubtful = int((~shown["is_plausible"].astype(bool)).sum())
-    if doubtful:
-        builds = counted(doubtful, "build")
-        says += f" For {builds} that is more than engines reach: the format or the size may be wrong."
     return says
 
 
@@ -256,7 +247,10 @@ def coverage(campaign: StudiedCampaign) -> Figure:
     """`coverage`: a sign for each planned or recorded iteration of a cell, on each machine where machines repeat it."""
     rows = _slots(campaign)
     told: list[dict[str, Value]] = []
-    for (label, machine), mine in rows.groupby(["cell", "machine"], sort=False):
+    for (label, machine), mine in rows.groupby(
+        ["cell", "machine"],
+        sort=False,
+    ):
         line: dict[str, Value] = {"Cell": str(label)}
         if machine:
             line["Machine"] = str(machine)
@@ -310,13 +304,7 @@ def _slots(campaign: StudiedCampaign) -> pd.DataFrame:
         has_good = any(run.record.status == "ok" for run in runs)
         unplanned = "extra" if planned else "done" if has_good else "failed"
         state = planned.get(slot, unplanned).replace("retry", "missing")
-        row: dict[str, Any] = dict(
-            zip(
-                KEYS,
-                cell,
-                strict=True,
-            )
-        )
+        row: dict[str, Any] = dict(zip(KEYS, cell, strict=True))
         row |= {"machine": machines.get(machine, ""), "column": iteration}
         tip = {"cell": campaign.cells_here[cell], "iteration": f"{iteration}"}
         row["tip"] = tip | {"machine": row["machine"], "state": state}
@@ -333,7 +321,10 @@ def _by_size(
 ) -> tuple[pd.DataFrame, str]:
     """The rows of those cells for which there is room, those with the largest mean of a size first, and a note of what
     there is no room for."""
-    cells = rows.assign(size=-sizes.astype(float)).groupby([*KEYS, *WORDS], sort=False)
+    cells = rows.assign(size=-sizes.astype(float)).groupby(
+        [*KEYS, *WORDS],
+        sort=False,
+    )
     places, note = places_of(
         campaign,
         cells["size"].mean().reset_index(),
@@ -450,11 +441,7 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
     if measured.empty or together.empty:
         return pd.DataFrame()
     called = _session_names(campaign, campaigns)
-    sessions = zip(
-        measured["campaign"],
-        measured["machine"],
-        strict=True,
-    )
+    sessions = zip(measured["campaign"], measured["machine"], strict=True)
     base = measured["mean_baseline"].abs()
     each = measured.astype(object).assign(
         over=False,
@@ -469,7 +456,10 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
         "ci95_effect_high": "high",
     }
     whole = together[together["effect_unit"] == "%"].astype(object)
-    whole = whole.rename(columns=ends).assign(over=True, called=ALL)
+    whole = whole.rename(columns=ends).assign(
+        over=True,
+        called=ALL,
+    )
     labels = {
         metric.name: metric.label for metric in campaign.site.headlines(campaign.data)
     }
@@ -477,8 +467,14 @@ def effects(campaign: StudiedCampaign) -> pd.DataFrame:
     pairs = whole[[*SIDES, "metric"]].assign(
         place=whole["metric"].map(list(labels).index), pair=range(len(whole))
     )
-    rows = pd.concat([each, whole]).merge(pairs, on=[*SIDES, "metric"])
-    rows = rows.sort_values(["place", "pair", "over"], kind="stable").infer_objects()
+    rows = pd.concat([each, whole]).merge(
+        pairs,
+        on=[*SIDES, "metric"],
+    )
+    rows = rows.sort_values(
+        ["place", "pair", "over"],
+        kind="stable",
+    ).infer_objects()
     cell = rows["model"] + " (" + rows["workload"] + "), "
     are_several = len(together[SIDES].drop_duplicates()) > 1
     rows["name"] = (cell if are_several else "") + rows["called"]

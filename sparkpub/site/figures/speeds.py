@@ -53,13 +53,7 @@ def users_of(campaign: StudiedCampaign) -> pd.DataFrame:
         points = [(load, speeds[cell]) for load, cell in line.points if cell in speeds]
         if line.axis is sweeps.LOAD and len(points) > 1:
             for load, speed in points:
-                keys = dict(
-                    zip(
-                        KEYS,
-                        speed.cell,
-                        strict=True,
-                    )
-                )
+                keys = dict(zip(KEYS, speed.cell, strict=True))
                 rows.append(keys | _rates(speed, name, load))
     if not rows:
         return pd.DataFrame()
@@ -95,7 +89,10 @@ def users_of_model(
         return None
     points = []
     for setup, mine in setups.items():
-        for speed in sorted(mine, key=lambda speed: speed.load.at_once or 0):
+        for speed in sorted(
+            mine,
+            key=lambda speed: speed.load.at_once or 0,
+        ):
             points.append(_rates(speed, names[setup], speed.load.at_once or 0))
     rows = _with_front(pd.DataFrame(points))
     most = rows.iloc[int(rows["value"].argmax())]
@@ -130,7 +127,10 @@ def _rates(speed: Speed, line: str, load: float) -> dict[str, Any]:
 def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with `front`: whether no other one gives both more; and `label`: the load, or nothing where another
     point's number has the place, of which those on the front have theirs first."""
-    best_first = rows.sort_values(["x", "value"], ascending=False)["value"]
+    best_first = rows.sort_values(
+        ["x", "value"],
+        ascending=False,
+    )["value"]
     highest = best_first.cummax().shift(fill_value=-math.inf)
     # Of points that are alike each is as good a choice.
     alike = (best_first > highest).groupby([rows["x"], rows["value"]])
@@ -152,23 +152,21 @@ def _with_front(rows: pd.DataFrame) -> pd.DataFrame:
         for row in records(rows)
     ]
     users = column(rows, [line["Users"] for line in told])
-    return rows.assign(label=users.where(has_room, None), tip=column(rows, told))
+    return rows.assign(
+        label=users.where(has_room, None),
+        tip=column(rows, told),
+    )
 
 
 def _users_chart(rows: pd.DataFrame, legend: str) -> Chart:
     lines = list(dict.fromkeys(rows["line"]))[:MOST_LINES]
     called, shared = distinct(lines)
     shown = rows[rows["line"].isin(lines)].assign(kind="mean")
-    shown["group"] = shown["line"].map(
-        dict(
-            zip(
-                lines,
-                called,
-                strict=True,
-            )
-        )
+    shown["group"] = shown["line"].map(dict(zip(lines, called, strict=True)))
+    points = shown.drop(columns="label").assign(
+        kind="run",
+        counts=shown["front"],
     )
-    points = shown.drop(columns="label").assign(kind="run", counts=shown["front"])
     return chart(
         shapes.lines,
         pd.concat([shown, points]),
@@ -238,11 +236,7 @@ def models(
     named = {slowest, max(rates), max(rates, key=itemgetter(1))}
     rows: list[shapes.Row] = []
     told: list[dict[str, Value]] = []
-    for speed, rate in zip(
-        found,
-        rates,
-        strict=True,
-    ):
+    for speed, rate in zip(found, rates, strict=True):
         alone, all_users = rate
         name = speed.model.name
         line: dict[str, Value] = {
@@ -301,13 +295,7 @@ def versions_of_model(
     if not lines:
         return None
     called = _called(lines, names)
-    drawn = dict(
-        zip(
-            called[:MOST_LOADS],
-            lines,
-            strict=False,
-        )
-    )
+    drawn = dict(zip(called[:MOST_LOADS], lines, strict=False))
     sessions = _sessions(list(drawn.values()))
     rows = [
         {"panel": name, "name": sessions[_session(point)], **_since(line, point, name)}
@@ -318,11 +306,7 @@ def versions_of_model(
     if len(drawn) < len(lines):
         sample += f" {len(drawn)} of {len(lines)} loads are drawn; the table has all."
     told = []
-    for line, name in zip(
-        lines,
-        called,
-        strict=True,
-    ):
+    for line, name in zip(lines, called, strict=True):
         points = [
             f"{rounded(point.mean.value)} ({point.day}, {point.speed.engine})"
             for point in line.points
@@ -366,11 +350,7 @@ def _called(lines: Sequence[VersionLine], names: Names) -> list[str]:
     """`BF16, 8 users, 512 in, 128 out`; with environment and machine, `..., Docker, H200`, where that names several."""
     short = [f"{line.first.weights}, {load_name(line.first.load)}" for line in lines]
     called = []
-    for line, name in zip(
-        lines,
-        short,
-        strict=True,
-    ):
+    for line, name in zip(lines, short, strict=True):
         first = line.points[0].speed
         environment = names.environment(first.campaign, first.cell[1])
         where = f", {environment}, {line.first.machine}"

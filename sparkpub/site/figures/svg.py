@@ -1,7 +1,7 @@
 """A drawing as Vega writes it -> a small one for the inside of a page.
 
 Out go whatever readers of the screen would stumble over (the figure's sentence and table speak for the drawing),
-digits that nobody sees (a third of what travels), and everything that stands for nothing.
+and digits that nobody sees (a third of what travels).
 """
 
 import re
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from sparkpub.site.content import ROOT
 
 _SVG = "{http://www.w3.org/2000/svg}"
-_GROUP, _ANCHOR = f"{_SVG}g", f"{_SVG}a"
+_ANCHOR = f"{_SVG}a"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _CONVERTER_BASE = "https://vega.github.io/vega-datasets/"
 """What the converter puts before an address without a scheme."""
@@ -50,7 +50,6 @@ _GEOMETRY = {
 }
 _DECIMALS = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
-_NOTHING = {"", "M0,0h0v0h0Z"}
 
 
 def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
@@ -59,11 +58,12 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     Raises ElementTree.ParseError for text that is not XML.
     """
     root = ElementTree.fromstring(svg)  # noqa: S314 - written by the converter in this process
-    names = _ids(root, svg, prefix)
+    names = _ids(root, prefix)
     for element in root.iter():
-        element.attrib = _shortened(element.attrib, names)
-    _prune(root)
-    _unwrap(root, links)
+        if element.tag == _ANCHOR:
+            element.attrib = _link(element.attrib, links)
+        else:
+            element.attrib = _shortened(element.attrib, names)
     root.attrib = {"aria-hidden": "true", "focusable": "false", **root.attrib}
     ElementTree.register_namespace("", _SVG[1:-1])
     ElementTree.register_namespace("xlink", _LINK[1:29])
@@ -71,12 +71,11 @@ def tidy(svg: str, prefix: str, *, links: bool = True) -> str:
     return re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text, count=2).replace(" />", "/>")
 
 
-def _ids(root: ElementTree.Element, svg: str, prefix: str) -> dict[str, str]:
+def _ids(root: ElementTree.Element, prefix: str) -> dict[str, str]:
     """New names for the ids of a drawing: Vega numbers its ids through the life of a process, here they count from
     the start of the drawing."""
-    found = {element.attrib["id"] for element in root.iter() if "id" in element.attrib}
-    in_order = sorted(found, key=lambda name: svg.index(f'"{name}"'))
-    return {name: f"{prefix}{place}" for place, name in enumerate(in_order)}
+    found = dict.fromkeys(element.get("id") for element in root.iter())
+    return {name: f"{prefix}{place}" for place, name in enumerate(filter(None, found))}
 
 
 def _shortened(
@@ -101,35 +100,6 @@ def _short(number: re.Match[str]) -> str:
     value = float(number[0])
     text = f"{value:.{0 if abs(value) >= 20 else 1}f}".removesuffix(".0")
     return "0" if text == "-0" else text
-
-
-def _prune(parent: ElementTree.Element) -> None:
-    """Take out what draws nothing."""
-    for child in parent:
-        _prune(child)
-    parent[:] = [child for child in parent if not _draws_nothing(child)]
-
-
-def _draws_nothing(element: ElementTree.Element) -> bool:
-    if element.attrib.get("display") == "none" or element.attrib.get("opacity") == "0":
-        return True
-    if element.tag == f"{_SVG}path":
-        return element.get("d", "") in _NOTHING
-    return element.tag in (_GROUP, _ANCHOR) and not len(element)
-
-
-def _unwrap(parent: ElementTree.Element, links: bool) -> None:
-    """Take out groups that say nothing, and links that lead out of the site."""
-    children: list[ElementTree.Element] = []
-    for child in parent:
-        _unwrap(child, links)
-        if child.tag == _ANCHOR:
-            child.attrib = _link(child.attrib, links)
-        if child.tag in (_GROUP, _ANCHOR) and not child.attrib:
-            children += list(child)
-        else:
-            children.append(child)
-    parent[:] = children
 
 
 def _link(attributes: Mapping[str, str], links: bool) -> dict[str, str]:

@@ -25,7 +25,7 @@ def build(name: str, weights: str, rate: float, prompt: int = 512) -> Record:
     return record.model_copy(update=own)
 
 
-def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_told(
+def test_each_build_is_shown_where_it_is_fastest_and_what_is_not_known_is_told(
     tmp_path: Path,
 ) -> None:
     """Of 273 GB/s: 10 × 2 × 6.825 is 50 %, 2 × 2 × 27.3 is 40 %, 8 × 2 × 20.475 is 120 %."""
@@ -45,8 +45,7 @@ def test_each_build_is_shown_where_it_is_fastest_and_one_above_the_memory_is_tol
     assert shares == ["120 %", "50 %", "40 %"]
     assert figure.says == (
         "One user takes 40 to 120 % of the memory's 273 GB/s, half of the 3 builds 50 % or more. "
-        "For 1 more build the bytes of a token are not known for this format. "
-        "For 1 build that is more than engines reach: the format or the size may be wrong."
+        "For 1 more build the bytes of a token are not known for this format."
     )
     assert figure.table.rows[-1][4] == "not known for this format"
     assert draw("k", figure.chart).svg_wide
