@@ -175,13 +175,12 @@ def render(
     refuse(dataset, options)
     site = build(dataset, options)
     files, written = disk.write(site, out)
-    assets = disk.page_assets(site.files)
     print_as(
         as_json,
-        lambda: {"files": files, "written": written, "assets": list(assets)},
+        lambda: {"files": files, "written": written, "assets": list(site.assets)},
         lambda: [
             f"{out}: {files} files, {written} of them new or changed",
-            f"every page needs {' and '.join(assets)}",
+            f"every page needs {' and '.join(site.assets)}",
         ],
     )
 

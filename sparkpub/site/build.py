@@ -88,6 +88,7 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
             if trace is not None:
                 library.add_later(trace.form.key, trace.form.chart)
 
+        browser = runtime.files(cache)
         found = _together(
             shared,
             _evidence(publication),
@@ -96,13 +97,14 @@ def build(dataset: Dataset, options: SiteOptions) -> Site:
             downloads.contents(publication, templates),
             preview_pictures.pictures(publication, posts, templates, cache),
             {feed.ADDRESS: feed.feed(publication, posts, templates)},
-            runtime.files(cache).files,
+            browser.files,
         )
         placed = placing.Placing(library, templates, drawings.finished())
         whole = placed.placed(found, cache)
     cache.prune()
     pages = RunPages(publication, templates)
-    return Site(whole, partial(_run_pages, publication, pages, placed))
+    run_pages = partial(_run_pages, publication, pages, placed)
+    return Site(whole, run_pages, (browser.stylesheet, browser.module))
 
 
 def _together(*parts: Mapping[str, File]) -> dict[str, File]:

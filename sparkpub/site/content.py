@@ -92,10 +92,12 @@ File = Page | bytes | Path
 
 
 class Site(NamedTuple):
-    """The docs tree by address; and what makes the pages of runs, one after another."""
+    """The docs tree by address; what makes the pages of runs, one after another; and the addresses of the style sheet
+    and of the module that an engine has to put into every page."""
 
     files: Mapping[str, File]
     runs: Callable[[], Iterator[RunPage]]
+    assets: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

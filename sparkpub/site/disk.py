@@ -1,14 +1,12 @@
 """Disk adapter: the docs tree as files, for any engine that turns a folder of Markdown into a site."""
 
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from sparkpub.record.errors import SiteError
 from sparkpub.record.store import write_atomic
-from sparkpub.site.browser import runtime
-from sparkpub.site.content import RUN_FILE, File, Page, Site
+from sparkpub.site.content import RUN_FILE, Page, Site
 
 MANIFEST = ".sparkpub-files.json"
 """What this program wrote into a folder: nothing else there is ever touched."""
@@ -56,13 +54,3 @@ def contents(site: Site) -> Iterator[tuple[str, bytes]]:
         yield f"{run.address}.md", run.markdown.encode()
         if run.file:
             yield f"{run.address}/{RUN_FILE}", run.file
-
-
-def page_assets(files: Mapping[str, File]) -> tuple[str, str]:
-    """The addresses of the style sheet and of the module that an engine has to put into every page."""
-    wanted = re.compile(rf"{re.escape(runtime.FOLDER)}/sparkpub\.[0-9a-f]+\.(css|js)")
-    style, module = sorted(
-        (uri for uri in files if wanted.fullmatch(uri)),
-        key=lambda uri: uri.rpartition(".")[2],
-    )
-    return style, module

@@ -52,7 +52,6 @@ from sparkpub.site.content import (
 )
 from sparkpub.site.content import Page as SourcePage
 from sparkpub.site.crawl import dead_links
-from sparkpub.site.disk import page_assets
 from sparkpub.site.header_cells import EmptyHeaderCells
 from sparkpub.site.history import last_commits
 
@@ -182,7 +181,7 @@ class SparkpubPlugin(BasePlugin[SparkpubConfig]):  # type: ignore[no-untyped-cal
             self._problems = [f"{line}; the last good pages stay" for line in lines]
             for line in self._problems:
                 log.error(line)  # noqa: TRY400 - one line, no traceback
-        style, module = page_assets(self._site.files)
+        style, module = self._site.assets
         script = ExtraScriptValue(module)
         script.type = "module"
         config.extra_css.append(style)

@@ -31,14 +31,14 @@ class Post:
     uri: str
     slug: str
     title: str
-    description: str
     created: datetime
     updated: datetime
-    authors: tuple[str, ...]
-    categories: tuple[str, ...]
-    tags: tuple[str, ...]
     meta: Mapping[str, Any]
     body: str
+
+    def names(self, *fields: str) -> list[str]:
+        """What its front matter lists: `authors`, `categories`, `tags`."""
+        return [str(name) for field in fields for name in self.meta.get(field) or ()]
 
     @property
     def date(self) -> str:
@@ -139,12 +139,8 @@ def _post(uri: str, meta: Mapping[str, Any], body: str) -> Post:
         uri=uri,
         slug=slug,
         title=str(title),
-        description=str(meta.get("description", "")),
         created=created,
         updated=updated,
-        authors=tuple(map(str, meta.get("authors") or ())),
-        categories=tuple(map(str, meta.get("categories") or ())),
-        tags=tuple(map(str, meta.get("tags") or ())),
         meta=meta,
         body=body,
     )
@@ -161,7 +157,7 @@ def with_series(
     for index, post in enumerate(series):
         cited = bibtex(
             f"{options.name}-{post.slug}".replace("/", "-").replace(" ", "-"),
-            post.authors,
+            post.names("authors"),
             post.title,
             post.date,
             options.name,

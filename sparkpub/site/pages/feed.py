@@ -48,9 +48,9 @@ def feed(
                 post.href,
                 _utc(post.created),
                 _utc(post.updated),
-                post.description,
-                post.authors,
-                (*post.categories, *post.tags),
+                str(post.meta.get("description", "")),
+                post.names("authors"),
+                post.names("categories", "tags"),
             )
         )
     entries.sort(key=lambda entry: (entry.updated, entry.href), reverse=True)
