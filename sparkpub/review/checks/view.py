@@ -150,7 +150,7 @@ class View:
         table = self.results_table
         about = ("model", "environment", "workload", "metric")
         parts = groups(table, about)
-        values = cells.levelled(table, parts)
+        values = cells.levelled(table, about)
         columns = [table[name].to_numpy(object) for name in about]
         found = {}
         for part in parts:

@@ -274,7 +274,7 @@ def _answer(statistic: Statistic, question: Question) -> _Answer:
             found = chosen.rows(question.metric)
             if len(found) < 3:
                 return _NOTHING
-            values = levelled(found, groups(found, ["metric"]))
+            values = levelled(found, ["metric"])
             return trends(values[np.newaxis])["p_value"][0], None, None
         case "relation":
             return _relation(statistic, question)
